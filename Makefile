@@ -15,8 +15,8 @@ PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev l
 PACKAGES_RUN = redis-server tzdata
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-pytest-xdist python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
-# What a test skips, with a word, where it is missing: a writer of databases of countries, a browser for the dashboard, a Prometheus, Node for its client.
-PACKAGES_LOOK = libmaxmind-db-writer-perl chromium chromium-driver python3-selenium prometheus nodejs
+# What a test skips, with a word, where it is missing: a writer of databases of countries, a browser for the dashboard, a Prometheus, Node for its client, a linter of YAML.
+PACKAGES_LOOK = libmaxmind-db-writer-perl chromium chromium-driver python3-selenium prometheus nodejs yamllint
 
 # ---- how it is built -------------------------------------------------------------------------------
 CFLAGS_WARN = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -323,7 +323,8 @@ model-short: deps-test
 model: deps-test
 	@sh tests/model/run.sh all
 
-# Kills and cuts by the hundred, a few minutes; the seed is printed, TALLYD_SEED= repeats it, TALLYD_KILLS= says how many.
+# Kills and cuts by the hundred, failovers, a cluster's nodes: about half an hour.  The seed is printed, TALLYD_SEED= repeats
+# it; TALLYD_KILLS=, TALLYD_FAILOVERS= and TALLYD_ROUNDS= say how many.
 .PHONY: test-faults
 test-faults: deps-run
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd

@@ -255,6 +255,7 @@ void service_stop(struct service *s)
     int64_t until_ms = monotonic_ms() + s->options.request_timeout_ms;
     if (s->server != NULL) { /* requests under way may finish: each has its deadline */
         http_server_quiesce(s->server);
+        storage_quiesce(s->app.storage);
         http_server_wait_idle(s->server, s->options.request_timeout_ms);
     }
     if (s->app.storage != NULL) { /* jobs have deadlines; what nobody awaits gets DRAIN_MIN_MS */

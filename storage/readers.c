@@ -58,14 +58,15 @@ static enum storage_err run_job_once(
     const struct operation *operation, struct reader *r, struct storage_job *job, bool *ret_lost)
 {
     *ret_lost = false;
-    if (atomic_load(&r->core->settings_differ)) {
-        return STORAGE_CONFIG;
+    enum storage_err err = core_refuses(r->core);
+    if (err != STORAGE_OK) {
+        return err;
     }
-    if (redis_clock_ms(&r->core->clock) == 0 || !connect_for(r, job)) {
+    if (atomic_load(&r->core->secret) == NULL || redis_clock_ms(&r->core->clock) == 0 ||
+        !connect_for(r, job)) { /* without the secret it is not known whose data it is */
         *ret_lost = true;
         return STORAGE_DOWN;
     }
-    enum storage_err err = STORAGE_OK;
     if (operation->after != AFTER_NOTHING) {
         err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
     }

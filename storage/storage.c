@@ -18,17 +18,16 @@
 #include "storage/log/close.h"
 #include "storage/log/writers.h"
 #include "storage/read/cache.h"
+#include "storage/fetch.h"
 #include "storage/operations.h"
-#include "storage/deletion_fetch.h"
-#include "storage/period_fetch.h"
 #include "storage/readers.h"
 #include "storage/rollup/rollup.h"
 #include "storage/schema/settings.h"
 #include "storage/seen/fold.h"
 #include "storage/time/zone_store.h"
 
-#define CATCH_UP_MS  2000 /* at the end: for counting what was acknowledged.. */
-#define CLOSE_LOG_MS 500  /* ..and for closing the log */
+#define CATCH_UP_MS  1500 /* at the end: for counting what was acknowledged.. */
+#define CLOSE_LOG_MS 500  /* ..and for closing the logs */
 
 struct storage {
     struct core core;
@@ -240,12 +239,18 @@ static enum storage_err begin_hot_pages(struct storage *s, struct hot_pages_job 
                : STORAGE_NOMEM;
 }
 
+static bool find_periods(struct storage *s, const struct write_job *write, struct period_list *ret)
+{
+    return period_secrets_find(&s->core.period_secrets, s->core.config.rotation,
+        redis_clock_ms(&s->core.clock), write->events, write->n, ret);
+}
+
 /* The secrets of the job's periods were fetched, or not. */
 static void submit_fetched(void *data, struct storage_job *job, enum storage_err err)
 {
     struct storage *s = data;
     struct period_list list = {0};
-    if (err == STORAGE_OK && !period_list_find(&s->core, &job->u.write, &list)) {
+    if (err == STORAGE_OK && !find_periods(s, &job->u.write, &list)) {
         err = STORAGE_NOMEM;
     }
     if (err == STORAGE_OK) { /* a secret that ended since then: the sender tries again */
@@ -261,17 +266,14 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
 {
     struct period_list list;
     enum storage_err err = STORAGE_NOMEM;
-    period_fetch_next(&s->core, s->readers);
-    deletion_fetch(&s->core, s->readers);
+    fetch_ahead(&s->core, s->readers);
     if (deletions_refuse(&s->core.deletions, job->u.write.events, job->u.write.n,
             redis_clock_ms(&s->core.clock))) {
         return STORAGE_DELETING;
     }
-    if (period_list_find(&s->core, &job->u.write, &list)) {
-        if (list.n_missing > 0) {
-            return period_fetch(s->readers, job, list, job->deadline_ms, submit_fetched, s);
-        }
-        err = submit_hashed(s, job, &list);
+    if (find_periods(s, &job->u.write, &list)) {
+        err = list.n_missing > 0 ? fetch_periods(s->readers, job, &list, submit_fetched, s)
+                                 : submit_hashed(s, job, &list);
     }
     period_list_release(&list);
     return err;
@@ -288,8 +290,9 @@ void storage_submit(struct storage *s, struct storage_job *job)
         job_done(job, err);
         return;
     }
-    if (atomic_load(&s->core.settings_differ)) {
-        err = STORAGE_CONFIG;
+    err = core_refuses(&s->core);
+    if (err != STORAGE_OK) {
+        /* nothing is written to such data, and nothing of it is told */
     } else if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
@@ -301,7 +304,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
             (void)rollup_submit(s->rollup, job, &err);
         }
     } else if (job->op != STORAGE_WRITE) {
-        if (job->op == STORAGE_COUNT && !job->u.count.others) {
+        if (job->op == STORAGE_COUNT) {
             const struct count_job *count = &job->u.count;
             hot_pages_reads(s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages,
                 count->n_pages);
@@ -432,8 +435,16 @@ struct storage_stats *storage_stats(struct storage *s)
     return &s->core.stats;
 }
 
+void storage_quiesce(struct storage *s)
+{
+    if (s->rollup != NULL) {
+        rollup_drain(s->rollup);
+    }
+}
+
 void storage_drain(struct storage *s, int64_t deadline_ms)
 {
+    storage_quiesce(s);
     if (s->guard != NULL) {
         guard_give_back(s->guard);
     }
@@ -446,9 +457,6 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         (void)!fold_catch_up(s->fold, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     readers_drain(s->readers, deadline_ms);
-    if (s->rollup != NULL) {
-        rollup_drain(s->rollup);
-    }
 }
 
 void storage_close(struct storage *s)
@@ -472,7 +480,7 @@ void storage_close(struct storage *s)
     }
     if (s->writers != NULL) {
         writers_stop(s->writers); /* they tell the fold what has arrived */
-        log_close_own(&s->core, s->unfolded.logs[0].id, monotonic_ms() + CLOSE_LOG_MS);
+        log_close_own(&s->core, &s->unfolded, monotonic_ms() + CLOSE_LOG_MS);
     }
     if (s->limits != NULL) {
         limit_senders_stop(s->limits);

@@ -104,6 +104,10 @@ int64_t storage_rollup_lag_s(struct storage *storage, enum level level);
 /* What storage counts about itself (job/stats.h).  Lives until storage_close(). */
 struct storage_stats *storage_stats(struct storage *storage);
 
+/* The process is about to stop: end jobs that may wait for another process, which are those for a
+ * pass of the rollups, with STORAGE_SHUTDOWN.  Other jobs are taken and done as before. */
+void storage_quiesce(struct storage *storage);
+
 /* Refuse new jobs, and finish those that are lent until @deadline_ms (CLOCK_MONOTONIC).  Then end
  * what is left with STORAGE_SHUTDOWN or STORAGE_UNKNOWN.  Afterwards nothing is lent any more. */
 void storage_drain(struct storage *storage, int64_t deadline_ms);

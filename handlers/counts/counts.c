@@ -27,8 +27,6 @@ struct counts_state {
     bool all_metrics;
     bool addresses;  /* are counted */
     bool visit_sums; /* are asked for */
-    json_t *answer;  /* owned: while it is asked what a cap may hide of the pages */
-    uint64_t figure;
 };
 
 static const char *const names[FIGURES] = {
@@ -58,7 +56,6 @@ static void release(struct http_exchange *exchange)
     struct counts_state *state = exchange->state;
     window_params_release(&state->asked);
     storage_job_release(&exchange->job);
-    json_decref(state->answer);
     free(state);
 }
 
@@ -95,6 +92,7 @@ static enum handler_result start(
         .metric = metric,
         .all_metrics = all_metrics,
         .visit_sums = state->visit_sums,
+        .bounded = !named || event_name_is(asked->names[0]), /* a section has no cap */
         .pages = named ? asked->names : asked->pages,
         .n_pages = named ? asked->n_names : asked->n_pages,
         .set = {.name = asked->pageset},
@@ -143,12 +141,18 @@ static bool is_estimate(int metric)
     return metric == METRIC_UV || metric == METRIC_IPS;
 }
 
-/* The figure of @metric.  A forged sketch can estimate 2^63 (see hll.h), so the figure is bounded.
- * An estimate that stands beside the page views must not exceed them; *ret_clamped: it did. */
+/* A forged sketch can estimate 2^63 (see hll.h), so a figure is bounded. */
+static json_int_t bounded_figure(uint64_t value)
+{
+    return (json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value);
+}
+
+/* The figure of @metric.  An estimate that stands beside the page views must not exceed them;
+ * *ret_clamped: it did. */
 static uint64_t figure(const struct counts_state *state, const uint64_t values[METRICS],
     enum metric metric, bool *ret_clamped)
 {
-    uint64_t value = values[metric] > INT64_MAX / 2 ? INT64_MAX / 2 : values[metric];
+    uint64_t value = (uint64_t)bounded_figure(values[metric]);
     if (state->all_metrics && is_estimate(metric) && value > values[METRIC_PV]) {
         *ret_clamped = true;
         return values[METRIC_PV];
@@ -255,6 +259,9 @@ static json_t *answer(
     if (state->all_metrics || is_estimate(state->metric)) {
         json_object_set_new(root, "error", errors_json(state, job->values));
     }
+    if (job->at_most > 0) {
+        json_object_set_new(root, "at_most", json_integer(bounded_figure(job->at_most)));
+    }
     json_object_set_new(root, "cover",
         window_cover_json(
             job->asked.per_level, job->asked.explain, job->asked.keys, job->asked.n_keys));
@@ -272,46 +279,14 @@ static json_t *answer(
     return root;
 }
 
-/* Ask what caps put together in the partitions of the pages: so much more may be theirs.  There are
- * no more visits than page views. */
-static void ask_others(struct http_exchange *exchange, const struct counts_state *state)
-{
-    struct count_job job = {.asked = window_params_question(&state->asked),
-        .metric = METRIC_PV,
-        .others = true,
-        .pages = state->asked.pages,
-        .n_pages = state->asked.n_pages,
-        .zone = state->asked.zone};
-    job.asked.window = exchange->job.u.count.asked.answered;
-    job.asked.to_is_now = job.asked.explain = false;
-    storage_job_release(&exchange->job);
-    exchange->job.u.count = job;
-    exchange->again = true;
-}
-
 void counts_finish(struct http_exchange *exchange)
 {
-    const struct count_job *job = &exchange->job.u.count;
-    struct counts_state *state = exchange->state;
+    const struct counts_state *state = exchange->state;
     if (exchange->job.err != STORAGE_OK) {
         count_failed(exchange, &state->asked);
         return;
     }
-    if (state->answer == NULL) {
-        state->answer = answer(exchange->app, state, job);
-        state->figure = job->values[state->metric];
-        bool is_sum = !is_estimate((int)state->metric); /* an estimate is not asked for twice */
-        if (is_sum && state->asked.n_pages > 0 && state->answer != NULL) {
-            ask_others(exchange, state);
-            return;
-        }
-    } else if (job->values[METRIC_PV] > 0) {
-        uint64_t most = state->figure + job->values[METRIC_PV];
-        json_object_set_new(state->answer, "at_most", json_integer((json_int_t)most));
-    }
-    json_t *root = state->answer;
-    state->answer = NULL;
-    csv_reply(exchange, 200, root,
+    csv_reply(exchange, 200, answer(exchange->app, state, &exchange->job.u.count),
         state->visit_sums    ? &rows_of_site
         : state->all_metrics ? &rows_of_all
                              : &rows[state->metric]);

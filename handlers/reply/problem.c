@@ -230,8 +230,10 @@ static enum problem storage_problem(enum storage_err err)
     case STORAGE_LATE:
     case STORAGE_REFUSED:
     case STORAGE_OOM:
+    case STORAGE_DISK:
     case STORAGE_ALONE:
     case STORAGE_CONFIG:
+    case STORAGE_FOREIGN:
     case STORAGE_DELETING:
     case STORAGE_BEHIND:
     case STORAGE_SHUTDOWN:

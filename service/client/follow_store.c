@@ -7,9 +7,14 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MODE 0600
+
+/* Whoever was killed a moment ago has its lock until the kernel is done with it. */
+#define LOCK_TRIES    40
+#define LOCK_PAUSE_NS (25 * 1000000L)
 
 static bool store_fail(struct follow_store *store, const char *verb)
 {
@@ -29,12 +34,17 @@ static bool is_replaced(const char *path, int fd)
 /* Open and lock the file, which is made if there is none. */
 static bool store_lock(struct follow_store *store)
 {
-    for (;;) {
+    for (int tries = 1;; tries++) {
         store->fd = open(store->path, O_RDWR | O_CREAT | O_CLOEXEC, MODE);
         if (store->fd < 0) {
             return store_fail(store, "open");
         }
         if (flock(store->fd, LOCK_EX | LOCK_NB) != 0) {
+            if (errno == EWOULDBLOCK && tries < LOCK_TRIES) {
+                (void)nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_NS}, NULL);
+                follow_store_close(store);
+                continue;
+            }
             if (errno == EWOULDBLOCK) {
                 (void)snprintf(store->error, sizeof(store->error),
                     "%s is in use: another `tallyd import --follow` has it", store->path);

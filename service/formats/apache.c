@@ -136,6 +136,10 @@ static const char *split_client(
     if (format == APACHE_VHOST && (!take_word(cur, &line->host) || !take_byte(cur, ' '))) {
         return "no virtual host";
     }
+    const char *host = line->host.p;
+    if (line->host.n > 0 && host[0] == '-' && (line->host.n == 1 || host[1] == ':')) {
+        line->host = (struct slice){0}; /* the request named none; a port may follow */
+    }
     if (!take_word(cur, &client)) {
         return cur->p == cur->end ? "empty line" : "no host";
     }

@@ -60,6 +60,7 @@ void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd)
     hide_query(target, n);
     connection->target_in_head = target;
     connection->began_us = monotonic_us();
+    connection->pieces = 0;
     connection->due_ms = reaper_began_ms(&connection->watch, connection->began_us / 1000) +
                          server->config.request_timeout_ms;
     connection_enter(connection, REQUEST_HEAD);

@@ -67,6 +67,11 @@ static struct inbound inbound_of(int fd)
     return (struct inbound){info.tcpi_bytes_received - ended, ended}; /* a FIN counts as one */
 }
 
+uint64_t reaper_received(const struct reaper_entry *entry)
+{
+    return inbound_of(entry->fd).bytes;
+}
+
 /* Are bytes of a next head there?  A chunked body leaves its framing uncounted, so the beginning of
  * the idle time behind such a body is not known.  Then the first look takes the bytes that are
  * there as the beginning. */

@@ -114,6 +114,9 @@ static inline bool reaper_dismissed(const struct reaper_entry *entry)
            !atomic_load_explicit(&entry->answered, memory_order_relaxed);
 }
 
+/* How many bytes the peer has sent so far; REAPER_UNKNOWN: the system does not tell. */
+uint64_t reaper_received(const struct reaper_entry *entry) MUST_CHECK;
+
 /* Take over @fd, whose sending side is shut down.  The reaper reads @fd empty until the peer
  * closes, at most for two seconds, and closes @fd. */
 void reaper_linger(struct reaper *reaper, int fd);

@@ -27,6 +27,7 @@ bool request_begin(struct request *request, struct request_context *context, str
     request->starved = false;
     request->refused = request->discard = request->preflight = false;
     request->tokens = NULL;
+    request->uploaded = 0;
     memset(&request->exchange, 0, sizeof(request->exchange));
     request->exchange.app = atomic_load_explicit(&context->app, memory_order_acquire);
     body_init(&request->body, &context->budget, context->max_body, request->body_small,
@@ -206,12 +207,24 @@ enum request_verdict request_head(struct request *request, const struct http_hea
     return long_way ? REQUEST_ANSWER_NOW : REQUEST_GO_ON;
 }
 
-void request_upload(struct request *request, const char *p, size_t n)
+enum request_verdict request_upload(
+    struct request *request, const char *p, size_t n, uint64_t framing)
 {
+    size_t max = request->context->max_body;
+    request->uploaded += n;
+    if (request->message.chunked &&
+        (request->uploaded > max || framing / REQUEST_FRAMING_FACTOR > max)) {
+        if (!request->refused) {
+            request->refused = true;
+            refuse_body(request, request->body.err != BODY_OK ? request->body.err : BODY_TOO_LARGE);
+        }
+        return REQUEST_ANSWER_NOW;
+    }
     /* Errors stick, and request_run() answers them. */
     if (!request->refused && !request->discard) {
         (void)body_append(&request->body, p, n);
     }
+    return REQUEST_GO_ON;
 }
 
 enum handler_result request_run(struct request *request, int64_t now_ms, int64_t deadline_ms)

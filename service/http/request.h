@@ -34,6 +34,9 @@
 #define REQUEST_BODY_SMALL   2048
 #define REQUEST_SWALLOW_MAX  (64 * 1024)
 
+/* A chunk of one byte takes six.  So a body of max_body may take so many times as much. */
+#define REQUEST_FRAMING_FACTOR 8
+
 /* What the requests of a server share. */
 struct request_context {
     _Atomic(const struct app *) app; /* for requests that begin now */
@@ -57,6 +60,7 @@ struct request {
     bool starved;             /* the answer's JSON got too little memory: json_memory.h */
     bool preflight;           /* a browser asks on behalf of a page of another origin */
     struct token_set *tokens; /* held for exchange.access; NULL: none */
+    uint64_t uploaded;        /* bytes of the body so far, as they came */
     struct body body;
     char *target_heap; /* owned, or NULL */
     char target_small[REQUEST_TARGET_SMALL];
@@ -79,8 +83,11 @@ enum request_verdict request_head(struct request *request, const struct http_hea
 /* Refuse a head that has more than HTTP_FIELDS_MAX fields. */
 void request_refuse_fields(struct request *request);
 
-/* Take the next piece of the body, @n bytes at @p. */
-void request_upload(struct request *request, const char *p, size_t n);
+/* Take the next piece of the body, @n bytes at @p; @framing: it took so many bytes on the wire
+ * until now, or 0.  REQUEST_ANSWER_NOW: the body's length was not announced, and more than max_body
+ * has come of it, or far more framing than any client needs. */
+enum request_verdict request_upload(
+    struct request *request, const char *p, size_t n, uint64_t framing) MUST_CHECK;
 
 /* The request is complete: call the handler.  HANDLER_REPLY: the response is filled.  HANDLER_WAIT:
  * submit the exchange's job with @deadline_ms, and call request_finish() when the job is done. */

@@ -15,12 +15,13 @@
  *   404  no such path
  *   405  another method, with Allow
  *   408  a request that did not come whole in time
- *   413  more than max_body: at once by Content-Length, after its end for a chunked body
+ *   413  more than max_body: at once by Content-Length, by then for a chunked body
  *   415  an unknown Content-Encoding
  *   431  too many header fields
  *   503  the bodies in flight hold max_body_memory, or the server stops
  *
- * libmicrohttpd refuses some heads before that, with its own plain 400, 413, 414, 431 or 505.
+ * libmicrohttpd refuses some heads before that, with its own plain 400, 413, 414, 431 or 505.  They
+ * are counted like the others.
  *
  * request_timeout_ms is absolute, for head, body and storage together.  A client that has not sent
  * its request by then is cut off.  The deadline given to storage leaves time for the answer.

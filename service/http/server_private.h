@@ -68,9 +68,10 @@ struct worker {
 
     /* The thread's own. */
     uint64_t seen_news;
-    unsigned waiting; /* connections whose jobs are lent */
-    bool moved;       /* a request went on: the library may have more to do at once */
-    bool submitted;   /* jobs, since storage was told to begin */
+    unsigned waiting;   /* connections whose jobs are lent */
+    bool moved;         /* a request went on: the library may have more to do at once */
+    unsigned vain_runs; /* in a row, in which none moved */
+    bool submitted;     /* jobs, since storage was told to begin */
 };
 
 /* One connection and the request in progress on it.  There is at most one such request, so its
@@ -81,6 +82,8 @@ struct connection {
     struct MHD_Connection *mhd;
     struct reaper_entry watch;
     uint64_t consumed; /* bytes of the requests so far, or REAPER_UNKNOWN */
+    uint64_t wire;     /* bytes received at the request's first look at them */
+    unsigned pieces;   /* of the request's body so far */
     bool linger;       /* closed with input still coming */
     char peer[INET6_ADDRSTRLEN];
 
@@ -139,6 +142,9 @@ void worker_wake(struct worker *worker);
 
 /* Answer 408 to a request that did not come whole in time: a reaper_farewell. */
 void http_farewell(const struct reaper_entry *watch);
+
+/* Send the filled @response on @connection past the library, which must send nothing behind it. */
+void farewell_send(struct connection *connection, const struct http_response *response);
 
 /* A connection that was given to @worker has ended. */
 void worker_left(struct worker *worker);

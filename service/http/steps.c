@@ -5,6 +5,8 @@
 #include "handlers/reply/problem.h"
 #include "service/http/strict.h"
 
+#define LOOK_PIECES 64
+
 /* ---- the answer ---- */
 
 static bool add_headers(struct connection *connection, struct MHD_Response *response)
@@ -235,6 +237,42 @@ static enum MHD_Result on_complete(struct connection *connection)
     return reply(connection);
 }
 
+/* How many bytes the body has taken on the wire, with its framing.  The library does not tell, so
+ * the kernel is asked, once in LOOK_PIECES pieces. */
+static uint64_t framing_of(struct connection *connection)
+{
+    if (!connection->request.message.chunked || ++connection->pieces % LOOK_PIECES != 0) {
+        return 0;
+    }
+    uint64_t received = reaper_received(&connection->watch);
+    if (connection->pieces == LOOK_PIECES) {
+        connection->wire = received;
+    }
+    return received != REAPER_UNKNOWN ? received - connection->wire : 0;
+}
+
+/* A body without an announced length is cut once it is too long, or its framing is.  The library
+ * takes no answer before the body's end, so the answer goes to the socket by itself. */
+static enum MHD_Result on_upload(
+    struct connection *connection, const char *upload, size_t *upload_n)
+{
+    struct request *request = &connection->request;
+    connection->worker->moved = true;
+    enum request_verdict verdict =
+        request_upload(request, upload, *upload_n, framing_of(connection));
+    *upload_n = 0;
+    if (verdict == REQUEST_GO_ON) {
+        return MHD_YES;
+    }
+    request_dress(request);
+    if (reaper_answer(&connection->watch, REAPER_NEVER)) { /* else the reaper has answered */
+        connection->linger = true;
+        farewell_send(connection, &request->exchange.response);
+        connection_enter(connection, REQUEST_REPLY);
+    }
+    return MHD_NO;
+}
+
 enum MHD_Result http_on_request(void *cls, struct MHD_Connection *mhd, const char *url,
     const char *method, const char *version, const char *upload, size_t *upload_n, void **state)
 {
@@ -252,10 +290,7 @@ enum MHD_Result http_on_request(void *cls, struct MHD_Connection *mhd, const cha
         if (*upload_n == 0) {
             return on_complete(connection);
         }
-        connection->worker->moved = true;
-        request_upload(&connection->request, upload, *upload_n);
-        *upload_n = 0;
-        return MHD_YES;
+        return on_upload(connection, upload, upload_n);
     case REQUEST_WAIT:
         return on_job_back(connection);
     case REQUEST_REPLY:

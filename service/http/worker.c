@@ -10,6 +10,7 @@
  * wakes this thread, if it sleeps.
  */
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -26,6 +27,11 @@
  * has after a run in which a request moved.  All else, such as a head that takes two reads, waits
  * so long at most. */
 #define LOOK_MS 10
+
+/* A request that fills its memory with a line of its framing is "ready" to the library in every
+ * run, and none takes it further.  After so many runs in a row without a request that moved, the
+ * thread waits LOOK_MS.  What comes from the network wakes it earlier. */
+#define VAIN_RUNS_MAX 8
 
 struct arrival {
     struct arrival *next;
@@ -95,7 +101,11 @@ static int patience_ms(const struct worker *worker)
     if (worker->waiting > 0) {
         return LOOK_MS;
     }
-    return MHD_get_timeout(worker->daemon, &ms) == MHD_YES ? (int)(ms < 1000 ? ms : 1000) : -1;
+    if (MHD_get_timeout(worker->daemon, &ms) != MHD_YES) {
+        return -1;
+    }
+    int least = worker->vain_runs > VAIN_RUNS_MAX ? LOOK_MS : 0;
+    return ms < 1000 ? (ms > (unsigned)least ? (int)ms : least) : 1000;
 }
 
 /* Sleep until there is something to do.  News that come after this function has looked keep the
@@ -133,10 +143,12 @@ static void *worker_main(void *data)
     while (!atomic_load(&worker->stop)) {
         worker_sleep(worker);
         admit_arrivals(worker);
+        worker->vain_runs++;
         do {
             worker->moved = false;
             (void)MHD_run(worker->daemon);
             flush_jobs(worker);
+            worker->vain_runs = worker->moved ? 0 : worker->vain_runs;
         } while (worker->moved);
         finish_orphans(worker);
         flush_jobs(worker);
@@ -146,11 +158,23 @@ static void *worker_main(void *data)
 
 /* ---- life ---- */
 
+/* The library answers some faults by itself, and calls no function of ours for these requests.  All
+ * that it tells is this message, with the status as its first argument. */
+static void on_message(void *cls, const char *format, va_list args)
+{
+    const struct worker *worker = cls;
+    const struct http_server_config *config = &worker->server->config;
+    if (strstr(format, "HTTP response code is %u") != NULL && config->observe != NULL) {
+        config->observe(config->observe_data, config->n_routes, va_arg(args, unsigned), 0);
+    }
+}
+
 static struct MHD_Daemon *start_daemon(struct worker *worker)
 {
     struct http_server *server = worker->server;
-    return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
-        http_on_request, server, MHD_OPTION_CONNECTION_LIMIT, server->config.max_connections,
+    return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL,
+        NULL, http_on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_message, worker,
+        MHD_OPTION_CONNECTION_LIMIT, server->config.max_connections,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_NOTIFY_CONNECTION,
         http_on_connection, worker, MHD_OPTION_NOTIFY_COMPLETED, http_on_completed, server,
         MHD_OPTION_URI_LOG_CALLBACK, http_on_target, server, MHD_OPTION_END);

@@ -6,8 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+/* Redis ends when it cannot append.  That happens while a few blocks are free. */
+#define FULL_BYTES (256 * 1024)
 
 /* Read the pid that the lock's holder wrote into the file.  The pid is only for the message, so any
  * fault gives an empty text. */
@@ -82,6 +87,16 @@ bool data_dir_open(struct data_dir *dir, const char *path, char *error, size_t r
     (void)snprintf(dir->path, sizeof(dir->path), "%s", resolved);
     dir->lock_fd = fd;
     return true;
+}
+
+bool data_dir_full(const struct data_dir *dir)
+{
+    struct statvfs fs;
+    if (statvfs(dir->path, &fs) != 0) {
+        return false;
+    }
+    uint64_t blocks = geteuid() == 0 ? fs.f_bfree : fs.f_bavail; /* some are root's alone */
+    return blocks * fs.f_frsize < FULL_BYTES || (fs.f_files > 0 && fs.f_ffree == 0);
 }
 
 void data_dir_close(struct data_dir *dir)

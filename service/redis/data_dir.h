@@ -27,6 +27,9 @@ struct data_dir {
  * the fault. */
 bool data_dir_open(struct data_dir *dir, const char *path, char *error, size_t room) MUST_CHECK;
 
+/* Has the directory's disk too little room for a Redis to go on? */
+bool data_dir_full(const struct data_dir *dir) MUST_CHECK;
+
 /* Give the lock back, once everything has ended that writes into the directory. */
 void data_dir_close(struct data_dir *dir);
 

@@ -169,7 +169,8 @@ static bool mend(struct redis_child *child, char *error)
 static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
 {
     struct orphan orphan;
-    *report = (struct redis_child_report){.outcome = REDIS_CHILD_FAILED, .retry_in_ms = -1};
+    *report = (struct redis_child_report){
+        .outcome = REDIS_CHILD_FAILED, .retry_in_ms = -1, .disk_full = data_dir_full(&child->dir)};
     if (!redis_orphan_end(child->dir.path, child->server, child->orphan_patience_ms, &orphan,
             report->text, sizeof(report->text)) ||
         !mend(child, report->text) || !spawn(child, report->text)) {
@@ -241,6 +242,7 @@ void redis_child_on_exit(
     if (now_ms - child->started_ms >= STEADY_MS) {
         child->backoff_ms = BACKOFF_MIN_MS;
     }
+    report->disk_full = data_dir_full(&child->dir);
     schedule(child, now_ms, report);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 
 #include "storage/base/clock.h"
+#include "storage/job/error.h"
 
 #define REASON_MS        60000
 #define CLOCKS_DIFFER_MS 5000
@@ -78,6 +79,10 @@ void redis_news_storage(void *data, enum storage_notice what, const char *detail
     case STORAGE_SETTINGS_CHANGED:
         log_info(news->logger, "the settings of the data changed", log_text("settings", detail));
         break;
+    case STORAGE_DEGRADED:
+        log_warn(news->logger, "some partitions' servers are away: going on without them",
+            log_text("reason", detail));
+        break;
     case STORAGE_MAY_FORGET:
         log_warn(news->logger, "Redis may lose what was acknowledged", log_text("reason", detail));
         break;
@@ -86,6 +91,9 @@ void redis_news_storage(void *data, enum storage_notice what, const char *detail
 
 void redis_news_child(struct redis_news *news, const struct redis_child_report *report)
 {
+    if (report->outcome != REDIS_CHILD_NOTHING) {
+        storage_err_note_disk(report->disk_full); /* answers say why, too */
+    }
     switch (report->outcome) {
     case REDIS_CHILD_NOTHING:
         break;
@@ -98,11 +106,13 @@ void redis_news_child(struct redis_news *news, const struct redis_child_report *
         break;
     case REDIS_CHILD_EXITED:
         log_error(news->logger, "redis-server ended", log_int("pid", report->pid),
-            log_text("how", report->text), log_int("restart_in_ms", report->retry_in_ms));
+            log_text("how", report->text), log_bool("disk_full", report->disk_full),
+            log_int("restart_in_ms", report->retry_in_ms));
         break;
     case REDIS_CHILD_FAILED:
         log_error(news->logger, "redis-server could not be started",
-            log_text("reason", report->text), log_int("retry_in_ms", report->retry_in_ms));
+            log_text("reason", report->text), log_bool("disk_full", report->disk_full),
+            log_int("retry_in_ms", report->retry_in_ms));
         break;
     }
 }

@@ -36,7 +36,7 @@ struct redis_news {
 /* For storage_config.notice; @news is a struct redis_news. */
 void redis_news_storage(void *news, enum storage_notice what, const char *detail);
 
-/* Log what happened to the embedded Redis. */
+/* Log what happened to the embedded Redis, and have answers say whether its disk is full. */
 void redis_news_child(struct redis_news *news, const struct redis_child_report *report);
 
 /* Log when Redis's clock begins to differ much from this machine's, and when both agree again. Both

@@ -72,6 +72,25 @@ bool core_parse_state(struct core *core, const struct reply *fields, struct part
         fields, core->cfg, &core->config.retention, redis_clock_ms(&core->clock) / 1000, ret);
 }
 
+enum storage_err core_refuses(const struct core *core)
+{
+    if (!atomic_load(&core->settings_differ)) {
+        return STORAGE_OK;
+    }
+    return atomic_load(&core->is_foreign) ? STORAGE_FOREIGN : STORAGE_CONFIG;
+}
+
+enum storage_err core_other_settings(struct core *core, struct slice cfg)
+{
+    uint64_t set;
+    if (!settings_set(cfg, &set) || set == core->data_set) {
+        return STORAGE_CONFIG;
+    }
+    atomic_store(&core->is_foreign, true);
+    atomic_store(&core->settings_differ, true);
+    return STORAGE_FOREIGN;
+}
+
 enum storage_err core_catch_up(struct core *core, int64_t before_us, int64_t deadline_ms)
 {
     return core->catch_up == NULL ? STORAGE_BEHIND
@@ -111,7 +130,7 @@ static void print_lost(const struct core *core, unsigned partition, char text[LO
 
 void core_note_state(struct core *core, unsigned partition, bool is_lost)
 {
-    if (!core->is_spread || !lost_states_note(&core->lost_states, partition, is_lost)) {
+    if (!core->is_spread || !partition_marks_note(&core->lost_states, partition, is_lost)) {
         return;
     }
     atomic_fetch_add(&core->stats.partitions_without_state, is_lost ? 1 : -1);
@@ -129,9 +148,28 @@ bool core_state_lost(struct core *core, unsigned partition, const struct reply *
     return is_lost;
 }
 
+void core_note_open_slot(struct core *core, unsigned partition, bool is_open)
+{
+    if (core->is_spread && partition_marks_note(&core->open_slots, partition, is_open)) {
+        atomic_fetch_add(&core->stats.partitions_in_open_slots, is_open ? 1 : -1);
+    }
+}
+
+bool core_open_slot_text(const struct core *core, char text[OPEN_SLOT_TEXT])
+{
+    unsigned partition = partition_marks_next(&core->open_slots, 0);
+    if (partition == PARTITIONS_MAX) {
+        return false;
+    }
+    (void)snprintf(text, OPEN_SLOT_TEXT,
+        "partition %u waits: slot %u is half moved", partition,
+        partition_slot(&core->partitions, partition));
+    return true;
+}
+
 bool core_lost_text(const struct core *core, char text[LOST_STATE_TEXT])
 {
-    unsigned partition = lost_states_next(&core->lost_states, 0);
+    unsigned partition = partition_marks_next(&core->lost_states, 0);
     if (partition == PARTITIONS_MAX) {
         return false;
     }

@@ -15,7 +15,7 @@
 
 #include "storage/base/compiler.h"
 #include "storage/core/deletions.h"
-#include "storage/core/lost_states.h"
+#include "storage/core/partition_marks.h"
 #include "storage/core/period_secrets.h"
 #include "storage/core/redis_clock.h"
 #include "storage/core/standing.h"
@@ -47,7 +47,10 @@ struct core {
     unsigned n_logs;         /* of a cluster: see core_log_partition() */
     char process[17];        /* a random id, hexadecimal; see hot/fleet.h */
     struct site_zones sites; /* in which zone each site is cut */
-    char cfg[SETTINGS_TEXT]; /* field cfg of every partition: see settings_print() */
+    /* Field cfg of every partition: see settings_print().  Whole once `secret` is known: then it
+     * names the data set, which is data_set. */
+    char cfg[SETTINGS_TEXT];
+    uint64_t data_set;
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */
@@ -61,7 +64,8 @@ struct core {
     _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool unacknowledged;  /* one server: too few replicas acknowledge: refuse to write */
-    _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
+    _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve.. */
+    _Atomic bool is_foreign;      /* ..or is that of another installation */
     _Atomic bool emptied; /* a partition has no state: the writer prepares all of them anew */
     _Atomic bool stopping;
     _Atomic bool has_aof;       /* Redis has an append-only file */
@@ -88,7 +92,7 @@ struct core {
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];
 
-    struct lost_states lost_states; /* of a cluster; thread-safe */
+    struct partition_marks lost_states, open_slots; /* of a cluster; thread-safe */
 
     struct wake rollup_wake; /* wakes the rollup thread when something is due earlier */
 };
@@ -146,6 +150,13 @@ void core_set_view(struct core *core, unsigned partition, struct partition_view 
 bool core_parse_state(
     struct core *core, const struct reply *fields, struct partition_view *ret) MUST_CHECK;
 
+/* Why the service refuses to work with the data; STORAGE_OK: it does not. */
+enum storage_err core_refuses(const struct core *core);
+
+/* A reply has the settings @cfg, which are not this process's.  Those of another data set stop all
+ * work at once.  STORAGE_CONFIG or STORAGE_FOREIGN. */
+enum storage_err core_other_settings(struct core *core, struct slice cfg);
+
 /* Have everything counted that was acknowledged before @before_us (CLOCK_MONOTONIC, not in the
  * future), by any process, until @deadline_ms.  Anything but STORAGE_OK: something is left, and
  * this is why; with STORAGE_BEHIND it takes longer, or this process counts nothing. */
@@ -162,6 +173,14 @@ bool core_state_lost(struct core *core, unsigned partition, const struct reply *
 
 /* Of a cluster: a reply has said whether @partition has its state. */
 void core_note_state(struct core *core, unsigned partition, bool is_lost);
+
+/* Of a cluster: @partition was counted, or could not be because its slot is half moved. */
+void core_note_open_slot(struct core *core, unsigned partition, bool is_open);
+
+/* Of a cluster: say which partition is not counted because its slot is half moved.  False: none is,
+ * as far as is known, and @text is as it was. */
+#define OPEN_SLOT_TEXT 56
+bool core_open_slot_text(const struct core *core, char text[OPEN_SLOT_TEXT]);
 
 /* Of a cluster: say which partition is known to have lost its state, and what to do.  False: none
  * is, and @text is as it was. */

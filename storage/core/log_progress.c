@@ -85,7 +85,8 @@ static enum storage_err take_cursors(struct reading *r, const struct reply *repl
             return foreign(r, "a cursor");
         }
         uint64_t *counted = &r->asked[i].counted;
-        *counted = cursor.whole < *counted ? cursor.whole : *counted;
+        uint64_t whole = log_cursor_whole(&cursor);
+        *counted = whole < *counted ? whole : *counted;
     }
     return STORAGE_OK;
 }

@@ -137,6 +137,10 @@ bool period_secrets_find(struct period_secrets *secrets, enum rotation rotation,
     const struct event *events, size_t n, struct period_list *ret)
 {
     size_t n_starts;
+    if (rotation == ROTATE_NEVER) {
+        *ret = (struct period_list){0};
+        return true;
+    }
     int64_t *starts = periods_of(rotation, events, n, &n_starts);
     *ret = (struct period_list){
         .known = malloc((n_starts + 1) * sizeof(*ret->known)), .missing = starts};

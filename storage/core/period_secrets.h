@@ -50,8 +50,9 @@ struct period_list {
     size_t n_missing;
 };
 
-/* Find the secrets of the periods of those of @n events that have an address.  @now_ms is Redis's
- * clock.  False: out of memory.  The caller releases @ret in either case. */
+/* Find the secrets of the periods of those of @n events that have an address; with ROTATE_NEVER
+ * there are none.  @now_ms is Redis's clock.  False: out of memory.  The caller releases @ret in
+ * either case. */
 bool period_secrets_find(struct period_secrets *secrets, enum rotation rotation, int64_t now_ms,
     const struct event *events, size_t n, struct period_list *ret) MUST_CHECK;
 void period_list_release(struct period_list *list);

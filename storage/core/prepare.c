@@ -12,144 +12,65 @@
  * them, too. */
 #define REPLACE_TIMES 8
 
+#define AWAY_MS 1000 /* a server that has been away for so long is not waited for */
+
 bool preparation_ask(
     struct preparation *p, struct asks *asks, int64_t deadline_ms, redis_take_fn *take)
 {
     return asks_run(asks, deadline_ms, take, p) == REDIS_OK_STATUS;
 }
 
-static bool take_schema(void *data, size_t i, const struct reply *reply)
+/* May this process replace the settings @cfg of @partition by its own? */
+static bool may_replace(const struct preparation *p, unsigned partition, struct slice cfg)
 {
-    struct preparation *p = data;
-    if (i == 1) {
-        p->is_made = reply->type == REPLY_TEXT;
-        return reply->type != REPLY_ERROR || preparation_complain(p, reply->text.p);
-    }
-    if (reply->type != REPLY_ARRAY || reply->n != 2) {
-        return preparation_complain(
-            p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
-    }
-    if (!slice_equal(reply->items[0].text, slice_of(p->meta))) {
-        return preparation_refuse_meta(p, reply->items[0].text, "the key meta is not one of ours");
-    }
-    if (reply->items[1].text.n != SECRET_SIZE) {
-        return preparation_refuse(p, "the secret is not one of ours");
-    }
-    memcpy(p->secret.bytes, reply->items[1].text.p, SECRET_SIZE);
-    return true;
-}
-
-/* A command about the key that says that all partitions of a cluster have had their states. */
-static void put_made(
-    const struct preparation *p, struct asks *asks, const char *command, const char *value)
-{
-    struct key made;
-    struct buffer *out = asks_begin(asks, 0);
-    key_fixed(&made, p->core->partitions.tag[0], "made", SLICE(""));
-    resp_head(out, value != NULL ? 3 : 2);
-    resp_text(out, command);
-    resp_word(out, made.p, made.n);
-    if (value != NULL) {
-        resp_text(out, value);
-    }
-}
-
-/* Give the data its meta and its secret, or learn them. */
-static bool learn_schema(struct session *session, struct preparation *p, int64_t deadline_ms)
-{
-    const struct secret *known = atomic_load(&p->core->secret);
-    const char *tag = p->core->partitions.tag[0];
-    struct key meta;
-    struct key secret;
-    struct buffer b;
-    buffer_init(&b);
-    key_fixed(&meta, tag, "meta", SLICE(""));
-    key_fixed(&secret, tag, "secret", SLICE(""));
-    if (known != NULL) {
-        /* A Redis that has lost everything gets the secret back, so visitors stay the same. */
-        p->secret = *known;
-    } else {
-        randombytes_buf(p->secret.bytes, SECRET_SIZE);
-    }
-    struct asks asks = asks_to(session, &b);
-    struct buffer *out = asks_begin(&asks, 0);
-    script_head(out, &session->scripts, SCRIPT_SCHEMA, 2, 2);
-    resp_word(out, meta.p, meta.n);
-    resp_word(out, secret.p, secret.n);
-    resp_text(out, p->meta);
-    resp_word(out, p->secret.bytes, SECRET_SIZE);
-    if (p->core->is_spread) {
-        put_made(p, &asks, "GET", NULL);
-    }
-    bool ok = preparation_ask(p, &asks, deadline_ms, take_schema);
-    buffer_release(&b);
-    return ok;
-}
-
-/* Keep the secret for all threads.  Once published it never changes. */
-static bool publish_secret(struct preparation *p)
-{
-    const struct secret *known = atomic_load(&p->core->secret);
-    if (known != NULL && memcmp(known, &p->secret, sizeof(*known)) == 0) {
-        return true;
-    }
-    if (known != NULL) {
-        return preparation_refuse(p, "this is another Redis than before: its secret differs");
-    }
-    struct secret *copy = malloc(sizeof(*copy));
-    if (copy == NULL) {
-        return preparation_complain(p, "out of memory");
-    }
-    *copy = p->secret;
-    atomic_store(&p->core->secret, copy);
-    return true;
-}
-
-/* May this process replace the settings @cfg by its own? */
-static bool may_replace(const struct preparation *p, struct slice cfg)
-{
-    for (unsigned i = 0; i < p->replaced->n; i++) {
-        if (slice_equal(cfg, slice_of(p->replaced->settings[i].cfg))) {
-            return p->adopt || p->replaced->settings[i].times < REPLACE_TIMES;
+    bool adopt = !part_set_has(&p->known->settled, partition);
+    for (unsigned i = 0; i < p->known->n_replaced; i++) {
+        if (slice_equal(cfg, slice_of(p->known->replaced[i].cfg))) {
+            return adopt || p->known->replaced[i].times < REPLACE_TIMES;
         }
     }
-    return p->adopt;
+    return adopt;
 }
 
-static void remember_replaced(struct replaced_settings *replaced, struct slice cfg)
+static void remember_replaced(struct prepared_data *known, struct slice cfg)
 {
-    for (unsigned i = 0; i < replaced->n; i++) {
-        if (slice_equal(cfg, slice_of(replaced->settings[i].cfg))) {
-            replaced->settings[i].times++;
+    for (unsigned i = 0; i < known->n_replaced; i++) {
+        if (slice_equal(cfg, slice_of(known->replaced[i].cfg))) {
+            known->replaced[i].times++;
             return;
         }
     }
-    if (replaced->n < REPLACED_MAX && cfg.n < SETTINGS_TEXT) {
-        memcpy(replaced->settings[replaced->n].cfg, cfg.p, cfg.n);
-        replaced->settings[replaced->n].cfg[cfg.n] = '\0';
-        replaced->settings[replaced->n++].times = 1;
+    if (known->n_replaced < REPLACED_MAX && cfg.n < SETTINGS_TEXT) {
+        memcpy(known->replaced[known->n_replaced].cfg, cfg.p, cfg.n);
+        known->replaced[known->n_replaced].cfg[cfg.n] = '\0';
+        known->replaced[known->n_replaced++].times = 1;
     }
 }
 
-static bool note_change(struct preparation *p, size_t i, const struct reply *fields)
+static bool note_change(struct preparation *p, unsigned partition, const struct reply *fields)
 {
     struct retention old;
+    uint64_t set;
     struct rollup_state state;
-    struct changed *c = &p->changed[i];
+    struct changed *c = &p->changed[partition];
     const struct reply *cfg = &fields->items[0];
     const struct reply *st = &fields->items[1];
     const struct reply *zones = &fields->items[STATE_FIELDS];
-    if (!settings_parse(cfg->text, p->core->partitions.n, &old) ||
+    if (!settings_parse(cfg->text, p->core->partitions.n, &old, &set) ||
         !rollup_state_parse(st->text, &state) ||
         (fields->items[3].type == REPLY_TEXT && !kept_parse(fields->items[3].text, &old))) {
         return preparation_refuse(p, "a partition's state is not one of ours");
     }
-    if (!may_replace(p, cfg->text)) {
+    if (set != p->core->data_set) {
+        return preparation_refuse_foreign(
+            p, "a partition has the data of another installation: its data set is another one");
+    }
+    if (!may_replace(p, partition, cfg->text)) {
         return preparation_refuse(
             p, "the data is kept with other settings (--keep-*, site.*.tz) by another process");
     }
     char *copy = malloc(cfg->text.n + st->text.n + 1);
-    if (copy == NULL || !zone_moves_add(&p->moves, p->core, (unsigned)i,
+    if (copy == NULL || !zone_moves_add(&p->moves, p->core, partition,
                             zones->type == REPLY_TEXT ? zones->text : SLICE(""))) {
         free(copy);
         return preparation_complain(p, "out of memory, or a partition's zones are none of ours");
@@ -157,7 +78,7 @@ static bool note_change(struct preparation *p, size_t i, const struct reply *fie
     memcpy(copy, cfg->text.p, cfg->text.n);
     memcpy(copy + cfg->text.n, st->text.p, st->text.n);
     if (p->n_changed == 0) {
-        remember_replaced(p->replaced, cfg->text);
+        remember_replaced(p->known, cfg->text);
     }
     c->is = true;
     c->cfg = (struct slice){copy, cfg->text.n};
@@ -172,22 +93,23 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
 {
     struct preparation *p = data;
     struct partition_view view;
+    unsigned partition = p->asked[i];
     if (reply->type == REPLY_ERROR) {
         return preparation_complain(p, reply->text.p);
     }
     struct reply fields = *reply; /* without the last item, which is `zones` */
     fields.n = reply->type == REPLY_ARRAY && reply->n == STATE_FIELDS + 1 ? STATE_FIELDS : 0;
-    if (p->is_made && fields.n > 0 && core_state_lost(p->core, (unsigned)i, &fields)) {
+    if (p->is_made && fields.n > 0 && core_state_lost(p->core, partition, &fields)) {
         return true;
     }
     if (core_parse_state(p->core, &fields, &view)) {
-        core_set_view(p->core, (unsigned)i, &view);
+        core_set_view(p->core, partition, &view);
         return true;
     }
     if (fields.n == 0 || reply->items[0].type != REPLY_TEXT) {
         return preparation_refuse(p, "a partition's state is not one of ours");
     }
-    return note_change(p, i, reply);
+    return note_change(p, partition, reply);
 }
 
 static void random_ver(char text[33])
@@ -210,6 +132,10 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
     for (unsigned i = 0; i < core->partitions.n; i++) {
         struct key state;
         char ver[33];
+        if (part_set_has(&p->away, i)) {
+            continue;
+        }
+        p->asked[asks.n] = (uint16_t)i;
         struct buffer *out = asks_begin(&asks, i);
         if (p->is_made) { /* a state that is not there was lost, and is not made anew */
             partition_state_ask(out, core->partitions.tag[i], 1);
@@ -330,7 +256,7 @@ static bool take_ok(void *data, size_t i, const struct reply *reply)
     return reply->type != REPLY_ERROR || preparation_complain(data, reply->text.p);
 }
 
-/* From now on a partition without a state has lost it. */
+/* Of a cluster: from now on a partition without a state has lost it. */
 static bool note_made(struct session *session, struct preparation *p, int64_t deadline_ms)
 {
     struct buffer b;
@@ -338,18 +264,40 @@ static bool note_made(struct session *session, struct preparation *p, int64_t de
         return true;
     }
     buffer_init(&b);
+    struct key made;
     struct asks asks = asks_to(session, &b);
-    put_made(p, &asks, "SET", "1");
+    struct buffer *out = asks_begin(&asks, 0);
+    key_fixed(&made, p->core->partitions.tag[0], "made", SLICE(""));
+    resp_head(out, 3);
+    resp_text(out, "SET");
+    resp_word(out, made.p, made.n);
+    resp_text(out, "1");
     bool ok = preparation_ask(p, &asks, deadline_ms, take_ok);
     buffer_release(&b);
     return ok;
 }
 
+/* The data is ours, as far as its servers are there. */
+static void note_settled(struct preparation *p)
+{
+    for (unsigned i = 0; i < p->core->partitions.n; i++) {
+        if (!part_set_has(&p->away, i)) {
+            part_set_add(&p->known->settled, i);
+        }
+    }
+    p->known->n_away = p->n_away;
+    atomic_store(&p->core->settings_differ, false);
+    atomic_store(&p->core->is_foreign, false);
+    if (p->n_away > 0) {
+        core_notice(p->core, STORAGE_DEGRADED, p->why_away);
+    }
+}
+
 /* The data, once the servers were looked at. */
 static bool prepare_data(struct preparation *p, struct session *session, int64_t deadline_ms)
 {
-    bool ok = learn_schema(session, p, deadline_ms) && publish_secret(p) &&
-              learn_partitions(session, p, deadline_ms);
+    bool ok =
+        prepare_data_set(p, session, deadline_ms) && learn_partitions(session, p, deadline_ms);
     for (int tries = 0; ok && p->n_changed > 0 && tries < 10; tries++) {
         ok = check_moves(session, p, deadline_ms) && change_settings(session, p, deadline_ms);
         forget_changes(p);
@@ -358,7 +306,7 @@ static bool prepare_data(struct preparation *p, struct session *session, int64_t
     ok = ok && p->n_changed == 0 && note_made(session, p, deadline_ms);
     forget_changes(p);
     if (ok) {
-        atomic_store(&p->core->settings_differ, false);
+        note_settled(p);
     }
     return ok;
 }
@@ -380,8 +328,31 @@ static struct preparation *preparation_new(struct core *core, char *error, size_
     return p;
 }
 
-bool session_prepare(struct session *session, struct core *core, struct replaced_settings *replaced,
-    bool adopt, int64_t deadline_ms, char *error, size_t error_n)
+/* Of a cluster: which partitions are left out?  False: it cannot go on without them. */
+static bool find_away(struct preparation *p)
+{
+    char why[sizeof(p->why_away)];
+    for (unsigned i = 0; p->core->is_spread && i < p->core->partitions.n; i++) {
+        if (server_away_ms(p->core, i, why, sizeof(why)) < AWAY_MS) {
+            continue;
+        }
+        if (p->n_away++ == 0) {
+            servers_blame(p->core, p->why_away, sizeof(p->why_away));
+        }
+        part_set_add(&p->away, i);
+    }
+    if (!part_set_has(&p->away, 0)) {
+        return true;
+    }
+    char text[sizeof(p->why_away) + 64];
+    server_name(p->core, 0, why, sizeof(why));
+    (void)snprintf(text, sizeof(text), "%s cannot be reached: it has the data's secret and clock",
+        why[0] == '\0' ? "the server of partition 0" : why);
+    return preparation_complain(p, text);
+}
+
+bool session_prepare(struct session *session, struct core *core, struct prepared_data *known,
+    bool is_first, int64_t deadline_ms, char *error, size_t error_n)
 {
     struct preparation *p = preparation_new(core, error, error_n);
     if (p == NULL) {
@@ -389,9 +360,10 @@ bool session_prepare(struct session *session, struct core *core, struct replaced
     }
     atomic_store(&core->emptied, false); /* before it is looked: what is lost later counts again */
     period_secrets_doubt(&core->period_secrets);
-    p->replaced = replaced;
-    p->adopt = adopt;
-    bool ok = (core->is_spread ? prepare_cluster(p, session, deadline_ms)
+    p->known = known;
+    p->is_first = is_first;
+    bool ok = find_away(p) &&
+              (core->is_spread ? prepare_cluster(p, session, deadline_ms)
                                : prepare_server(p, session, deadline_ms)) &&
               prepare_replicas(p, session, deadline_ms) && prepare_data(p, session, deadline_ms);
     free(p);

@@ -8,6 +8,7 @@
  *                       how much it may forget is learnt (durability.h)
  *     replicas          must be there, as many as are to acknowledge a request; at the start only
  *     the schema        and the number of partitions must be ours; until here nothing is written
+ *     the data set      must be that of the secret in all partitions, and the same as before
  *     the secret        is made, or learnt
  *     each partition    gets its first state if it is empty; otherwise its state is learnt.  In a
  *                       cluster only at the first start: the key `made` says that it is over, and
@@ -17,32 +18,41 @@
  * A process that has just started puts its own in their place; but a site that has data keeps its
  * zone.  Later it refuses to serve instead: otherwise two processes would undo each other's
  * settings for ever.
+ *
+ * A cluster of which a primary is away is prepared without that one's partitions, but for the first
+ * start, and where partition 0's server is away: it has the secret and the clock.  When all are
+ * there again, the rest is prepared.
  */
 #ifndef STORAGE_CORE_PREPARE_H
 #define STORAGE_CORE_PREPARE_H
 
 #include "storage/base/compiler.h"
 #include "storage/core/session.h"
+#include "storage/schema/part_set.h"
 #include "storage/schema/settings.h"
 
-/* Other settings that this process has replaced by its own.  They may come back with restored data;
- * then they are replaced again.  Zeroed: none yet. */
 #define REPLACED_MAX 4
-struct replaced_settings {
-    unsigned n;
+
+/* What a process knows of the data that it has prepared.  Zeroed: nothing yet. */
+struct prepared_data {
+    /* Partitions that had this process's settings once: others in their place are not replaced. */
+    struct part_set settled;
+    unsigned n_away; /* partitions that were left out the last time: their server was away */
+    /* Other settings that were replaced.  They may come back with restored data; then they are
+     * replaced again. */
+    unsigned n_replaced;
     struct {
         char cfg[SETTINGS_TEXT];
         unsigned times; /* that they were replaced */
-    } settings[REPLACED_MAX];
+    } replaced[REPLACED_MAX];
 };
 
 /* Prepare the Redis of @session, which has just been opened, by @deadline_ms (CLOCK_MONOTONIC); of
- * a cluster the data of all partitions, by the session's dispatcher.
- * @adopt: the process has just started, and may replace settings that differ.  False: @error, of
- * @error_n bytes, says why, and the session must be closed.  core->settings_differ is then set if
- * trying again is of no use. */
-bool session_prepare(struct session *session, struct core *core, struct replaced_settings *replaced,
-    bool adopt, int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
+ * a cluster the data of all partitions whose servers are there, by the session's dispatcher.
+ * @is_first: the process has just started.  False: @error, of @error_n bytes, says why, and the
+ * session must be closed.  core_refuses() then says whether trying again is of use. */
+bool session_prepare(struct session *session, struct core *core, struct prepared_data *known,
+    bool is_first, int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
 
 /* Is the server of @session, which has just been opened, a node for us?  Learns how much it may
  * forget.  Of a cluster: what the start has prepared holds, whatever nodes come later.  False as

@@ -57,7 +57,7 @@ bool prepare_replicas(struct preparation *p, struct session *session, int64_t de
     struct core *core = p->core;
     struct part_set servers;
     struct buffer b;
-    if (!p->adopt) { /* later a replica that is not there is on its way back */
+    if (!p->is_first) { /* later a replica that is not there is on its way back */
         return true;
     }
     if (core->config.ack_replicas == 0) {
@@ -68,12 +68,15 @@ bool prepare_replicas(struct preparation *p, struct session *session, int64_t de
         }
         return true;
     }
-    if (!servers_each(core, &servers)) {
+    if (!servers_each(core, &servers) && p->n_away == 0) {
         return preparation_complain(p, "it is not known yet which servers have the data");
     }
     buffer_init(&b);
     struct asks asks = asks_to(session, &b);
     for (unsigned partition = 0; partition < core->partitions.n; partition++) {
+        if (part_set_has(&p->away, partition)) {
+            part_set_remove(&servers, partition);
+        }
         if (part_set_has(&servers, partition)) {
             resp_command(asks_begin(&asks, partition), "INFO", "replication", NULL);
         }

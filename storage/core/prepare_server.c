@@ -18,6 +18,12 @@ bool preparation_refuse(struct preparation *p, const char *text)
     return preparation_complain(p, text);
 }
 
+bool preparation_refuse_foreign(struct preparation *p, const char *text)
+{
+    atomic_store(&p->core->is_foreign, true);
+    return preparation_refuse(p, text);
+}
+
 bool preparation_refuse_meta(struct preparation *p, struct slice theirs, const char *what)
 {
     char text[320];
@@ -164,7 +170,9 @@ bool prepare_cluster(struct preparation *p, struct session *session, int64_t dea
     buffer_init(&b);
     struct asks asks = asks_to(session, &b);
     resp_command(asks_begin(&asks, 0), "TIME", NULL);
-    ask_cfg(&asks, partition);
+    if (!part_set_has(&p->away, partition)) { /* else the data was made once, or nothing is */
+        ask_cfg(&asks, partition);
+    }
     bool ok = preparation_ask(p, &asks, deadline_ms, take_cluster);
     buffer_release(&b);
     return ok;

@@ -1,7 +1,7 @@
 /* prepare_state.h - a Redis that is being prepared.
  *
- * Layer: storage, private to prepare.c (what is written and learnt) and prepare_server.c (what is
- * looked at before anything is written).
+ * Layer: storage, private to prepare.c (what is written and learnt), prepare_data_set.c (whose data
+ * it is), prepare_server.c and prepare_replicas.c (what the servers are like).
  */
 #ifndef STORAGE_CORE_PREPARE_STATE_H
 #define STORAGE_CORE_PREPARE_STATE_H
@@ -9,16 +9,17 @@
 #include "storage/core/asks.h"
 #include "storage/core/moved_zones.h"
 #include "storage/core/session.h"
+#include "storage/schema/part_set.h"
 
-struct replaced_settings;
+struct prepared_data;
 
 struct preparation {
     struct core *core;
-    struct replaced_settings *replaced;
+    struct prepared_data *known;
     char *error;
     size_t error_n;
-    bool adopt;
-    char meta[64]; /* "schema=5 partitions=16" */
+    bool is_first; /* the process has just started */
+    char meta[64]; /* "schema=7 partitions=16" */
     struct secret secret;
     struct changed {
         bool is;
@@ -29,7 +30,18 @@ struct preparation {
     bool has_aof;
     bool is_made;            /* of a cluster: all partitions had their states once */
     struct zone_moves moves; /* of the sites in the partitions that changed */
+
+    /* Of a cluster: whose server has been away for a while.  They are left out. */
+    struct part_set away;
+    unsigned n_away;
+    char why_away[SERVER_NAME + 32]; /* names one of the servers */
+    uint16_t asked[PARTITIONS_MAX];  /* whose replies come, in the order of asking */
 };
+
+/* Whose data is it?  Reads the secret, `made` and all data sets before anything is written; then
+ * meta and the secret are written where there are none, and the secret is published. */
+bool prepare_data_set(
+    struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 
 /* A cluster's data: is it ours?  Learns the clock, too.  Writes nothing to Redis. */
 bool prepare_cluster(
@@ -45,6 +57,9 @@ bool preparation_complain(struct preparation *p, const char *text);
 
 /* The same, and refuse to serve: the server or its data is not ours, and waiting does not help. */
 bool preparation_refuse(struct preparation *p, const char *text);
+
+/* The same for data of another installation. */
+bool preparation_refuse_foreign(struct preparation *p, const char *text);
 
 /* The same for data whose meta is @theirs, of which a NUL follows somewhere.  @what: the sentence
  * where it is none at all.  No version converts the data of another one. */

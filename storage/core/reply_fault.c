@@ -1,6 +1,8 @@
 #include "storage/core/reply_fault.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 struct refusal {
     const char *code;
@@ -24,13 +26,17 @@ static const struct refusal refusals[] = {
     {"NOREPLICAS", REPLY_REFUSED, STORAGE_REFUSED},
     {"NOPERM", REPLY_REFUSED, STORAGE_REFUSED},
 };
+/* Redis passes on what the system said. */
+static const struct refusal disk = {"MISCONF", REPLY_REFUSED, STORAGE_DISK};
 static const struct refusal other = {"", REPLY_FAILED, STORAGE_REFUSED};
 
 static const struct refusal *refusal_of(const struct reply *reply)
 {
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         if (reply_is_error(reply, refusals[i].code)) {
-            return &refusals[i];
+            bool no_space = refusals[i].err == STORAGE_REFUSED &&
+                            strstr(reply->text.p, strerror(ENOSPC)) != NULL;
+            return no_space ? &disk : &refusals[i];
         }
     }
     return &other;

@@ -14,6 +14,7 @@
  *   ASK TRYAGAIN CLUSTERDOWN          later, on the same connection     STORAGE_DOWN
  *   OOM                               Redis's memory is full            STORAGE_OOM
  *   MISCONF NOREPLICAS NOPERM         refused before it ran             STORAGE_REFUSED
+ *   MISCONF with "No space left .."   refused before it ran             STORAGE_DISK
  *   any other                         a script may have done a part     STORAGE_REFUSED
  */
 #ifndef STORAGE_CORE_REPLY_FAULT_H

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/core/data_set.h"
 
 /* While a thread waits on a connection that the topology may take away; a redis_look. */
 static bool goes_on(void *data)
@@ -28,7 +29,8 @@ static bool connect_and_load(
         server_lost(core, &session->server);
         return false;
     }
-    if (!server_prove(core, &session->server, session->redis, deadline_ms, error, error_n)) {
+    if (!server_prove(core, &session->server, session->redis, deadline_ms, error, error_n) ||
+        !data_set_prove(core, &session->server, session->redis, deadline_ms, error, error_n)) {
         session_lost(session);
         return false;
     }

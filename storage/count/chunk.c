@@ -61,6 +61,8 @@ static bool cut_buckets(
         struct chunk chunk = cut_chunk(portion, first, end, at_once);
         chunk.point = point;
         first += chunk.n;
+        q->reads +=
+            chunk.reads * (size_t)__builtin_popcount(portion->metrics & METRICS_OTHER_SKETCHES);
         for (int metric = 0; metric < METRICS; metric++) {
             q->reads += chunk.reads * portion_keys(portion, (enum metric)metric);
         }

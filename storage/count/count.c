@@ -38,6 +38,18 @@ static enum storage_err count_all_keys(struct count_question *q)
     return err;
 }
 
+/* See job/count_job.h.  With visits that were put together and no page views, the bound of all
+ * figures is said as well. */
+static uint64_t count_at_most(struct count_question *q)
+{
+    const struct count_job *job = q->job;
+    if (!job->all_metrics) {
+        return tally_at_most(&q->tally, job->metric);
+    }
+    uint64_t hidden = job->values[METRIC_OTHER_PV];
+    return hidden + job->values[METRIC_OTHER_VISITS] > 0 ? job->values[METRIC_PV] + hidden : 0;
+}
+
 /* The tally into the job. */
 static enum storage_err count_conclude(struct count_question *q)
 {
@@ -48,6 +60,7 @@ static enum storage_err count_conclude(struct count_question *q)
         job->values[metric] = asked ? tally_total(&q->tally, (enum metric)metric) : 0;
     }
     job->value = job->values[job->metric];
+    job->at_most = job->bounded ? count_at_most(q) : 0;
     if (job->step != STEP_NONE) {
         for (size_t i = 0; q->tally.n_points == 1 && i < METRICS; i++) {
             q->tally.points[0].values[i] = job->values[i];
@@ -117,7 +130,7 @@ bool count_same(const struct storage_job *a, const struct storage_job *b)
     const struct count_job *y = &b->u.count;
     return window_question_same(&x->asked, &y->asked) && x->metric == y->metric &&
            x->all_metrics == y->all_metrics && x->visit_sums == y->visit_sums &&
-           x->others == y->others && x->step == y->step &&
+           x->bounded == y->bounded && x->step == y->step &&
            (x->step == STEP_NONE || x->zone == y->zone) && x->set.name.n == 0 &&
            y->set.name.n == 0 && same_pages(x->pages, x->n_pages, y->pages, y->n_pages);
 }
@@ -127,7 +140,7 @@ uint64_t count_hash(const struct storage_job *job)
     const struct count_job *count = &job->u.count;
     return question_hash(&count->asked, count->pages, count->n_pages,
         (uint64_t)count->metric * 32 + (uint64_t)count->step * 2 + count->all_metrics +
-            (count->others ? 1024u : 0u));
+            (count->bounded ? 1024u : 0u));
 }
 
 bool count_share(const struct storage_job *from, struct storage_job *to)

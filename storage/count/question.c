@@ -7,22 +7,27 @@
 
 const struct slice count_whole_site = {"", 0};
 
-/* What caps put together of a partition's pages: see job/counted_name.h. */
-static const char other_mark[] = {NAME_MARK_OTHER};
-static const struct slice other_pages = {other_mark, sizeof(other_mark)};
+/* What caps put together of a partition's named events, and of its pages: job/counted_name.h. */
+static const char other_marks[] = {NAME_MARK_OTHER, NAME_MARK_EVENT};
+static const struct slice other_events = {other_marks, 2};
+static const struct slice other_pages = {other_marks, 1};
 
 enum key_kind metric_kind(enum metric metric)
 {
     switch (metric) {
     case METRIC_PV:
+    case METRIC_OTHER_PV:
         return KEY_PV;
     case METRIC_UV:
+    case METRIC_OTHER_UV:
         return KEY_UV;
     case METRIC_IPS:
+    case METRIC_OTHER_IPS:
         return KEY_IP;
     case METRIC_VISITS:
     case METRIC_ENGAGED:
     case METRIC_SECONDS:
+    case METRIC_OTHER_VISITS:
         return KEY_VV;
     }
     return KEY_PV;
@@ -30,30 +35,43 @@ enum key_kind metric_kind(enum metric metric)
 
 struct slice metric_name(enum metric metric, struct slice page)
 {
+    if (metric >= METRIC_OTHER_PV) {
+        return event_name_is(page) ? other_events : other_pages;
+    }
     return metric == METRIC_ENGAGED   ? NAME_VISITS_ENGAGED
            : metric == METRIC_SECONDS ? NAME_VISITS_SECONDS
                                       : page;
 }
 
+size_t portion_names(const struct portion *portion, enum metric metric)
+{
+    return metrics_have(METRICS_BESIDE, (int)metric) ? 1 : portion->n_pages;
+}
+
 unsigned count_metrics(const struct count_job *job)
 {
+    bool bounded = job->bounded && job->n_pages > 0;
     if (!job->all_metrics) {
-        return 1u << job->metric;
+        return 1u << job->metric | (bounded ? 1u << metric_other(job->metric) : 0);
     }
-    return METRICS_ALL & ~(job->visit_sums && job->n_pages == 0 ? 0 : METRICS_SUMS);
+    unsigned metrics = METRICS_ALL & ~METRICS_BESIDE;
+    if (bounded) { /* the page views bound the estimates, too */
+        metrics |= METRICS_OTHER & ~METRICS_OTHER_SKETCHES;
+    }
+    return metrics | (job->visit_sums && job->n_pages == 0 ? METRICS_SUMS : 0);
 }
 
 size_t portion_keys(const struct portion *portion, enum metric metric)
 {
-    if (!metrics_have(portion->metrics & ~METRICS_SUMS, (int)metric)) {
-        return 0; /* (sums of visits lie in the keys of the visits) */
+    if (!metrics_have(portion->metrics & ~METRICS_BESIDE, (int)metric)) {
+        return 0;
     }
     return metric_is_sketch(metric) ? portion->n_pages : 1;
 }
 
 size_t portion_reads(const struct portion *portion, unsigned metrics, size_t n)
 {
-    return n * portion->n_pages * (size_t)__builtin_popcount(metrics);
+    return n * portion->n_pages * (size_t)__builtin_popcount(metrics & ~METRICS_OTHER);
 }
 
 /* ---- memory ---- */
@@ -132,13 +150,16 @@ static struct portion *new_portion(struct count_question *q, unsigned partition,
     return portion;
 }
 
-/* Ask a partition for a page.  A page asked for twice is one page: sums must not count it twice. */
+/* Ask a partition for a page.  A page asked for twice is one page: sums must not count it twice.
+ * Neither must they count twice what caps put together, so only the partition's first portion asks
+ * for that. */
 static bool ask_partition(
     struct count_question *q, unsigned partition, unsigned metrics, const struct slice *page)
 {
     struct portion *portion = NULL;
     for (size_t i = 0; i < q->n_portions; i++) {
-        if (q->portions[i].partition != partition || q->portions[i].metrics != metrics) {
+        if (q->portions[i].partition != partition ||
+            (q->portions[i].metrics | METRICS_OTHER) != (metrics | METRICS_OTHER)) {
             continue;
         }
         if (has_page(&q->portions[i], *page)) {
@@ -148,7 +169,7 @@ static bool ask_partition(
     }
     bool sketches = (metrics & METRICS_SKETCHES) != 0;
     if (portion == NULL || (sketches && portion->n_pages == PORTION_PAGES)) {
-        portion = new_portion(q, partition, metrics);
+        portion = new_portion(q, partition, portion == NULL ? metrics : metrics & ~METRICS_OTHER);
     }
     if (portion == NULL || !array_reserve(&portion->pages, &portion->pages_capacity,
                                portion->n_pages, sizeof(struct slice *))) {
@@ -194,9 +215,8 @@ bool count_make_portions(struct count_question *q)
     for (size_t i = 0; i < n_pages; i++) {
         unsigned home = name_partition(
             partitions, job->asked.site, pages[i], page_hash(job->asked.site, pages[i]));
-        const struct slice *page = job->others ? &other_pages : &pages[i];
-        if ((own != 0 && !ask_partition(q, home, own, page)) ||
-            (spread != 0 && !ask_partition(q, 0, spread, page))) {
+        if ((own != 0 && !ask_partition(q, home, own, &pages[i])) ||
+            (spread != 0 && !ask_partition(q, 0, spread, &pages[i]))) {
             return false;
         }
     }

@@ -20,12 +20,15 @@
 #include "storage/read/proved_read.h"
 
 /* Sets of metrics: bits 1 << enum metric.  Visits lie with the visitors, in all partitions; the
- * others with their page. */
-#define METRICS_ALL      ((1u << METRICS) - 1)
-#define METRICS_OF_VISIT (1u << METRIC_VISITS | METRICS_SUMS)
-#define METRICS_OF_PAGE  (METRICS_ALL & ~METRICS_OF_VISIT)
-#define METRICS_SUMS     (1u << METRIC_ENGAGED | 1u << METRIC_SECONDS)
-#define METRICS_SKETCHES (1u << METRIC_UV | 1u << METRIC_IPS)
+ * rest with their page. */
+#define METRICS_ALL            ((1u << METRICS) - 1)
+#define METRICS_OF_VISIT       (1u << METRIC_VISITS | METRICS_SUMS | 1u << METRIC_OTHER_VISITS)
+#define METRICS_OF_PAGE        (METRICS_ALL & ~METRICS_OF_VISIT)
+#define METRICS_SUMS           (1u << METRIC_ENGAGED | 1u << METRIC_SECONDS)
+#define METRICS_OTHER          (1u << METRIC_OTHER_PV | METRICS_OTHER_SKETCHES | 1u << METRIC_OTHER_VISITS)
+#define METRICS_OTHER_SKETCHES (1u << METRIC_OTHER_UV | 1u << METRIC_OTHER_IPS)
+#define METRICS_SKETCHES       (1u << METRIC_UV | 1u << METRIC_IPS | METRICS_OTHER_SKETCHES)
+#define METRICS_BESIDE         (METRICS_SUMS | METRICS_OTHER) /* of a name that is no page's */
 
 /* More pages are several portions: of 1,000, the sketches of one bucket are 12 MB, which must not
  * be one turn of Redis's thread. */
@@ -85,8 +88,11 @@ extern const struct slice count_whole_site;
 /* Which keys hold it? */
 enum key_kind metric_kind(enum metric metric);
 
-/* Under which name does @metric of @page lie there? */
+/* Under which name does @metric of @page lie there?  Of METRICS_BESIDE: of pages like @page. */
 struct slice metric_name(enum metric metric, struct slice page);
+
+/* Under how many names does @metric of the portion lie in a bucket? */
+size_t portion_names(const struct portion *portion, enum metric metric);
 
 /* The metrics that are asked for: a set. */
 unsigned count_metrics(const struct count_job *job);
@@ -105,10 +111,12 @@ void portion_drop_plan(struct portion *portion);
 /* Forget what was planned as the rest of a series. */
 void count_drop_rest(struct count_question *q);
 
-/* How many keys, or fields, @n buckets of a portion are for @metrics of its own. */
+/* How many keys, or fields, @n buckets of a portion are for @metrics of its own.  What caps put
+ * together is not counted: one field, or key, where there was a cap. */
 size_t portion_reads(const struct portion *portion, unsigned metrics, size_t n);
 
-/* How many keys hold @metric of one bucket: one a page for sketches, one for sums. */
+/* How many keys hold @metric of one bucket, of those that an answer lists: one a page for sketches,
+ * one for sums.  What lies beside is in the same keys, or is not listed. */
 size_t portion_keys(const struct portion *portion, enum metric metric);
 
 /* The state of the portion's partition: by what it was planned, then by the newest reply. */

@@ -43,43 +43,68 @@ static void recall_portions(struct count_question *q)
 
 /* ---- asking ---- */
 
+/* The metrics of @kind that are summed up lie in one key a bucket. */
+static const enum key_kind sum_kinds[] = {KEY_PV, KEY_VV};
+#define SUM_KINDS (sizeof(sum_kinds) / sizeof(sum_kinds[0]))
+
+static bool is_sum_of(const struct portion *portion, enum metric metric, enum key_kind kind)
+{
+    return metrics_have(portion->metrics & ~METRICS_SKETCHES, (int)metric) &&
+           metric_kind(metric) == kind;
+}
+
+/* How many fields of a bucket's key of @kind the portion is about; 0: it is about none of it. */
+static size_t sum_fields(const struct portion *portion, enum key_kind kind)
+{
+    size_t n = 0;
+    for (int m = 0; m < METRICS; m++) {
+        n += is_sum_of(portion, (enum metric)m, kind) ? portion_names(portion, (enum metric)m) : 0;
+    }
+    return n;
+}
+
 /* All sketches of the chunk at once. */
 static void ask_sketches(struct count_question *q, const struct chunk *chunk, enum metric metric)
 {
     const struct portion *portion = chunk->portion;
     const char *tag = q->read.core->partitions.tag[portion->partition];
+    size_t n_names = portion_names(portion, metric);
     size_t end = chunk->first + chunk->n;
     if (chunk->reads == 0) {
         return;
     }
-    proved_command(&q->read, "MGET", chunk->reads * portion->n_pages, 0);
+    proved_command(&q->read, "MGET", chunk->reads * n_names, 0);
     for (size_t i = runs_next_unread(&portion->runs, chunk->first); i < end;
          i = runs_next_unread(&portion->runs, i + 1)) {
-        for (size_t p = 0; p < portion->n_pages; p++) {
+        for (size_t p = 0; p < n_names; p++) {
             struct key key;
             key_bucket(&key, tag, metric_kind(metric), q->job->asked.site,
-                portion->cover.buckets[i], *portion->pages[p]);
+                portion->cover.buckets[i], metric_name(metric, *portion->pages[p]));
             proved_key(&q->read, &key);
         }
     }
 }
 
-/* The sums of each bucket. */
-static void ask_sums(struct count_question *q, const struct chunk *chunk, enum metric metric)
+/* The fields of each bucket's key of @kind, metric by metric. */
+static void ask_sums(struct count_question *q, const struct chunk *chunk, enum key_kind kind)
 {
     const struct portion *portion = chunk->portion;
     const char *tag = q->read.core->partitions.tag[portion->partition];
+    size_t n_fields = sum_fields(portion, kind);
     size_t end = chunk->first + chunk->n;
     for (size_t i = runs_next_unread(&portion->runs, chunk->first); i < end;
          i = runs_next_unread(&portion->runs, i + 1)) {
         struct bucket bucket = portion->cover.buckets[i];
         struct key key;
-        key_bucket(&key, tag, metric_kind(metric), q->job->asked.site, bucket, count_whole_site);
-        proved_command(
-            &q->read, bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE", 1, portion->n_pages);
+        key_bucket(&key, tag, kind, q->job->asked.site, bucket, count_whole_site);
+        proved_command(&q->read, bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE", 1, n_fields);
         proved_key(&q->read, &key);
-        for (size_t p = 0; p < portion->n_pages; p++) {
-            proved_word(&q->read, metric_name(metric, *portion->pages[p]));
+        for (int m = 0; m < METRICS; m++) {
+            enum metric metric = (enum metric)m;
+            size_t n = is_sum_of(portion, metric, kind) ? portion_names(portion, metric) : 0;
+            for (size_t p = 0; p < n; p++) {
+                proved_word(&q->read, metric_name(metric, *portion->pages[p]));
+            }
         }
     }
 }
@@ -92,13 +117,13 @@ static bool ask_chunk(struct count_question *q, const struct chunk *chunk)
         return false;
     }
     for (int metric = 0; metric < METRICS; metric++) {
-        if (!metrics_have(portion->metrics, metric)) {
-            continue;
-        }
-        if (metric_is_sketch((enum metric)metric)) {
+        if (metrics_have(portion->metrics & METRICS_SKETCHES, metric)) {
             ask_sketches(q, chunk, (enum metric)metric);
-        } else {
-            ask_sums(q, chunk, (enum metric)metric);
+        }
+    }
+    for (size_t k = 0; k < SUM_KINDS; k++) {
+        if (sum_fields(portion, sum_kinds[k]) > 0) {
+            ask_sums(q, chunk, sum_kinds[k]);
         }
     }
     proved_piece_end(&q->read, chunk->n);
@@ -171,7 +196,7 @@ static enum storage_err take_sums(struct count_question *q, uint64_t *run, enum 
     return STORAGE_OK;
 }
 
-/* What was read of bucket @i of the cover, page by page. */
+/* What was read of bucket @i of the cover, name by name. */
 static enum storage_err take_bucket(struct count_question *q, const struct portion *portion,
     enum metric metric, size_t i, size_t point, const struct reply *values)
 {
@@ -180,11 +205,11 @@ static enum storage_err take_bucket(struct count_question *q, const struct porti
         hll_clear(&q->run[metric]);
         q->run_sum[metric] = 0;
     }
-    enum storage_err err = metric_is_sketch(metric)
-                               ? take_sketches(q, run != NULL ? &q->run[metric] : NULL, metric,
-                                     point, values, portion->n_pages)
-                               : take_sums(q, run != NULL ? &q->run_sum[metric] : NULL, metric,
-                                     point, values, portion->n_pages);
+    size_t n = portion_names(portion, metric);
+    enum storage_err err =
+        metric_is_sketch(metric)
+            ? take_sketches(q, run != NULL ? &q->run[metric] : NULL, metric, point, values, n)
+            : take_sums(q, run != NULL ? &q->run_sum[metric] : NULL, metric, point, values, n);
     if (err == STORAGE_OK && run != NULL && i == run->first + run->n - 1 &&
         !count_keep_run(q, metric, portion, run, point)) {
         err = STORAGE_NOMEM;
@@ -192,43 +217,79 @@ static enum storage_err take_bucket(struct count_question *q, const struct porti
     return err;
 }
 
-/* The replies about one metric: all sketches in one array, or an array a bucket. */
-static enum storage_err take_metric(struct count_question *q, const struct chunk *chunk,
-    enum metric metric, const struct reply *data, size_t n)
+/* The reply about one metric's sketches: an array with those of all buckets. */
+static enum storage_err take_all_sketches(struct count_question *q, const struct chunk *chunk,
+    enum metric metric, const struct reply *strings)
 {
     const struct portion *portion = chunk->portion;
-    bool sketch = metric_is_sketch(metric);
-    size_t values = portion->n_pages * (sketch ? chunk->reads : 1);
-    for (size_t i = 0; i < n; i++) {
-        if (data[i].type != REPLY_ARRAY || data[i].n != values) {
-            return proved_foreign(&q->read);
-        }
+    size_t n_names = portion_names(portion, metric);
+    if (strings->type != REPLY_ARRAY || strings->n != n_names * chunk->reads) {
+        return proved_foreign(&q->read);
     }
     enum storage_err err = STORAGE_OK;
     size_t end = chunk->first + chunk->n;
     size_t point = chunk->point;
-    size_t at = 0;
+    const struct reply *values = strings->items;
     for (size_t i = runs_next_unread(&portion->runs, chunk->first); err == STORAGE_OK && i < end;
-         i = runs_next_unread(&portion->runs, i + 1), at++) {
+         i = runs_next_unread(&portion->runs, i + 1), values += n_names) {
         point = chunk_point_of(portion, i, point);
-        err = take_bucket(q, portion, metric, i, point,
-            sketch ? data[0].items + at * portion->n_pages : data[at].items);
+        err = take_bucket(q, portion, metric, i, point, values);
     }
     return err;
 }
 
-/* The reply to a chunk, its items in the order of asking. */
+/* The replies about the keys of @kind: an array a bucket, its fields metric by metric. */
+static enum storage_err take_all_sums(struct count_question *q, const struct chunk *chunk,
+    enum key_kind kind, const struct reply *buckets)
+{
+    const struct portion *portion = chunk->portion;
+    size_t n_fields = sum_fields(portion, kind);
+    enum storage_err err = STORAGE_OK;
+    size_t end = chunk->first + chunk->n;
+    size_t point = chunk->point;
+    for (size_t i = runs_next_unread(&portion->runs, chunk->first); err == STORAGE_OK && i < end;
+         i = runs_next_unread(&portion->runs, i + 1), buckets++) {
+        if (buckets->type != REPLY_ARRAY || buckets->n != n_fields) {
+            return proved_foreign(&q->read);
+        }
+        point = chunk_point_of(portion, i, point);
+        const struct reply *values = buckets->items;
+        for (int m = 0; err == STORAGE_OK && m < METRICS; m++) {
+            if (is_sum_of(portion, (enum metric)m, kind)) {
+                err = take_bucket(q, portion, (enum metric)m, i, point, values);
+                values += portion_names(portion, (enum metric)m);
+            }
+        }
+    }
+    return err;
+}
+
+/* The replies to a chunk's commands, in the order of asking. */
+static enum storage_err take_items(
+    struct count_question *q, const struct chunk *chunk, const struct reply *items)
+{
+    const struct portion *portion = chunk->portion;
+    enum storage_err err = STORAGE_OK;
+    for (int metric = 0; err == STORAGE_OK && metric < METRICS; metric++) {
+        if (metrics_have(portion->metrics & METRICS_SKETCHES, metric)) {
+            err = take_all_sketches(q, chunk, (enum metric)metric, items++);
+        }
+    }
+    for (size_t k = 0; err == STORAGE_OK && k < SUM_KINDS; k++) {
+        if (sum_fields(portion, sum_kinds[k]) > 0) {
+            err = take_all_sums(q, chunk, sum_kinds[k], items);
+            items += chunk->reads;
+        }
+    }
+    return err;
+}
+
 static enum storage_err take_chunk(struct count_question *q, const struct chunk *chunk)
 {
     const struct reply *items = NULL;
     enum storage_err err = proved_take(&q->read, &items, NULL);
-    for (int metric = 0; items != NULL && chunk->reads > 0 && metric < METRICS; metric++) {
-        if (err != STORAGE_OK || !metrics_have(chunk->portion->metrics, metric)) {
-            continue;
-        }
-        size_t n = metric_is_sketch((enum metric)metric) ? 1 : chunk->reads;
-        err = take_metric(q, chunk, (enum metric)metric, items, n);
-        items += n;
+    if (err == STORAGE_OK && items != NULL && chunk->reads > 0) {
+        err = take_items(q, chunk, items);
     }
     if (chunk->ends_group) {
         tally_end_group(&q->tally, chunk->point);

@@ -2,14 +2,15 @@
 
 #include <string.h>
 
-struct cache_id count_name(struct count_question *q, unsigned partition, enum metric metric,
-    const struct slice *const *pages, size_t n_pages)
+/* A name for what is asked of a portion.  What lies beside the pages is one for all of them. */
+static struct cache_id portion_name(
+    struct count_question *q, const struct portion *portion, enum metric metric)
 {
-    struct slice name = metric_name(metric, *pages[0]);
-    const struct slice *only = &name; /* of what is no page's */
-    bool is_page = metrics_have(~METRICS_SUMS, (int)metric);
-    return run_name(q->read.core->cache, &q->read.out, partition, metric_kind(metric),
-        q->job->asked.site, is_page ? pages : &only, is_page ? n_pages : 1);
+    struct slice name = metric_name(metric, *portion->pages[0]);
+    const struct slice *only = &name;
+    bool beside = metrics_have(METRICS_BESIDE, (int)metric);
+    return run_name(q->read.core->cache, &q->read.out, portion->partition, metric_kind(metric),
+        q->job->asked.site, beside ? &only : portion->pages, portion_names(portion, metric));
 }
 
 static struct cache_id portion_run_id(const struct count_question *q, const struct portion *portion,
@@ -83,8 +84,7 @@ bool count_recall_runs(
     }
     for (int m = 0; m < METRICS && runs->n > before; m++) {
         if (metrics_have(portion->metrics, m)) {
-            portion->names[m] =
-                count_name(q, portion->partition, (enum metric)m, portion->pages, portion->n_pages);
+            portion->names[m] = portion_name(q, portion, (enum metric)m);
         }
     }
     for (size_t i = before; i < runs->n; i++) {

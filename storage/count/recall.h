@@ -29,9 +29,4 @@ bool count_recall_runs(
 bool count_keep_run(struct count_question *q, enum metric metric, const struct portion *portion,
     const struct remembered_run *run, size_t point);
 
-/* A name for what is asked of @pages (owned elsewhere) in @partition, or of several ones, then any
- * number from PARTITIONS_MAX on. */
-struct cache_id count_name(struct count_question *q, unsigned partition, enum metric metric,
-    const struct slice *const *pages, size_t n_pages);
-
 #endif

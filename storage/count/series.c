@@ -17,29 +17,35 @@ struct names {
     struct ver proof[METRICS];
 };
 
-/* A name for each metric that does not depend on how the pages are spread over portions. */
+/* A name for each metric that does not depend on how the pages are spread over portions: of what
+ * lies beside the pages its own, and the pages. */
 static void name_series(struct count_question *q, struct names *names)
 {
-    const struct slice *whole = &count_whole_site;
-    const struct slice **pages = malloc((q->job->n_pages + 1) * sizeof(struct slice *));
+    size_t n = q->job->n_pages == 0 ? 1 : q->job->n_pages;
+    const struct slice *pages = q->job->n_pages == 0 ? &count_whole_site : q->job->pages;
+    const struct slice **all = malloc((1 + n) * sizeof(struct slice *));
     names->metrics = 0;
-    if (pages == NULL) {
+    if (all == NULL) {
         return; /* then nothing is remembered */
     }
-    pages[0] = whole;
-    for (size_t i = 0; i < q->job->n_pages; i++) {
-        pages[i] = &q->job->pages[i];
+    for (size_t i = 0; i < n; i++) {
+        all[1 + i] = &pages[i];
     }
     for (size_t i = 0; i < q->n_portions; i++) {
-        names->metrics |= q->portions[i].metrics;
+        names->metrics |= q->portions[i].metrics & ~METRICS_OTHER_SKETCHES; /* no point has them */
     }
     for (int m = 0; m < METRICS; m++) {
-        if (metrics_have(names->metrics, m)) {
-            names->of[m] = count_name(q, PARTITIONS_MAX, (enum metric)m, pages,
-                q->job->n_pages == 0 ? 1 : q->job->n_pages);
+        if (!metrics_have(names->metrics, m)) {
+            continue;
         }
+        struct slice own = metric_name((enum metric)m, pages[0]);
+        bool beside = metrics_have(METRICS_BESIDE, m);
+        all[0] = &own;
+        names->of[m] =
+            run_name(q->read.core->cache, &q->read.out, PARTITIONS_MAX, metric_kind((enum metric)m),
+                q->job->asked.site, beside ? all : all + 1, beside ? 1 + n : n);
     }
-    free(pages);
+    free(all);
 }
 
 /* One `ver` for those of all portions that are asked for @metric; n 0: there is no proof. */

@@ -8,7 +8,8 @@
 
 bool metric_is_sketch(enum metric metric)
 {
-    return metric == METRIC_UV || metric == METRIC_IPS;
+    return metric == METRIC_UV || metric == METRIC_IPS || metric == METRIC_OTHER_UV ||
+           metric == METRIC_OTHER_IPS;
 }
 
 void tally_release(struct tally *tally)
@@ -56,7 +57,7 @@ void tally_clear(struct tally *tally)
 /* Where a point's sketch is gathered.  NULL: no memory. */
 static struct hll *sketch_of(struct tally *tally, enum metric metric, size_t point)
 {
-    if (tally->n_points == 1 || point == TALLY_TOTAL) {
+    if (tally->n_points == 1 || point == TALLY_TOTAL || metric >= METRIC_OTHER_PV) {
         return &tally->total[metric];
     }
     if (tally->group[metric] == NULL) {
@@ -134,6 +135,19 @@ void tally_end_group(struct tally *tally, size_t point)
 uint64_t tally_total(const struct tally *tally, enum metric metric)
 {
     return metric_is_sketch(metric) ? hll_estimate(&tally->total[metric]) : tally->sums[metric];
+}
+
+uint64_t tally_at_most(struct tally *tally, enum metric metric)
+{
+    enum metric other = metric_other(metric);
+    uint64_t own = tally_total(tally, metric);
+    uint64_t hidden = tally_total(tally, other);
+    if (hidden == 0 || !metric_is_sketch(metric)) {
+        return hidden == 0 ? 0 : own + hidden;
+    }
+    hll_unite(&tally->total[other], &tally->total[metric]);
+    uint64_t both = hll_estimate(&tally->total[other]);
+    return both > own ? both : own;
 }
 
 struct count_point *tally_take_points(struct tally *tally, size_t *ret_n)

@@ -29,11 +29,18 @@ struct tally {
     bool touched[METRICS][TALLY_GROUP + 1];
 };
 
-/* In place of a point, for tally_sketch() and tally_unite(): it belongs to the total only. */
+/* In place of a point, for tally_sketch() and tally_unite(): it belongs to the total only.  So does
+ * every sketch of what caps put together: no point has a bound of its own. */
 #define TALLY_TOTAL SIZE_MAX
 
 /* True: the metric is estimated from sketches; false: it is summed up. */
 bool metric_is_sketch(enum metric metric);
+
+/* What caps put together of @metric, one of the first four. */
+static inline enum metric metric_other(enum metric metric)
+{
+    return (enum metric)(METRIC_OTHER_PV + metric);
+}
 
 void tally_release(struct tally *tally);
 
@@ -60,6 +67,10 @@ void tally_end_group(struct tally *tally, size_t point);
 
 /* The figure over all points. */
 uint64_t tally_total(const struct tally *tally, enum metric metric);
+
+/* The figure of @metric, one of the first four, if all that caps put together were the pages' own;
+ * 0: they put nothing together.  The sketches of what they put together are overwritten. */
+uint64_t tally_at_most(struct tally *tally, enum metric metric);
 
 /* Give the points away; the caller frees them. */
 struct count_point *tally_take_points(struct tally *tally, size_t *ret_n);

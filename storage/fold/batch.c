@@ -313,6 +313,64 @@ static bool decode_entry(
     return result != DECODED_NOMEM;
 }
 
+/* ---- stripes ---- */
+
+#define HALF_BITS 4 /* one half of the stripes is of pages and sites, the other of who came */
+_Static_assert(LOG_STRIPES == 2 << HALF_BITS, "two halves");
+
+unsigned batch_stripe(const struct row *row, enum task_kind kind)
+{
+    const unsigned half = LOG_STRIPES / 2;
+    switch (kind) {
+    case TASK_PAGE: /* of other bits than its partition */
+        return (unsigned)(row->page_hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HALF_BITS));
+    case TASK_SITE: /* all zones cut minutes at the same instants */
+        return (unsigned)((uint64_t)row->at_s / 60 % half);
+    case TASK_VISIT:
+        return half + row->visitor.bytes[0] % half;
+    case TASK_USER: /* the same as of TASK_VISIT, where the user is the visitor */
+        return half + row->user_id.bytes[0] % half;
+    }
+    return 0;
+}
+
+static unsigned stripe_of(const struct batch *batch, uint32_t task)
+{
+    return batch_stripe(&batch->rows[task >> 2], (enum task_kind)(task & 3));
+}
+
+/* Sort the tasks of a partition, which are in the order of rows, by stripe.  @sorted: of the same
+ * capacity, replaces the array.  Source: counting sort, which is stable. */
+static void sort_tasks(const struct batch *batch, struct batch_tasks *tasks, uint32_t *sorted)
+{
+    uint32_t next[LOG_STRIPES + 1] = {0};
+    for (size_t i = 0; i < tasks->n; i++) {
+        next[stripe_of(batch, tasks->tasks[i]) + 1]++;
+    }
+    for (unsigned c = 1; c < LOG_STRIPES; c++) {
+        next[c] += next[c - 1];
+    }
+    for (size_t i = 0; i < tasks->n; i++) {
+        sorted[next[stripe_of(batch, tasks->tasks[i])]++] = tasks->tasks[i];
+    }
+    free(tasks->tasks);
+    tasks->tasks = sorted;
+}
+
+static bool sort_by_stripe(struct batch *batch, const struct core *core)
+{
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        struct batch_tasks *tasks = &batch->tasks[p];
+        uint32_t *sorted = tasks->n > 1 ? malloc(tasks->capacity * sizeof(*sorted)) : NULL;
+        if (sorted != NULL) {
+            sort_tasks(batch, tasks, sorted);
+        } else if (tasks->n > 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool batch_finish(struct batch *batch, const struct core *core)
 {
     const struct secret *secret = atomic_load(&core->secret);
@@ -328,21 +386,21 @@ bool batch_finish(struct batch *batch, const struct core *core)
             return false;
         }
     }
-    return true;
+    return sort_by_stripe(batch, core);
 }
 
-struct log_cursor batch_cursor(const struct batch *batch, uint32_t log, uint32_t row)
+struct log_position batch_position(const struct batch *batch, uint32_t log, uint32_t row)
 {
     const struct batch_log *is = &batch->logs[log];
     if (row >= batch->n_rows) {
-        return (struct log_cursor){is->to, 0};
+        return (struct log_position){is->to, 0};
     }
     for (size_t i = 0; i < batch->n_entries; i++) {
         const struct batch_entry *entry = &batch->entries[i];
         if (entry->log == log && entry->first_row + entry->n_rows > row) {
             uint32_t events = row > entry->first_row ? row - entry->first_row : 0;
-            return (struct log_cursor){entry->entry->n - 1, events};
+            return (struct log_position){entry->entry->n - 1, events};
         }
     }
-    return (struct log_cursor){is->to, 0};
+    return (struct log_position){is->to, 0};
 }

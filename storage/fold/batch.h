@@ -14,6 +14,14 @@
  *
  * TASK_VISIT is there if the row has a visitor, TASK_USER if it has a user.  Where the user is the
  * visitor, the task TASK_VISIT does the work of both.
+ *
+ * The tasks of a partition are sorted by stripe, and within a stripe by row.  What lies together in
+ * Redis is of one stripe: a page with all its minutes, a minute of a site, a visitor.  So a batch
+ * that is too much for one transaction is cut between stripes, and whatever it has for one key is
+ * written at once.  Cut by time of arrival, old events would be written key by key: they spread
+ * over the minutes of hours, and hardly two of a short cut have a minute and a page in common.
+ * Each stripe has a position of its own in the cursor of a log (schema/log_state.h).  The stripe of
+ * a task is a part of the data's layout, as processes go on where others have stopped.
  */
 #ifndef STORAGE_FOLD_BATCH_H
 #define STORAGE_FOLD_BATCH_H
@@ -60,7 +68,7 @@ struct batch {
     size_t n_entries, entries_capacity;
     struct row *rows; /* owned; row->entry is the number of its entry */
     size_t n_rows, rows_capacity;
-    struct batch_tasks tasks[PARTITIONS_MAX]; /* by partition, in order of rows */
+    struct batch_tasks tasks[PARTITIONS_MAX]; /* by partition; in it by stripe, then by row */
     struct counted_value *values;             /* owned; each once */
     size_t n_values, values_capacity;
     struct index value_index;
@@ -81,8 +89,11 @@ bool batch_add(struct batch *batch, struct log_entry *entry) MUST_CHECK;
 /* All logs are in: make the rows.  False: out of memory, and the batch can only be cleared. */
 bool batch_finish(struct batch *batch, const struct core *core) MUST_CHECK;
 
-/* The cursor of log @log once all rows below @row are counted. */
-struct log_cursor batch_cursor(const struct batch *batch, uint32_t log, uint32_t row);
+/* The stripe of a task, below LOG_STRIPES. */
+unsigned batch_stripe(const struct row *row, enum task_kind kind);
+
+/* How much of log @log is counted in a stripe once all rows below @row are. */
+struct log_position batch_position(const struct batch *batch, uint32_t log, uint32_t row);
 
 /* The first row of the entry that row @row belongs to. */
 static inline uint32_t batch_entry_start(const struct batch *batch, uint32_t row)

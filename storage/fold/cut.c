@@ -27,22 +27,21 @@
 struct estimate {
     struct write_plan plan; /* which buckets an event goes to, as far as is known now */
     struct partition_view view;
-    uint64_t pages[PAGES_SEEN]; /* hashes of some pages, with their minutes; 0: none */
-    struct slice site;          /* of the last TASK_SITE.. */
-    int64_t minute_s;           /* ..its minute.. */
-    size_t n_same;              /* ..and how many there were of it */
-    struct slice user_site;     /* of the last user.. */
-    int64_t user_day;           /* ..and the day, of UTC: this is a guess of costs */
+    struct {
+        uint64_t mark; /* hash of a page, or of a site, with its minute; 0: none */
+        size_t n;      /* how many there were of it */
+    } seen[PAGES_SEEN];
+    struct slice user_site; /* of the last user.. */
+    int64_t user_day;       /* ..and the day, of UTC: this is a guess of costs */
 };
 
 static void estimate_init(struct estimate *e, struct core *core, unsigned partition)
 {
-    memset(e->pages, 0, sizeof(e->pages));
+    memset(e->seen, 0, sizeof(e->seen));
     e->view = core_view(core, partition);
     write_plan_init(&e->plan, zone_utc(), &e->view.retention, &e->view.state);
-    e->site = e->user_site = (struct slice){NULL, 0};
-    e->minute_s = e->user_day = INT64_MIN;
-    e->n_same = 0;
+    e->user_site = (struct slice){NULL, 0};
+    e->user_day = INT64_MIN;
 }
 
 /* Is @row of the same site and time as the last one?  Remembers it. */
@@ -54,14 +53,16 @@ static bool continues(struct slice *site, int64_t *time, const struct row *row, 
     return same;
 }
 
-/* Was the page of @row there, in the same minute?  Remembers it. */
-static bool repeats(struct estimate *e, const struct row *row, int64_t minute_s)
+/* How often the page with this hash was there in the minute, as far as is remembered. */
+static size_t repeats(struct estimate *e, uint64_t hash, int64_t minute_s)
 {
-    uint64_t mark = (row->page_hash ^ (uint64_t)minute_s) | 1;
-    uint64_t *slot = &e->pages[mark >> 1 & (PAGES_SEEN - 1)];
-    bool same = *slot == mark;
-    *slot = mark;
-    return same;
+    uint64_t mark = ((hash ^ (uint64_t)minute_s) * UINT64_C(0x9e3779b97f4a7c15)) | 1;
+    size_t slot = mark >> 32 & (PAGES_SEEN - 1);
+    if (e->seen[slot].mark != mark) {
+        e->seen[slot].mark = mark;
+        e->seen[slot].n = 0;
+    }
+    return e->seen[slot].n++;
 }
 
 static size_t activity_cost(struct estimate *e, const struct row *row)
@@ -75,12 +76,12 @@ static size_t activity_cost(struct estimate *e, const struct row *row)
 /* All of a site and minute go to one key, so its sketches get large. */
 static size_t site_cost(struct estimate *e, const struct row *row, size_t expiry)
 {
-    if (!continues(&e->site, &e->minute_s, row, e->plan.minute_s)) {
-        e->n_same = 0;
+    size_t n_same = repeats(e, row->site_hash, e->plan.minute_s);
+    if (n_same == 0) {
         return PAGE_COST + expiry + row->n_values * (size_t)(VALUE_COST + expiry / 2);
     }
     size_t values = row->n_values * (size_t)SAME_VALUE_COST;
-    return values + (e->n_same++ < SPARSE ? SPARSE_COST : SAME_PAGE_COST);
+    return values + (n_same < SPARSE ? SPARSE_COST : SAME_PAGE_COST);
 }
 
 static size_t task_cost(struct estimate *e, const struct row *row, enum task_kind kind)
@@ -92,13 +93,14 @@ static size_t task_cost(struct estimate *e, const struct row *row, enum task_kin
     size_t name = row->page.n / BYTES_PER_COST;
     switch (kind) {
     case TASK_PAGE:
-        return targets *
-               (repeats(e, row, e->plan.minute_s) ? SAME_PAGE_COST : PAGE_COST + expiry + name);
+        return targets * (repeats(e, row->page_hash, e->plan.minute_s) > 0
+                                 ? SAME_PAGE_COST
+                                 : PAGE_COST + expiry + name);
     case TASK_SITE:
         return row->is_view ? targets * site_cost(e, row, expiry) : 0;
     case TASK_VISIT: /* its starts go to a page of their own key */
         return VISIT_COST + (row->user_is_visitor ? activity_cost(e, row) : 0) +
-               (!row->is_view || repeats(e, row, ~e->plan.minute_s)
+               (!row->is_view || repeats(e, row->page_hash, ~e->plan.minute_s) > 0
                        ? 0
                        : targets * (START_COST + expiry + name));
     case TASK_USER:
@@ -128,10 +130,42 @@ void cutter_share(struct cutter *cutter, _Atomic unsigned *left, bool from_end)
     take_shared(cutter, from_end ? cutter->core->partitions.n - 1 : 0);
 }
 
-/* The row of task @i, or the end of all rows. */
-static uint32_t row_of(const struct batch *batch, const struct batch_tasks *tasks, uint32_t i)
+/* Where the tasks of a partition may be cut: behind a stripe, an entry, an event. */
+struct cut_places {
+    uint32_t stripe_end, entry_end, event_end; /* tasks; all at the first one: nowhere yet */
+};
+
+static unsigned stripe_of(const struct batch *batch, uint32_t task)
 {
-    return i < tasks->n ? tasks->tasks[i] >> 2 : (uint32_t)batch->n_rows;
+    return batch_stripe(&batch->rows[task >> 2], (enum task_kind)(task & 3));
+}
+
+/* May the tasks be cut in front of task @i, which is not the first one of the cut? */
+static void note_places(struct cut_places *places, const struct batch *batch,
+    const struct batch_tasks *tasks, uint32_t i)
+{
+    uint32_t row = tasks->tasks[i] >> 2;
+    uint32_t before = tasks->tasks[i - 1] >> 2;
+    if (stripe_of(batch, tasks->tasks[i]) != stripe_of(batch, tasks->tasks[i - 1])) {
+        places->stripe_end = i;
+    } else if (row != before) {
+        places->event_end = i;
+        places->entry_end = before < batch_entry_start(batch, row) ? i : places->entry_end;
+    }
+}
+
+/* End @cut at the best of the places. */
+static void cut_at(struct cut *cut, const struct cut_places *places, const struct batch *batch,
+    const struct batch_tasks *tasks)
+{
+    bool behind_stripe = places->stripe_end > cut->from;
+    bool behind_entry = places->entry_end > cut->from;
+    cut->to = behind_stripe  ? places->stripe_end
+              : behind_entry ? places->entry_end
+                             : places->event_end;
+    uint32_t row = tasks->tasks[cut->to] >> 2;
+    cut->end_stripe = (uint8_t)stripe_of(batch, tasks->tasks[cut->to]);
+    cut->to_row = behind_stripe ? 0 : behind_entry ? batch_entry_start(batch, row) : row;
 }
 
 /* What fits of the partition at hand.  True: all the rest of it. */
@@ -139,32 +173,30 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
 {
     const struct batch *batch = cutter->batch;
     const struct batch_tasks *tasks = &batch->tasks[cutter->partition];
+    const uint32_t from = cutter->task;
+    struct cut_places places = {from, from, from};
     struct estimate e;
     size_t cost = STATE_COST;
-    uint32_t entry_end = cutter->task; /* a cut behind an entry, and behind an event */
-    uint32_t event_end = cutter->task;
-    *ret = (struct cut){.partition = cutter->partition, .from = cutter->task};
-    if (cutter->task < tasks->n) { /* most partitions get nothing of a small batch */
+    *ret = (struct cut){
+        .partition = cutter->partition, .from = from, .first_stripe = cutter->first_stripe};
+    if (from < tasks->n) { /* most partitions get nothing of a small batch */
         estimate_init(&e, cutter->core, cutter->partition);
     }
-    for (uint32_t i = cutter->task; i < tasks->n; i++) {
-        uint32_t row = row_of(batch, tasks, i);
-        if (i > cutter->task && row != row_of(batch, tasks, i - 1)) {
-            event_end = i;
-            bool starts = row_of(batch, tasks, i - 1) < batch_entry_start(batch, row);
-            entry_end = starts ? i : entry_end;
+    for (uint32_t i = from; i < tasks->n; i++) {
+        if (i > from) {
+            note_places(&places, batch, tasks, i);
         }
-        cost += task_cost(&e, &batch->rows[row], (enum task_kind)(tasks->tasks[i] & 3));
-        if (cost > limit_us * COST_PER_US && event_end > cutter->task) {
-            ret->to = entry_end > cutter->task ? entry_end : event_end;
-            row = row_of(batch, tasks, ret->to);
-            ret->to_row = entry_end > cutter->task ? batch_entry_start(batch, row) : row;
+        cost += task_cost(
+            &e, &batch->rows[tasks->tasks[i] >> 2], (enum task_kind)(tasks->tasks[i] & 3));
+        if (cost > limit_us * COST_PER_US &&
+            (places.stripe_end > from || places.event_end > from)) {
+            cut_at(ret, &places, batch, tasks);
             ret->us = (uint32_t)(cost / COST_PER_US);
             return false;
         }
     }
     ret->to = (uint32_t)tasks->n;
-    ret->to_row = (uint32_t)batch->n_rows;
+    ret->end_stripe = LOG_STRIPES;
     ret->us = (uint32_t)(cost / COST_PER_US);
     return true;
 }
@@ -193,6 +225,7 @@ unsigned cutter_next(
         }
         us += ret[n].us;
         cutter->task = whole ? 0 : ret[n].to;
+        cutter->first_stripe = whole ? 0 : ret[n].end_stripe;
         if (whole && cutter->left != NULL) {
             take_shared(cutter, cutter->from_end ? cutter->partition - 1 : cutter->partition + 1);
         } else {

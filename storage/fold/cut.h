@@ -4,7 +4,8 @@
  *
  * Redis does nothing else while it carries out a transaction.  So a transaction gets as many
  * partitions as fit by an estimate, and a partition with too much for one transaction is cut:
- * behind an entry, or, where the part of one entry is too large, behind an event.
+ * between two stripes of tasks (batch.h), or, where one stripe is too large, behind an entry, or
+ * behind an event.
  */
 #ifndef STORAGE_FOLD_CUT_H
 #define STORAGE_FOLD_CUT_H
@@ -19,10 +20,12 @@
  * already; and a share's memory is kept for each. */
 #define CUTS_MAX 64
 
-/* Tasks [from, to) of a partition.  All rows below to_row are counted there afterwards. */
+/* Tasks [from, to) of a partition.  Afterwards its stripes [first_stripe, end_stripe) are counted
+ * to the end of the batch, and of stripe end_stripe all rows below to_row (0: nothing more). */
 struct cut {
     unsigned partition;
     uint32_t from, to;
+    uint8_t first_stripe, end_stripe;
     uint32_t to_row;
     uint32_t us; /* what it is estimated to cost Redis */
 };
@@ -33,7 +36,8 @@ struct cutter {
     const struct batch *batch;
     const struct part_set *only; /* of a cluster: these partitions, one a transaction; NULL: all */
     unsigned partition;          /* the first one that is not done.. */
-    uint32_t task;               /* ..and its first task that is not done */
+    uint32_t task;               /* ..its first task that is not done.. */
+    uint8_t first_stripe;        /* ..and its first stripe */
     _Atomic unsigned
         *left; /* partitions that neither of two cutters has taken; NULL: it is alone */
     bool from_end;

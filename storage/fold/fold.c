@@ -12,13 +12,15 @@
 #define POLL_MS      2000                       /* how often logs of others are looked at */
 #define AGAIN_MS     50                         /* after a fold that failed */
 #define HEIR_MS      5000 /* after the start: what died before has left by then what it leaves */
-#define IDLE_MS      20   /* after one that counted nothing: Redis lacks what memory has */
+#define PAUSE_MAX_MS 250 /* after a fold that took so long or longer: then it waited for a server */
+#define IDLE_MS      20  /* after one that counted nothing: Redis lacks what memory has */
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
 #define ASKED_US     20000
 #define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
-#define LIMIT_MIN    1000 /* events; and fewer say more of what a fold costs by itself */
+#define LIMIT_MIN    1000 /* events; fewer say more of what a fold costs by itself.. */
+#define LIMIT_EACH   16   /* ..and so do fewer of a partition that has transactions of its own */
 #define FIRST_NS     8000 /* an event, until a fold has shown it */
 
 struct fold {
@@ -56,12 +58,19 @@ static bool is_much(const struct fold *fold)
 
 /* A question waits until what was acknowledged before it is folded.  So no more is acknowledged
  * ahead of the folds than lets them work on without a pause: what a fold takes at a time, twice. */
+static size_t limit_min(const struct core *core)
+{
+    size_t least = core->is_spread ? (size_t)core->partitions.n * LIMIT_EACH : 0;
+    return least > LIMIT_MIN ? least : LIMIT_MIN;
+}
+
 static void set_limit(struct fold *fold)
 {
+    size_t least = limit_min(fold->core);
     size_t limit = 2 * BATCH_EVENTS;
     if (monotonic_ms() - atomic_load(&fold->asked_ms) < ASKED_FOR_MS) {
         size_t asked = (size_t)(ASKED_US * 1000 / atomic_load(&fold->ns_per_event));
-        limit = asked < LIMIT_MIN ? LIMIT_MIN : asked < limit ? asked : limit;
+        limit = asked < least ? least : asked < limit ? asked : limit;
     }
     unfolded_limit(fold->unfolded, limit);
 }
@@ -182,16 +191,27 @@ static enum round_reach reach_of(struct fold *fold, bool asked)
     return ROUND_OWN;
 }
 
+/* How many events the next round folds at a time: half of what may wait, so that more may come in
+ * meanwhile.  Where more waits already, nothing may come in: the more is folded at once, the less
+ * it costs. */
+static size_t most_events(struct fold *fold)
+{
+    size_t limit = atomic_load(&fold->unfolded->limit);
+    int64_t waiting = atomic_load(&fold->core->stats.log_events);
+    size_t half = (waiting > (int64_t)limit ? (size_t)waiting : limit) / 2;
+    return half < BATCH_EVENTS ? half : BATCH_EVENTS;
+}
+
 static void run(struct fold *fold, bool asked)
 {
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
     enum round_reach reach = reach_of(fold, asked);
-    size_t half = atomic_load(&fold->unfolded->limit) / 2; /* so that more may come in meanwhile */
-    fold->round.events_max = half < BATCH_EVENTS ? half : BATCH_EVENTS;
+    fold->round.events_max = most_events(fold);
     enum storage_err err = round_run(&fold->round, reach);
     int64_t now_us = monotonic_us();
     int64_t pause_us = now_us - begun_us;
+    pause_us = pause_us < PAUSE_MAX_MS * 1000 ? pause_us : PAUSE_MAX_MS * 1000;
     events = atomic_load(&fold->core->stats.fold_events) - events;
     if (events > 0) {
         learn(fold, events, now_us - begun_us);

@@ -10,7 +10,7 @@
  *     12,500 events, or 4 MB, wait: more would merge a little better, and be seen later
  *     somebody asks: a question waits for what was acknowledged before it
  *
- * and for questions no sooner after the last fold than that one took.  A question waits for the
+ * and for questions no sooner after the last fold than that one took, a quarter of a second at most.  A question waits for the
  * logs of other processes too.  Without a question the thread folds such a log when its last entry
  * is some seconds old: its process died, or sleeps.  In its first seconds a process folds all logs:
  * it may be the successor of one that was killed, whose events arrived before its own.

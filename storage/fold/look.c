@@ -109,6 +109,13 @@ bool fold_note_error(struct core *core, const struct reply *reply, enum storage_
     return !lost;
 }
 
+void fold_note_redirect(struct core *core, unsigned partition, const struct reply *reply)
+{
+    if (reply_is_error(reply, "ASK") || reply_is_error(reply, "TRYAGAIN")) {
+        core_note_open_slot(core, partition, true);
+    }
+}
+
 static bool take_time(struct look *look, const struct reply *reply)
 {
     int64_t us = reply_time_us(reply);
@@ -132,6 +139,7 @@ static struct share *next_share(struct look *look, size_t *ret_question)
 static bool is_answer(struct look *look, size_t i, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR) {
+        fold_note_redirect(look->core, look->cuts.cuts[0].partition, reply);
         server_refused(look->core, look->server, look->cuts.cuts[0].partition, reply);
         look->is_lost = !fold_note_error(look->core, reply, &look->err);
         return false;

@@ -63,6 +63,9 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
 bool look_discard(
     struct look *look, struct session *session, int64_t deadline_ms, struct buffer *out) MUST_CHECK;
 
+/* An error reply about @partition: what it says of a slot that is half moved is noted. */
+void fold_note_redirect(struct core *core, unsigned partition, const struct reply *reply);
+
 /* An error reply.  *err becomes the first one's.  False: the connection must be given up. */
 bool fold_note_error(struct core *core, const struct reply *reply, enum storage_err *err);
 

@@ -41,7 +41,7 @@ struct merge_counts {
     size_t n_buckets, n_pages, n_members;
     size_t buckets_capacity, pages_capacity, members_capacity;
     struct index bucket_index, page_index;
-    uint64_t *expiries; /* hashes of the keys that were given one: see known_expiries.h */
+    uint64_t *expiries; /* hashes of the keys that were given one */
     size_t n_expiries, expiries_capacity;
 };
 
@@ -165,7 +165,7 @@ static struct page_count *find_page(
 
 /* Who comes again at once, on the same page, is in the sketches already. */
 static bool add_member(struct merge_counts *merge, struct page_count *page, const struct row *row,
-    const struct merge_name *name)
+    const struct counted_for *name)
 {
     const struct row *last =
         page->last_member == INDEX_NONE ? NULL : merge->members[page->last_member].row;
@@ -198,13 +198,13 @@ static bool add_member(struct merge_counts *merge, struct page_count *page, cons
 }
 
 bool merge_counts_add(struct merge_counts *merge, const struct row *row,
-    const struct merge_name *names, size_t n, const struct write_target *targets,
+    const struct counted_for *names, size_t n, const struct write_target *targets,
     unsigned n_targets)
 {
     for (unsigned i = 0; i < n_targets; i++) {
         uint32_t bucket = find_bucket(merge, row, &targets[i]);
         for (size_t k = 0; k < n; k++) {
-            const struct merge_name *name = &names[k];
+            const struct counted_for *name = &names[k];
             struct page_count *count =
                 bucket == INDEX_NONE ? NULL : find_page(merge, bucket, name->name, name->hash);
             bool sketched = merge->kind == KEY_PV && (name->visitors || name->addresses);
@@ -238,7 +238,7 @@ struct bucket_writer {
     struct merge_counts *merge;
     const struct site_bucket *bucket;
     const char *tag;
-    const struct known_expiries *known;
+    const struct known_hashes *known;
     struct slice state;
     struct buffer *out;
     size_t n; /* commands */
@@ -251,7 +251,7 @@ static void write_expiry(struct bucket_writer *w, const struct key *key)
     int64_t expire_ms = w->bucket->target.expire_ms;
     if (expire_ms > 0) {
         uint64_t hash = page_hash(w->state, (struct slice){key->p, key->n});
-        if (known_expiries_has(w->known, hash)) {
+        if (known_hashes_has(w->known, hash)) {
             return;
         }
         if (array_reserve(&merge->expiries, &merge->expiries_capacity, merge->n_expiries,
@@ -345,7 +345,7 @@ static size_t write_bucket(struct bucket_writer *w)
 }
 
 size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t now_ms,
-    const struct known_expiries *known, struct slice state, struct buffer *out)
+    const struct known_hashes *known, struct slice state, struct buffer *out)
 {
     size_t n = 0;
     merge->n_expiries = 0;
@@ -359,10 +359,10 @@ size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t n
     return n;
 }
 
-void merge_counts_learn(const struct merge_counts *merge, struct known_expiries *known)
+void merge_counts_learn(const struct merge_counts *merge, struct known_hashes *known)
 {
     for (size_t i = 0; i < merge->n_expiries; i++) {
-        known_expiries_add(known, merge->expiries[i]);
+        known_hashes_add(known, merge->expiries[i]);
     }
 }
 

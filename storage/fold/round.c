@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/fold/gather_streams.h"
 #include "storage/fold/pass_by.h"
 #include "storage/fold/round_goal.h"
 
@@ -72,6 +73,9 @@ static bool open_session(struct round *r, struct session *session)
 
 static bool round_connect(struct round *r)
 {
+    if (atomic_load(&r->core->secret) == NULL) {
+        return false; /* it is not known yet whose data it is */
+    }
     if (r->session.dispatcher != NULL) {
         return session_by_dispatcher(&r->session, r->core);
     }

@@ -133,29 +133,3 @@ bool gather_own(struct round *r, struct goal *goal)
     }
     return ok;
 }
-
-enum redis_status gather_streams(struct round *r, const struct goal *goal)
-{
-    enum redis_status status = REDIS_OK_STATUS;
-    int64_t deadline_ms = monotonic_ms() + ROUND_STEP_MS;
-    for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
-        const struct log_head *head = &r->heads.heads[i];
-        uint64_t to = goal_of(r, goal, head);
-        struct stream *stream = streams_find(&r->streams, head->id);
-        if (stream == NULL) {
-            return REDIS_LOST;
-        }
-        const struct own_log *own = goal_own_log(goal, head->id);
-        if (stream->is_broken || (own != NULL && own->from_memory)) {
-            continue;
-        }
-        if (!stream->is_known && stream->folded < to) {
-            status = streams_learn(r->core, &r->session, deadline_ms, stream);
-        }
-        if (status == REDIS_OK_STATUS && stream->folded < to) {
-            status = streams_read(
-                &r->streams, r->core, &r->session, deadline_ms, stream, head->place, to, &r->batch);
-        }
-    }
-    return status;
-}

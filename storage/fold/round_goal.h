@@ -1,6 +1,6 @@
 /* round_goal.h - what a round of folding has to reach, and what is gathered for it.
  *
- * Layer: storage, private to round.c.  Belongs to the fold's thread.
+ * Layer: storage, private to the round.  Belongs to the fold's thread.
  */
 #ifndef STORAGE_FOLD_ROUND_GOAL_H
 #define STORAGE_FOLD_ROUND_GOAL_H
@@ -43,8 +43,5 @@ bool goal_has_others(const struct round *round, const struct goal *goal);
 
 /* Put into the batch what memory has of the own logs.  False: out of memory. */
 bool gather_own(struct round *round, struct goal *goal) MUST_CHECK;
-
-/* Put into the batch a piece of each log that is behind its goal, and is not there from memory. */
-enum redis_status gather_streams(struct round *round, const struct goal *goal) MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /* round_state.h - what a round of folding keeps between its steps, and from one round to the next.
  *
- * Layer: storage, private to round.c and round_goal.c.  Belongs to the fold's thread.
+ * Layer: storage, private to the round.  Belongs to the fold's thread.
  */
 #ifndef STORAGE_FOLD_ROUND_STATE_H
 #define STORAGE_FOLD_ROUND_STATE_H

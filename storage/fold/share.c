@@ -12,21 +12,6 @@
 #include "storage/job/counted_name.h"
 #include "storage/redis/resp.h"
 
-void fold_memory_forget(struct fold_memory *memory)
-{
-    announced_forget(&memory->announced);
-    known_users_forget_all(&memory->users);
-    known_expiries_forget(&memory->expiries);
-    known_places_forget(&memory->places);
-}
-
-void fold_memory_release(struct fold_memory *memory)
-{
-    known_users_release(&memory->users);
-    known_expiries_release(&memory->expiries);
-    known_places_release(&memory->places);
-}
-
 struct share *share_new(struct core *core, struct fold_memory *memory)
 {
     struct share *s = calloc(1, sizeof(*s));
@@ -79,11 +64,20 @@ static bool has_user(const struct row *row, enum task_kind kind)
     return kind == TASK_USER || (kind == TASK_VISIT && row->user_is_visitor);
 }
 
-/* Ask for the visitor, and the user, of a task. */
+/* Ask for the names that the task counts. */
+static bool ask_names(struct share *s, const struct row *row, enum task_kind kind)
+{
+    return kind == TASK_PAGE    ? place_names_ask_page(&s->names, row)
+           : kind == TASK_SITE  ? place_names_ask_site(&s->names, row)
+           : kind == TASK_VISIT ? place_names_ask_visit(&s->names, row)
+                                : true;
+}
+
+/* Ask for the names, the visitor and the user of a task. */
 static bool ask(struct share *s, const struct row *row, enum task_kind kind)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
-    if (!place_names_ask(&s->names, row, kind) ||
+    if (!ask_names(s, row, kind) ||
         (kind == TASK_VISIT && !merge_visits_ask(s->visits, row, arrival_s))) {
         return false;
     }
@@ -110,7 +104,11 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     merge_first_clear(s->first);
     s->open.n = s->sites.n = 0;
     arena_clear(&s->arena);
-    if (!place_names_begin(&s->names, batch, cut->partition, &s->memory->places)) {
+    s->cursors = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->cursors));
+    s->targets = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->targets));
+    if (s->cursors == NULL || s->targets == NULL ||
+        !place_names_begin(
+            &s->names, batch->values, batch->n_values, cut->partition, &s->memory->places)) {
         return false;
     }
     for (uint32_t i = cut->from; i < cut->to; i++) {
@@ -155,8 +153,8 @@ static void take_deleted(struct share *s, struct slice is)
     uint64_t *known = &s->memory->deleted[s->cut.partition];
     if (*known != hash) {
         announced_forget(&s->memory->announced);
-        known_expiries_forget(&s->memory->expiries);
-        known_places_forget(&s->memory->places);
+        known_hashes_forget(&s->memory->expiries);
+        known_hashes_forget(&s->memory->places);
         *known = hash;
     }
 }
@@ -249,16 +247,10 @@ bool share_take_more(struct share *s, size_t i, const struct reply *reply)
 
 /* ---- deciding ---- */
 
-/* Is @a behind @b, that is, is less counted? */
-static bool is_behind(struct log_cursor a, struct log_cursor b)
-{
-    return a.whole < b.whole || (a.whole == b.whole && a.events < b.events);
-}
-
 /* Is event @i (from 0) of entry @n counted? */
-static bool has_event(struct log_cursor cursor, uint64_t n, uint64_t i)
+static bool has_event(struct log_position at, uint64_t n, uint64_t i)
 {
-    return n <= cursor.whole || (n == cursor.whole + 1 && i < cursor.events);
+    return n <= at.whole || (n == at.whole + 1 && i < at.events);
 }
 
 /* What the row says of its user: days, and that the user saw the page. */
@@ -302,12 +294,12 @@ static bool add_gain(struct share *s, const struct row *row, const struct visit_
 static bool add_visit(struct share *s, const struct row *row, const struct write_plan *plan)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
-    struct merge_name names[PLACE_NAMES_MAX];
+    struct counted_for names[PLACE_NAMES_MAX];
     struct visit_step step = merge_visits_add(s->visits, row, arrival_s);
     if (!step.begins) {
         return add_gain(s, row, &step, plan);
     }
-    size_t n = place_names_of(&s->names, row, TASK_VISIT, names);
+    size_t n = place_names_of_visit(&s->names, row, names);
     return merge_counts_add(s->starts, row, names, n, plan->targets, plan->n);
 }
 
@@ -328,8 +320,9 @@ static bool merge_task(
         note_written(s, plan);
     }
     if (kind == TASK_PAGE || kind == TASK_SITE) {
-        struct merge_name names[PLACE_NAMES_MAX];
-        size_t n = place_names_of(&s->names, row, kind, names);
+        struct counted_for names[PLACE_NAMES_MAX];
+        size_t n = kind == TASK_PAGE ? place_names_of_page(&s->names, row, names)
+                                     : place_names_of_site(&s->names, row, names);
         return merge_counts_add(s->counts, row, names, n, plan->targets, plan->n);
     }
     return (kind != TASK_VISIT || add_visit(s, row, plan)) &&
@@ -352,7 +345,8 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
         const struct batch_entry *entry = &s->batch->entries[row->entry];
         uint32_t event = (uint32_t)(row - s->batch->rows) - entry->first_row;
         if (fates[entry->log] == LOG_COUNTS &&
-            !has_event(s->cursors[entry->log], entry->entry->n, event) &&
+            !has_event(
+                s->cursors[entry->log].at[batch_stripe(row, kind)], entry->entry->n, event) &&
             !merge_task(s, row, kind, &plan)) {
             return false;
         }
@@ -360,17 +354,36 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
     return true;
 }
 
+/* Move log @l's position in @stripe on to @to.  False: entries are missing. */
+static bool move_position(struct share *s, uint32_t l, unsigned stripe, struct log_position to)
+{
+    struct log_position is = s->cursors[l].at[stripe];
+    if (!log_position_before(is, to)) {
+        return true;
+    }
+    s->targets[l].at[stripe] = to;
+    s->moves[l] = true;
+    return is.whole >= s->batch->logs[l].from;
+}
+
+static bool move_cursor(struct share *s, uint32_t l)
+{
+    struct log_position end = batch_position(s->batch, l, (uint32_t)s->batch->n_rows);
+    bool ok = true;
+    s->targets[l] = s->cursors[l];
+    for (unsigned c = s->cut.first_stripe; c < s->cut.end_stripe; c++) {
+        ok = move_position(s, l, c, end) && ok;
+    }
+    return ok && (s->cut.to_row == 0 || move_position(s, l, s->cut.end_stripe,
+                                            batch_position(s->batch, l, s->cut.to_row)));
+}
+
 /* Where the cursors go.  False: entries are missing of log *ret_log. */
 static bool move_cursors(struct share *s, const enum log_fate fates[BATCH_LOGS], uint32_t *ret_log)
 {
     for (uint32_t l = 0; l < s->batch->n_logs; l++) {
         s->moves[l] = false;
-        if (fates[l] != LOG_COUNTS) {
-            continue;
-        }
-        s->targets[l] = batch_cursor(s->batch, l, s->cut.to_row);
-        s->moves[l] = is_behind(s->cursors[l], s->targets[l]);
-        if (s->moves[l] && s->cursors[l].whole < s->batch->logs[l].from) {
+        if (fates[l] == LOG_COUNTS && !move_cursor(s, l)) {
             *ret_log = l;
             return false;
         }

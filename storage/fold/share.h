@@ -16,29 +16,10 @@
 #ifndef STORAGE_FOLD_SHARE_H
 #define STORAGE_FOLD_SHARE_H
 
-#include "storage/fold/announced.h"
 #include "storage/fold/batch.h"
 #include "storage/fold/cut.h"
-#include "storage/fold/known_expiries.h"
-#include "storage/fold/known_places.h"
-#include "storage/fold/known_users.h"
+#include "storage/fold/memory.h"
 #include "storage/schema/partition_state.h"
-
-/* What the fold's thread knows of Redis's data: true for as long as its connection lives. */
-struct fold_memory {
-    struct announced announced;
-    struct known_users users;
-    struct known_expiries expiries;
-    struct known_places places;
-    uint64_t deleted[PARTITIONS_MAX]; /* hashes of the field `deleted`, as last seen; 0: none */
-    char id[33];                      /* random: ids that are new begin with it.. */
-    uint64_t n_ids;                   /* ..and end with this number */
-};
-
-void fold_memory_release(struct fold_memory *memory);
-
-/* The data may have gone back, or may be another's. */
-void fold_memory_forget(struct fold_memory *memory);
 
 /* What becomes of a log in a transaction, by its head. */
 enum log_fate { LOG_COUNTS, LOG_GONE };

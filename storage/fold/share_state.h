@@ -6,19 +6,18 @@
 #ifndef STORAGE_FOLD_SHARE_STATE_H
 #define STORAGE_FOLD_SHARE_STATE_H
 
+#include "storage/fold/batch.h"
+#include "storage/fold/cut.h"
+#include "storage/fold/memory.h"
 #include "storage/fold/merge_activity.h"
 #include "storage/fold/merge_counts.h"
 #include "storage/fold/merge_first.h"
 #include "storage/fold/merge_seen.h"
 #include "storage/fold/merge_visits.h"
-#include "storage/fold/batch.h"
-#include "storage/fold/cut.h"
-#include "storage/fold/places.h"
-#include "storage/fold/place_names.h"
+#include "storage/places/names.h"
+#include "storage/places/places.h"
 #include "storage/schema/partition_state.h"
 #include "storage/schema/tombstones.h"
-
-struct fold_memory;
 
 #define MINUTE_S    60
 #define MEMBERS_MAX 1000 /* in one SADD */
@@ -52,16 +51,16 @@ struct share {
     bool has_state, is_ours;
     bool relies_on_users; /* what is known of users was used */
     struct partition_view view;
-    struct log_cursor cursors[BATCH_LOGS];
-    bool generation_held;      /* the users are those of before */
-    struct tombstones deleted; /* sites whose events are not counted; in the arena */
+    struct log_cursor *cursors; /* of each log; in the arena */
+    bool generation_held;       /* the users are those of before */
+    struct tombstones deleted;  /* sites whose events are not counted; in the arena */
 
     /* What was decided. */
     int64_t now_ms;
-    struct log_cursor targets[BATCH_LOGS];
-    bool moves[BATCH_LOGS]; /* the cursor */
-    bool late;              /* a bucket closed for writers is written to */
-    int64_t oldest_s;       /* the oldest minute that is written to */
+    struct log_cursor *targets; /* of each log; in the arena */
+    bool moves[BATCH_LOGS];     /* the cursor */
+    bool late;                  /* a bucket closed for writers is written to */
+    int64_t oldest_s;           /* the oldest minute that is written to */
     size_t n_rows, n_events;
     struct activity_day day; /* of day_minute_s in day_zone */
     int64_t day_minute_s;

@@ -138,7 +138,7 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     n += places_write(s->names.places, s->tag, s->now_ms, out);
     char text[ROLLUP_STATE_TEXT];
     rollup_state_print(&s->view.state, text);
-    const struct known_expiries *known = &s->memory->expiries;
+    const struct known_hashes *known = &s->memory->expiries;
     n += merge_counts_write(s->counts, s->tag, s->now_ms, known, slice_of(text), out);
     n += merge_counts_write(s->starts, s->tag, s->now_ms, known, slice_of(text), out);
     n += merge_visits_write(s->visits, s->tag, out);

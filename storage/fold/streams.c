@@ -127,7 +127,8 @@ static bool take_cursor(void *data, size_t i, const struct reply *reply)
     if (!log_cursor_parse(reply, &cursor)) {
         return false;
     }
-    *least = cursor.whole < *least ? cursor.whole : *least;
+    uint64_t whole = log_cursor_whole(&cursor);
+    *least = whole < *least ? whole : *least;
     return true;
 }
 

@@ -19,6 +19,9 @@ struct stream {
     bool is_known;      /* ..and somebody has looked */
     bool is_broken;     /* the entry behind `folded` cannot be read */
     uint64_t must_read; /* entries up to this one are read from Redis, not taken from memory */
+    /* Of another process of a cluster: entries up to this one may be folded (gather_streams.h).. */
+    uint64_t replicated;
+    int64_t lags_since_ms; /* ..and since when those behind it may not; CLOCK_MONOTONIC, 0: none */
 };
 
 /* Zeroed it is empty. */

@@ -238,6 +238,7 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
     }
     const struct look *look = at_hand(tx);
     for (unsigned i = 0; i < look->cuts.n; i++) {
+        core_note_open_slot(tx->core, look->cuts.cuts[i].partition, false);
         if (tx->n_commands[i] > 0) {
             buffer_clear(&tx->due, OUT_KEPT);
             share_done(look->shares[i], replies + at, &tx->due);
@@ -263,7 +264,9 @@ static void learn_pace(struct transaction *tx, const struct reply *first, const 
 
 static void refused(struct transaction *tx, const struct reply *reply)
 {
-    server_refused(tx->core, &tx->session->server, at_hand(tx)->cuts.cuts[0].partition, reply);
+    unsigned partition = at_hand(tx)->cuts.cuts[0].partition;
+    fold_note_redirect(tx->core, partition, reply);
+    server_refused(tx->core, &tx->session->server, partition, reply);
 }
 
 /* Behind MULTI: TIME, the commands, TIME, EXEC. */

@@ -15,8 +15,8 @@
  *     its head is behind the batch             the batch is stale: Redis went back
  *     an entry in memory was answered under    stale: the entry in the stream may be another one
  *     another era than the head's
- *     a cursor is before the batch's first     stale: entries are missing
- *     entry
+ *     a position of a cursor that moves is     stale: entries are missing
+ *     before the batch's first entry
  *
  * In a cluster a transaction has one partition, and the heads are those that the round has read, at
  * most HEADS_AGE_MS before the WATCH was answered (lanes.h).

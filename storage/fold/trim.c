@@ -45,7 +45,8 @@ static bool take_cursors(void *data, size_t i, const struct reply *reply)
         if (!log_cursor_parse(&reply->items[l], &cursor)) {
             return false;
         }
-        *counted = cursor.whole < *counted ? cursor.whole : *counted;
+        uint64_t whole = log_cursor_whole(&cursor);
+        *counted = whole < *counted ? whole : *counted;
     }
     return true;
 }

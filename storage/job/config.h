@@ -42,6 +42,7 @@ enum storage_notice {
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
     STORAGE_SETTINGS_CHANGED,
+    STORAGE_DEGRADED,   /* it starts without the servers of some partitions: one of them */
     STORAGE_MAY_FORGET, /* what Redis may lose when it crashes, or at a failover */
 };
 
@@ -60,7 +61,7 @@ struct storage_config {
     enum rotation rotation;
     bool addresses; /* distinct addresses are counted */
     struct seen_config seen;
-    /* How many names of a site have a place of their own in an hour (fold/places.h): pages, values
+    /* How many names of a site have a place of their own in an hour (places/places.h): pages, values
      * of one dimension, named events.  0: as many as come. */
     uint64_t max_pages, max_values, max_events;
     int64_t log_hold_ms;      /* how far a failover can go back; with a cluster or Sentinels */

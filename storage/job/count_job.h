@@ -15,10 +15,23 @@
 #include "storage/time/cover.h"
 #include "storage/time/step.h"
 
-/* What can be counted over a window.  The last two are of the whole site's visits only: those that
- * came to a second event in the window, and the seconds that visits grew by in it. */
-enum metric { METRIC_PV, METRIC_UV, METRIC_IPS, METRIC_VISITS, METRIC_ENGAGED, METRIC_SECONDS };
-#define METRICS 6
+/* What can be counted over a window. */
+enum metric {
+    METRIC_PV,
+    METRIC_UV,
+    METRIC_IPS,
+    METRIC_VISITS,
+    /* Of the whole site's visits: those that came to a second event in the window, and the seconds
+     * that visits grew by in it. */
+    METRIC_ENGAGED,
+    METRIC_SECONDS,
+    /* Of the first four: what caps put together where the pages lie. */
+    METRIC_OTHER_PV,
+    METRIC_OTHER_UV,
+    METRIC_OTHER_IPS,
+    METRIC_OTHER_VISITS,
+};
+#define METRICS 10
 
 /* No process may take an event further ahead of Redis's clock than this.  A reader relies on that:
  * nothing lies beyond, so a window that reaches into next month needs few keys. */
@@ -46,6 +59,11 @@ struct count_point {
  *                            part of the window that works with the step asked for, from_s == to_s
  *                            if there is none
  *
+ * at_most: where a cap put names together (places/places.h), some of them may have been the pages
+ * asked for.  Then the figure is `value` at the least and `at_most` at the most.  With all_metrics
+ * that is the page views, and no other figure of the pages can be more.  An estimate's is an
+ * estimate, too: of the visitors of the pages and of all that was put together.
+ *
  * A question that many ask is answered once for all of them: count_same() in count/count.c compares
  * the members of the first part. */
 struct count_job {
@@ -53,7 +71,7 @@ struct count_job {
     enum metric metric;
     bool all_metrics;          /* not just that one: the first four, of one reading */
     bool visit_sums;           /* with all_metrics, of the whole site: and the last two */
-    bool others;               /* not the pages, but what caps put together where they lie */
+    bool bounded;              /* of pages, or of named events: at_most, too */
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
     struct page_set_ref set; /* and of the pages of this set */
@@ -63,6 +81,7 @@ struct count_job {
     /* Written by storage. */
     uint64_t value;             /* of metric */
     uint64_t values[METRICS];   /* of each that was asked for */
+    uint64_t at_most;           /* see below; 0: no cap put anything together, or !bounded */
     struct count_point *points; /* of the series, in time order; owned by the job */
     size_t n_points;
     enum step used; /* the step; chosen by storage for STEP_AUTO */

@@ -1,12 +1,14 @@
 /* error.h - how a job can end.
  *
- * Layer: storage, public: plain values.  Thread-safe: no state.
+ * Layer: storage, public: plain values.  Thread-safe: the only state is one flag.
  *
  * A job is one thing that is asked of storage (job.h).  For a job that writes, the error also says
  * whether Redis may hold something of it: the comments in the table do.
  */
 #ifndef STORAGE_JOB_ERROR_H
 #define STORAGE_JOB_ERROR_H
+
+#include <stdbool.h>
 
 /*        name             text */
 #define STORAGE_ERRORS(X)                                                                          \
@@ -16,8 +18,10 @@
     X(STORAGE_LATE, "Redis did not take it in time")                 /* nothing was sent */        \
     X(STORAGE_REFUSED, "Redis refuses writes")                       /* nothing was applied */     \
     X(STORAGE_OOM, "Redis is out of memory")                         /* nothing was applied */     \
+    X(STORAGE_DISK, "Redis's disk is full: it refuses writes")       /* nothing was applied */     \
     X(STORAGE_ALONE, "too few replicas acknowledge what is written") /* nothing was sent */        \
     X(STORAGE_CONFIG, "the data is kept with other settings")        /* nothing was applied */     \
+    X(STORAGE_FOREIGN, "this is the data of another installation")   /* nothing was applied */     \
     X(STORAGE_BEHIND, "what was acknowledged is not counted yet")    /* of a question */           \
     X(STORAGE_UNKNOWN, "Redis did not answer in time") /* all of it now, later or never */         \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
@@ -38,5 +42,9 @@ enum storage_err {
 
 /* The text of an error, static: for answers and logs. */
 const char *storage_err_text(enum storage_err err);
+
+/* A Redis on this machine is away, or is again; @disk_full: its disk has no room.  The text of
+ * STORAGE_DOWN says so from now on, or does no more. */
+void storage_err_note_disk(bool disk_full);
 
 #endif

@@ -53,6 +53,8 @@
     X(redis_connects, COUNTER, "tallyd_redis_connects_total", "Connections made to Redis.")        \
     X(partitions_without_state, GAUGE, "tallyd_partitions_without_state",                          \
         "Partitions of a cluster that are known to have lost their states.")                       \
+    X(partitions_in_open_slots, GAUGE, "tallyd_partitions_in_open_slots",                          \
+        "Partitions of a cluster that are not counted while their slots are half moved.")          \
     X(redis_connected, GAUGE, "tallyd_redis_connected", "1 while the writer's connection stands.") \
     X(limit_checks, COUNTER, "tallyd_limit_checks_total", "Rate limits asked.")                    \
     X(limit_denied, COUNTER, "tallyd_limit_denied_total", "Rate limits that said no.")             \

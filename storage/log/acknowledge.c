@@ -13,7 +13,10 @@ bool acknowledge_is_due(const struct appender *a)
         return false;
     }
     bool open_answers = a->unacknowledged != a->open || a->lag_ms != 0;
-    return a->n_out > 0 || (a->n_waits == 0 && open_answers);
+    if (a->lag_ms != 0 && a->n_open > a->n_sent) {
+        return false; /* what is to go again would come UNDER_WAY_MAX at a time behind each WAIT */
+    }
+    return (a->lag_ms == 0 && a->n_out > 0) || (a->n_waits == 0 && open_answers);
 }
 
 void acknowledge_put(struct appender *a)

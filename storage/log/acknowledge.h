@@ -14,6 +14,8 @@
  * - A WAIT that fewer replicas than N answer in time is sent again.  What is answered and not
  *   acknowledged is held, and appended again after a lost connection; at the deadline its clients
  *   get STORAGE_UNKNOWN.
+ * - While too few acknowledge, each WAIT holds the connection up.  So there is one at a time then,
+ *   and none before all has been sent that goes again.
  * - When too few replicas have acknowledged for a second, requests are refused before they are
  *   sent (STORAGE_ALONE), until enough acknowledge again.
  * - A server that is deposed while a WAIT is under way answers UNBLOCKED: the connection is given

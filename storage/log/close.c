@@ -6,7 +6,9 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
+#include "storage/cluster/topology.h"
 #include "storage/core/asks.h"
+#include "storage/core/replicated.h"
 #include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -89,10 +91,20 @@ static void put_delete_cursors(struct closing *c, const char *id)
 
 /* ---- logs ---- */
 
+static bool is_own(const struct closing *c, const char *id)
+{
+    const struct unfolded *own = c->closer->own;
+    for (unsigned i = 0; own != NULL && i < own->n_logs; i++) {
+        if (strcmp(own->logs[i].id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_silent(struct closing *c, const struct log_head *head)
 {
-    return strcmp(head->id, c->closer->own) == 0 ||
-           redis_clock_ms(&c->core->clock) - head->time_ms >= LOG_SILENCE_MS;
+    return is_own(c, head->id) || redis_clock_ms(&c->core->clock) - head->time_ms >= LOG_SILENCE_MS;
 }
 
 static bool take_closed(void *data, size_t i, const struct reply *reply)
@@ -176,7 +188,7 @@ static bool close_counted(struct closing *c, bool *ret_uncounted)
             *ret_uncounted = true;
             continue;
         }
-        if (c->core->is_spread && !is_counted_long(c, &log->head)) {
+        if (c->core->is_spread && !is_own(c, log->head.id) && !is_counted_long(c, &log->head)) {
             continue;
         }
         put_close(c, &log->head);
@@ -336,17 +348,45 @@ bool log_close_silent(
     return !c.lost || core->is_spread;
 }
 
-void log_close_own(struct core *core, const char *id, int64_t deadline_ms)
+/* Of a cluster, over @closer's own connections, which no stop interrupts. */
+static void close_own_spread(struct log_closer *closer, struct core *core, int64_t deadline_ms)
+{
+    const struct redis_look none = {NULL, NULL};
+    unsigned n = core->config.ack_replicas > 0 ? core->config.ack_replicas : 1;
+    struct part_set servers;
+    struct part_set acked;
+    bool ignored = false;
+    dispatcher_init(&closer->dispatcher, core, &none, SILENCE_MS);
+    closer->session.dispatcher = &closer->dispatcher;
+    struct closing c = {
+        .closer = closer, .core = core, .session = &closer->session, .deadline_ms = deadline_ms};
+    c.asks = asks_to(c.session, &c.out);
+    bool read =
+        servers_each(core, &servers) && topology_n_unserved(core->topology) == 0 &&
+        session_by_dispatcher(c.session, core) &&
+        log_progress_read(&closer->progress, core, c.session, deadline_ms, &c.lost) == STORAGE_OK;
+    closer->stood_us = closer->dispatcher.stood_us;
+    int64_t left_ms = deadline_ms - monotonic_ms();
+    if (read && left_ms > 0 &&
+        replicated_ask(core, c.session, &servers, n, left_ms, deadline_ms, &acked) ==
+            REDIS_OK_STATUS &&
+        memcmp(&servers, &acked, sizeof(acked)) == 0 && stood(&c)) {
+        (void)close_counted(&c, &ignored);
+    }
+    buffer_release(&c.out);
+}
+
+void log_close_own(struct core *core, const struct unfolded *unfolded, int64_t deadline_ms)
 {
     struct session session = {.redis = NULL};
-    struct log_closer closer = {.strays = NULL};
+    struct log_closer closer = {.own = unfolded};
     char error[160];
-    if (core->is_spread || id[0] == '\0' ||
-        !session_open(&session, core, deadline_ms, error, sizeof(error))) {
-        return;
+    if (core->is_spread) {
+        close_own_spread(&closer, core, deadline_ms);
+    } else if (unfolded->logs[0].id[0] != '\0' &&
+               session_open(&session, core, deadline_ms, error, sizeof(error))) {
+        (void)!log_close_silent(&closer, core, &session, deadline_ms);
+        session_close(&session);
     }
-    memcpy(closer.own, id, sizeof(closer.own));
-    (void)!log_close_silent(&closer, core, &session, deadline_ms);
-    session_close(&session);
     log_closer_release(&closer);
 }

@@ -21,6 +21,9 @@
  *     clean     a cursor is deleted once it was seen without a head LOG_CURSOR_KEPT_MS ago, too:
  *               folds rest on heads of a bounded age (fold/lanes.h)
  *
+ * A process that ends has no time for that.  It closes its own logs when replicas have acknowledged
+ * what all servers have counted (core/replicated.h), and leaves the cursors.
+ *
  * A writer whose log was closed while it slept finds out with its next append (GONE), and begins a
  * new log.
  */
@@ -29,6 +32,7 @@
 
 #include "storage/core/dispatcher.h"
 #include "storage/core/log_progress.h"
+#include "storage/log/unfolded.h"
 
 #define LOG_SILENCE_MS     30000
 #define LOG_CURSOR_KEPT_MS 30000 /* in a cluster, behind the head */
@@ -55,7 +59,8 @@ struct log_closer {
     size_t n_strays, capacity;
     uint64_t connection; /* on which the strays were seen: session->n_opened */
     int64_t next_count_ms;
-    char own[LOG_ID_TEXT + 1]; /* a log that is closed although its writer was heard of; "": none */
+    /* Logs that are closed although their writers were heard of; NULL: none are. */
+    const struct unfolded *own;
 
     /* Of a cluster. */
     struct dispatcher dispatcher;
@@ -73,9 +78,10 @@ void log_closer_release(struct log_closer *closer);
 bool log_close_silent(struct log_closer *closer, struct core *core, struct session *session,
     int64_t deadline_ms) MUST_CHECK;
 
-/* The process ends: close its own log @id, over a connection of its own, if everything in it is
- * counted.  Its writer has stopped.  Otherwise the leader of another process, or a later one,
- * closes the log; in a cluster always. */
-void log_close_own(struct core *core, const char *id, int64_t deadline_ms);
+/* The process ends: close its own logs, those in @unfolded, over connections of its own, if
+ * everything in them is counted.  Their writers have stopped.  In a cluster replicas must have what
+ * was counted, on all servers: as many as --ack-replicas says, and one at least.  What is left the
+ * leader of another process, or a later one, closes; also the cursors, in a cluster. */
+void log_close_own(struct core *core, const struct unfolded *unfolded, int64_t deadline_ms);
 
 #endif

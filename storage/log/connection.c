@@ -84,18 +84,26 @@ static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms, char *er
     struct writers_share *share = w->share;
     struct session session = {.dispatcher = &dispatcher};
     (void)snprintf(error, error_n, "the data is being looked at");
-    if (atomic_load(&share->is_prepared) && !atomic_load(&w->core->settings_differ)) {
+    bool is_prepared = atomic_load(&share->is_prepared) && core_refuses(w->core) == STORAGE_OK;
+    if (is_prepared && !atomic_load(&share->is_rest_due)) {
         return true;
     }
     if (atomic_exchange(&share->is_preparing, true)) {
-        return false;
+        return is_prepared;
     }
+    atomic_store(&share->is_rest_due, false);
     dispatcher_init(&dispatcher, w->core, &w->session.look, PREPARE_MS);
     bool ok = session_by_dispatcher(&session, w->core) &&
-              session_prepare(&session, w->core, &share->replaced, !share->prepared_once,
+              session_prepare(&session, w->core, &share->prepared, !share->prepared_once,
                   deadline_ms, error, error_n);
     dispatcher_release(&dispatcher);
     share->prepared_once = share->prepared_once || ok;
+    if (is_prepared && core_refuses(w->core) == STORAGE_OK) { /* the rest can wait */
+        atomic_store(&share->is_partial, !ok || share->prepared.n_away > 0);
+        ok = true;
+    } else {
+        atomic_store(&share->is_partial, ok && share->prepared.n_away > 0);
+    }
     atomic_store(&share->is_prepared, ok);
     atomic_store(&share->is_preparing, false);
     return ok;
@@ -108,7 +116,7 @@ static bool prepare(struct writer *w, int64_t deadline_ms, char *error, size_t e
         return session_check(&w->session, w->core, deadline_ms, error, error_n) &&
                prepare_cluster_data(w, monotonic_ms() + PREPARE_MS, error, error_n);
     }
-    bool ok = session_prepare(&w->session, w->core, &w->share->replaced, !w->share->prepared_once,
+    bool ok = session_prepare(&w->session, w->core, &w->share->prepared, !w->share->prepared_once,
         deadline_ms, error, error_n);
     w->share->prepared_once = w->share->prepared_once || ok;
     return ok;
@@ -142,7 +150,8 @@ void writer_lose_patience(struct writer *w, int64_t now_ms)
     if (now_ms - w->disconnected_ms < PATIENCE_MS && !atomic_load(&w->core->settings_differ)) {
         return;
     }
-    enum storage_err err = atomic_load(&w->core->settings_differ) ? STORAGE_CONFIG : STORAGE_DOWN;
+    enum storage_err err = core_refuses(w->core);
+    err = err == STORAGE_OK ? STORAGE_DOWN : err;
     show_away(w, STORAGE_DOWN);
     writer_fail_waiting(w, err);
 }

@@ -1,4 +1,5 @@
 #include "storage/base/clock.h"
+#include "storage/cluster/topology.h"
 #include "storage/log/writer_state.h"
 
 #include <errno.h>
@@ -161,13 +162,27 @@ bool writer_look(void *data)
     return !must_end(w, &stop);
 }
 
+/* The data of a cluster was prepared without the servers that were away.  All are there now: one
+ * writer prepares the rest with its next connection. */
+static bool must_prepare_rest(struct writer *w)
+{
+    struct writers_share *share = w->share;
+    if (!atomic_load(&share->is_partial) || topology_n_unserved(w->core->topology) > 0 ||
+        !atomic_exchange(&share->is_partial, false)) {
+        return false;
+    }
+    atomic_store(&share->is_rest_due, true);
+    return true;
+}
+
 /* Must the connection be given up?  Also where another thread has found the data gone, or with
  * other settings than this process's.  The next connection prepares the data anew.  It decides
  * whether the settings are replaced, or no connection is had. */
 static bool must_leave(struct writer *w, int64_t now_ms)
 {
     return now_ms - w->heard_ms > SILENCE_MS || atomic_load(&w->core->settings_differ) ||
-           atomic_load(&w->core->emptied) || !session_is_current(&w->session);
+           atomic_load(&w->core->emptied) || must_prepare_rest(w) ||
+           !session_is_current(&w->session);
 }
 
 /* Nothing has come for long: is it still the right server? */

@@ -133,13 +133,17 @@ void writer_fail_late(struct writer *w, int64_t now_ms)
 }
 
 /* A request with a key has its place; any other may go to another writer, while its own one is
- * away.  Returns those that did not. */
-static struct storage_job *send_elsewhere(struct writer *w, struct storage_job *jobs)
+ * away.  Returns those that did not; where @err is STORAGE_DOWN, they say which server is away. */
+static struct storage_job *send_elsewhere(
+    struct writer *w, struct storage_job *jobs, enum storage_err err)
 {
     struct job_queue left = {0};
     while (jobs != NULL) {
         struct storage_job *next = jobs->next;
         if (jobs->u.write.keyed != NULL || !w->share->elsewhere(w->share->data, jobs)) {
+            if (err == STORAGE_DOWN) {
+                servers_blame(w->core, jobs->detail, sizeof(jobs->detail));
+            }
             job_queue_append(&left, jobs);
         }
         jobs = next;
@@ -152,7 +156,7 @@ void writer_fail_writes(struct writer *w, enum storage_err err)
     bool moves = (err == STORAGE_DOWN || err == STORAGE_ALONE) && w->share->elsewhere != NULL;
     for (struct storage_job *jobs = writer_take_jobs(w, 1, SIZE_MAX); jobs != NULL;
          jobs = writer_take_jobs(w, 1, SIZE_MAX)) {
-        writer_fail_jobs(moves ? send_elsewhere(w, jobs) : jobs, err);
+        writer_fail_jobs(moves ? send_elsewhere(w, jobs, err) : jobs, err);
     }
 }
 

@@ -3,8 +3,11 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/base/cond.h"
 #include "storage/cluster/topology.h"
+
+#define AWAY_MS 1000 /* as a writer's own patience */
 
 struct writers {
     struct core *core;
@@ -55,6 +58,17 @@ static bool is_fit(struct writers *ws, unsigned place)
     unsigned partition = core_log_partition(ws->core, place);
     return (w == NULL || writer_away(w) == STORAGE_OK) &&
            topology_unserved_since(ws->core->topology, partition) == 0;
+}
+
+/* Has the server of @place been away for so long that nobody is to wait for it?  A writer that was
+ * just started does not know it yet. */
+static bool is_away(struct writers *ws, unsigned place)
+{
+    unsigned partition = core_log_partition(ws->core, place);
+    int64_t since_ms = topology_n_unserved(ws->core->topology) == 0
+                           ? 0
+                           : topology_unserved_since(ws->core->topology, partition);
+    return since_ms != 0 && monotonic_ms() - since_ms >= AWAY_MS;
 }
 
 /* The writer that takes requests without a key.  Where all are away it is the one of before. */
@@ -112,19 +126,22 @@ static bool send_elsewhere(void *data, struct storage_job *job)
 {
     enum storage_err err;
     struct writer *w = writer_at_home(data);
+    job->more_follow = false; /* the caller is a writer, which flushes nobody */
     return w != NULL && writer_away(w) == STORAGE_OK && writer_submit(w, job, &err);
 }
 
 bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_err *ret_err)
 {
-    job->more_follow = job->more_follow && !ws->core->is_spread;
     if (!ws->core->is_spread) {
         return writer_submit(ws->first, job, ret_err);
     }
     const struct request_key *keyed = job->u.write.keyed;
-    struct writer *w =
-        keyed == NULL ? writer_at_home(ws) : writer_at(ws, core_log_of_key(ws->core, &keyed->key));
+    unsigned place = keyed == NULL ? 0 : core_log_of_key(ws->core, &keyed->key);
+    struct writer *w = keyed == NULL ? writer_at_home(ws) : writer_at(ws, place);
     *ret_err = w != NULL ? writer_away(w) : STORAGE_OK;
+    if (*ret_err == STORAGE_OK && keyed != NULL && is_away(ws, place)) {
+        *ret_err = STORAGE_DOWN;
+    }
     if (*ret_err == STORAGE_DOWN) {
         servers_blame(ws->core, job->detail, sizeof(job->detail));
     }
@@ -170,8 +187,11 @@ void writers_set_tick(struct writers *ws, int64_t (*tick)(void *data, int64_t no
 
 void writers_flush(struct writers *ws)
 {
-    if (!ws->core->is_spread) {
-        writer_flush(ws->first);
+    for (unsigned i = 0; i < core_logs(ws->core); i++) {
+        struct writer *w = atomic_load(&ws->all[i]);
+        if (w != NULL) {
+            writer_flush(w);
+        }
     }
 }
 

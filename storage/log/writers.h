@@ -28,7 +28,7 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded);
 /* Take a job: see writer_submit().  In a cluster limits are none of theirs. */
 bool writers_submit(struct writers *writers, struct storage_job *job, enum storage_err *ret_err);
 
-/* See writer_flush().  In a cluster a job wakes its writer at once: there are many of them. */
+/* See writer_flush(): each writer that a job of `more_follow` was given to. */
 void writers_flush(struct writers *writers);
 
 /* See writer_set_tick(); the writer that was started first calls it. */

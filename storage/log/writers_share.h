@@ -10,8 +10,11 @@
 
 /* Zeroed but for the functions and the lock. */
 struct writers_share {
-    struct replaced_settings replaced;
+    struct prepared_data prepared;
     _Atomic bool is_prepared, is_preparing; /* the data; prepared: it was once */
+    /* Of a cluster: some servers were away then; all are there now, and the rest is to be looked
+     * at, by whoever connects next. */
+    _Atomic bool is_partial, is_rest_due;
     bool prepared_once;        /* whoever prepares, at a time one, has this and the above */
     pthread_mutex_t news_lock; /* around what is told of connections, and: */
     bool has_told;             /* that there is a connection */

@@ -3,7 +3,7 @@
  * Layer: storage, private to pages/.  Pure; belongs to a reader thread.
  *
  * What is counted for a name under its own stands in its row.  More of it may be among what a cap
- * put together (fold/places.h), where the name had no place: in that hour, and in its partition.  A
+ * put together (places/places.h), where the name had no place: in that hour, and in its partition.  A
  * name that is in a bucket of an hour has had its place in all of that hour.  In a day or a month
  * it may have been among the others in one hour and not in the next. */
 #ifndef STORAGE_PAGES_CAPPED_H

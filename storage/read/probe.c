@@ -85,8 +85,8 @@ static bool probe_states(struct reader *reader, struct storage_job *job)
     struct recheck r = {.core = reader->core};
     struct asks asks = asks_to(&reader->session, NULL);
     char text[LOST_STATE_TEXT];
-    unsigned p = lost_states_next(&reader->core->lost_states, 0);
-    for (; p < PARTITIONS_MAX; p = lost_states_next(&reader->core->lost_states, p + 1)) {
+    unsigned p = partition_marks_next(&reader->core->lost_states, 0);
+    for (; p < PARTITIONS_MAX; p = partition_marks_next(&reader->core->lost_states, p + 1)) {
         char why[sizeof(job->detail)];
         if (server_away_ms(reader->core, p, why, sizeof(why)) == 0) {
             struct key state;

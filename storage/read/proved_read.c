@@ -332,7 +332,9 @@ static enum storage_err judge_piece(struct proved_read *r, const struct proved_p
         return STORAGE_DOWN;
     }
     if (!core_parse_state(r->core, &reply->items[0], &view)) {
-        return STORAGE_CONFIG;
+        return reply->items[0].type == REPLY_ARRAY && reply->items[0].n > 0
+                   ? core_other_settings(r->core, reply->items[0].items[0].text)
+                   : STORAGE_CONFIG;
     }
     int64_t time_us = reply_time_us(&reply->items[reply->n - 1]);
     int64_t now_s = time_us / 1000000;

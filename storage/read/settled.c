@@ -150,8 +150,13 @@ static enum storage_err give_up(struct wait *w)
     if (w->why == STORAGE_DOWN && core_lost_text(w->core, w->job->detail)) {
         return STORAGE_DOWN; /* waiting does not help */
     }
+    char slot[OPEN_SLOT_TEXT];
+    const char *why = told ? storage_err_text(w->why) : "";
+    if (core_open_slot_text(w->core, slot)) {
+        why = slot;
+    }
     (void)snprintf(w->job->detail, sizeof(w->job->detail), "the log is %lld s behind%s%s",
-        (long long)(age_ms + 999) / 1000, told ? ": " : "", told ? storage_err_text(w->why) : "");
+        (long long)(age_ms + 999) / 1000, why[0] != '\0' ? ": " : "", why);
     return STORAGE_BEHIND;
 }
 

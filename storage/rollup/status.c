@@ -31,7 +31,9 @@ static enum storage_err take_partition(
         return STORAGE_DOWN;
     }
     if (!core_parse_state(core, reply, &view)) {
-        return STORAGE_CONFIG;
+        return reply->type == REPLY_ARRAY && reply->n > 0
+                   ? core_other_settings(core, reply->items[0].text)
+                   : STORAGE_CONFIG;
     }
     core_set_view(core, partition, &view);
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {

@@ -10,6 +10,17 @@ _Static_assert(crypto_shorthash_siphashx24_KEYBYTES * 2 == SECRET_SIZE, "two key
 
 #define DAY_S 86400
 
+uint64_t identity_data_set(const struct secret *secret)
+{
+    uint8_t digest[crypto_generichash_BYTES_MIN];
+    uint64_t id = 0;
+    (void)crypto_generichash(digest, sizeof(digest), secret->bytes, sizeof(secret->bytes), NULL, 0);
+    for (size_t i = 0; i < sizeof(id); i++) {
+        id = id << 8 | digest[i];
+    }
+    return id;
+}
+
 int64_t rotation_start_s(enum rotation rotation, int64_t at_s)
 {
     int64_t day = at_s / DAY_S;

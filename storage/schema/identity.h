@@ -40,6 +40,11 @@ struct secret {
     uint8_t bytes[SECRET_SIZE]; /* first half: key for visitors, second half: for addresses */
 };
 
+/* The id of the data set that has @secret: the first 64 bits of BLAKE2b-128.  It tells data of one
+ * installation from that of another one, and tells nothing of the secret.
+ * Source: BLAKE2b (RFC 7693), libsodium's crypto_generichash. */
+uint64_t identity_data_set(const struct secret *secret);
+
 /* The secret of a rotation period. */
 struct period_secret {
     int64_t start_s;

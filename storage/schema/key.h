@@ -33,7 +33,7 @@
  *                                                     has one event; expires.
  *                                                     slot = arrival / 2 visit timeouts, in s
  *
- * Which names have a place in an hour of the site's zone (fold/places.h), where they are counted:
+ * Which names have a place in an hour of the site's zone (places/places.h), where they are counted:
  *
  *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
  *                                                     c<class> -> how many names of the class
@@ -63,7 +63,8 @@
  *     deleted  sites whose events are not counted (tombstones.h); no field before the first one
  *     swept    the first day whose bitmaps of activity have not been taken away
  *     <log>    the cursor of a log: how far its entries are counted in this partition.  "n": up to
- *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing
+ *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing.
+ *              A list of these in the middle of a fold: one for each stripe (log_state.h)
  *
  * Fields of t:{p}:pass.  They lie apart because every step of a rollup changes them, and a fold
  * that WATCHes the state is not to begin again for that:
@@ -157,7 +158,7 @@
  *     t:{0}:rewritten                   string        the day, since 1970-01-01 UTC, whose rewrite
  *                                                     of the append-only file was begun
  *     t:{0}:deletions                   hash          what is being deleted (deletion_record.h)
- *     t:{0}:probe                       string        written by /readyz; expires
+ *     t:{0}:probe                       string        by /readyz, and before a WAIT; expires
  */
 #ifndef STORAGE_SCHEMA_KEY_H
 #define STORAGE_SCHEMA_KEY_H
@@ -170,7 +171,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 6 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 7 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };

@@ -65,32 +65,85 @@ bool log_head_parse(struct slice id, struct slice value, struct log_head *ret)
     return true;
 }
 
+static bool is_same(struct log_position a, struct log_position b)
+{
+    return a.whole == b.whole && a.events == b.events;
+}
+
+uint64_t log_cursor_whole(const struct log_cursor *cursor)
+{
+    uint64_t least = cursor->at[0].whole;
+    for (unsigned c = 1; c < LOG_STRIPES; c++) {
+        least = cursor->at[c].whole < least ? cursor->at[c].whole : least;
+    }
+    return least;
+}
+
+static size_t position_print(struct log_position at, char *text, size_t size)
+{
+    int n = at.events == 0 ? snprintf(text, size, "%" PRIu64, at.whole)
+                           : snprintf(text, size, "%" PRIu64 ":%" PRIu64, at.whole + 1, at.events);
+    return (size_t)n;
+}
+
 size_t log_cursor_print(const struct log_cursor *cursor, char text[LOG_CURSOR_TEXT])
 {
-    int n = cursor->events == 0 ? snprintf(text, LOG_CURSOR_TEXT, "%" PRIu64, cursor->whole)
-                                : snprintf(text, LOG_CURSOR_TEXT, "%" PRIu64 ":%" PRIu64,
-                                      cursor->whole + 1, cursor->events);
-    return (size_t)n;
+    size_t n = 0;
+    for (unsigned c = 0, end; c < LOG_STRIPES; c = end) {
+        for (end = c + 1; end < LOG_STRIPES && is_same(cursor->at[end], cursor->at[c]); end++) {
+        }
+        if (c > 0) {
+            text[n++] = ',';
+        }
+        n += position_print(cursor->at[c], text + n, LOG_CURSOR_TEXT - n);
+        if (end - c > 1 && end - c < LOG_STRIPES) {
+            n += (size_t)snprintf(text + n, LOG_CURSOR_TEXT - n, "*%u", end - c);
+        }
+    }
+    return n;
+}
+
+/* Take "n" or "n:i" at the begin of @text. */
+static bool position_take(struct slice *text, struct log_position *ret)
+{
+    *ret = (struct log_position){0, 0};
+    if (!number_take(text, &ret->whole)) {
+        return false;
+    }
+    if (mark_take(text, ':')) {
+        if (ret->whole == 0 || !number_take(text, &ret->events)) {
+            return false;
+        }
+        ret->whole--;
+    }
+    return true;
 }
 
 bool log_cursor_parse(const struct reply *field, struct log_cursor *ret)
 {
-    struct log_cursor cursor = {0, 0};
-    if (field->type == REPLY_NIL) {
-        *ret = cursor;
-        return true;
-    }
-    struct slice text = field->text;
-    if (field->type != REPLY_TEXT || !number_take(&text, &cursor.whole)) {
+    struct log_cursor cursor;
+    struct slice text = field->type == REPLY_NIL ? SLICE("0") : field->text;
+    unsigned c = 0;
+    if (field->type != REPLY_TEXT && field->type != REPLY_NIL) {
         return false;
     }
-    if (mark_take(&text, ':')) {
-        if (cursor.whole == 0 || !number_take(&text, &cursor.events)) {
+    do {
+        struct log_position at;
+        uint64_t times = 1;
+        if (!position_take(&text, &at) || (mark_take(&text, '*') && !number_take(&text, &times))) {
             return false;
         }
-        cursor.whole--;
-    }
-    if (text.n > 0) {
+        if (c == 0 && text.n == 0 && times == 1) {
+            times = LOG_STRIPES;
+        }
+        if (times == 0 || times > LOG_STRIPES - c) {
+            return false;
+        }
+        for (; times > 0; times--) {
+            cursor.at[c++] = at;
+        }
+    } while (c < LOG_STRIPES && mark_take(&text, ','));
+    if (c < LOG_STRIPES || text.n > 0) {
         return false;
     }
     *ret = cursor;

@@ -34,14 +34,33 @@ struct log_head {
 /* Read a field of t:{0}:heads.  False, with @ret untouched: it is no such field. */
 bool log_head_parse(struct slice id, struct slice value, struct log_head *ret) MUST_CHECK;
 
-/* How much of a log a partition has counted.  Zeroed: nothing. */
-struct log_cursor {
+/* How much of a log is counted.  Zeroed: nothing. */
+struct log_position {
     uint64_t whole;  /* all entries up to this number, */
     uint64_t events; /* and so many events of the next one */
 };
 
-/* As text: "n", or "n:i" where entry n is not complete.  A NUL is appended.  Returns the length. */
-#define LOG_CURSOR_TEXT 44
+/* How much of a log a partition has counted.  What an event has to be counted in the partition for
+ * falls into stripes (fold/batch.h), and each stripe has a position.  They differ only while what
+ * waits is too much for one transaction: each transaction then counts some stripes to the end. */
+#define LOG_STRIPES 32
+struct log_cursor {
+    struct log_position at[LOG_STRIPES];
+};
+
+/* Is less counted at @a than at @b? */
+static inline bool log_position_before(struct log_position a, struct log_position b)
+{
+    return a.whole < b.whole || (a.whole == b.whole && a.events < b.events);
+}
+
+/* The number of the last entry that is counted in all stripes, like all before. */
+uint64_t log_cursor_whole(const struct log_cursor *cursor);
+
+/* As text: the positions in the order of stripes, with commas; each is "n", or "n:i" where entry n
+ * is not complete.  Where k > 1 stripes in a row have the same one, "*k" follows, unless all have.
+ * A NUL is appended.  Returns the length. */
+#define LOG_CURSOR_TEXT (LOG_STRIPES * 48)
 size_t log_cursor_print(const struct log_cursor *cursor, char text[LOG_CURSOR_TEXT]);
 
 /* Read the reply that has such a field; nil: nothing is counted.  False, with @ret untouched: it is

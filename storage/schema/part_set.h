@@ -27,4 +27,9 @@ static inline void part_set_add(struct part_set *set, unsigned partition)
     set->words[partition / PART_SET_WORD] |= UINT64_C(1) << partition % PART_SET_WORD;
 }
 
+static inline void part_set_remove(struct part_set *set, unsigned partition)
+{
+    set->words[partition / PART_SET_WORD] &= ~(UINT64_C(1) << partition % PART_SET_WORD);
+}
+
 #endif

@@ -2,8 +2,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "storage/schema/key.h"
+
+#define ZONES_HEAD " zones="
+#define SET_HEAD   " set="
+#define ID_DIGITS  16
 
 static int print_time(char *text, size_t n, int64_t keep_s)
 {
@@ -20,8 +25,14 @@ void settings_print(unsigned partitions, const struct retention *retention, uint
         n += print_time(text + n, SETTINGS_TEXT - (size_t)n, retention->keep_s[level]);
     }
     if (zones_digest != 0) {
-        (void)snprintf(text + n, SETTINGS_TEXT - (size_t)n, " zones=%016" PRIx64, zones_digest);
+        (void)snprintf(text + n, SETTINGS_TEXT - (size_t)n, ZONES_HEAD "%016" PRIx64, zones_digest);
     }
+}
+
+void settings_put_set(char text[SETTINGS_TEXT], uint64_t set)
+{
+    size_t n = strlen(text);
+    (void)snprintf(text + n, SETTINGS_TEXT - n, SET_HEAD "%016" PRIx64, set);
 }
 
 /* Read a time at *at, and move *at behind it. */
@@ -50,29 +61,41 @@ static bool scan_char(struct slice text, size_t *at, char c)
     return true;
 }
 
-/* Read " zones=0123456789abcdef", or nothing, up to the end of @text. */
-static bool scan_zones(struct slice text, size_t *at)
+/* Read @head and the 16 hexadecimal digits behind it, and move *at behind them.  False, with *at
+ * untouched: they are not there. */
+static bool scan_id(struct slice text, size_t *at, const char *head, uint64_t *ret)
 {
-    static const char head[] = " zones=";
-    size_t head_n = sizeof(head) - 1;
-    if (*at == text.n) {
-        return true;
-    }
-    if (text.n - *at != head_n + 16 || memcmp(text.p + *at, head, head_n) != 0) {
+    size_t head_n = strlen(head);
+    uint64_t id = 0;
+    if (text.n - *at < head_n + ID_DIGITS || memcmp(text.p + *at, head, head_n) != 0) {
         return false;
     }
-    for (*at += head_n; *at < text.n; (*at)++) {
-        char c = text.p[*at];
-        if ((c < '0' || c > '9') && (c < 'a' || c > 'f')) {
+    for (size_t i = 0; i < ID_DIGITS; i++) {
+        char c = text.p[*at + head_n + i];
+        bool is_digit = c >= '0' && c <= '9';
+        if (!is_digit && (c < 'a' || c > 'f')) {
             return false;
         }
+        id = id << 4 | (uint64_t)(is_digit ? c - '0' : c - 'a' + 10);
     }
+    *at += head_n + ID_DIGITS;
+    *ret = id;
     return true;
 }
 
-bool settings_parse(struct slice text, unsigned partitions, struct retention *ret)
+bool settings_set(struct slice text, uint64_t *ret)
+{
+    size_t n = strlen(SET_HEAD) + ID_DIGITS;
+    size_t at = text.n < n ? 0 : text.n - n;
+    return scan_id(text, &at, SET_HEAD, ret);
+}
+
+bool settings_parse(
+    struct slice text, unsigned partitions, struct retention *ret, uint64_t *ret_set)
 {
     char head[64];
+    uint64_t zones;
+    uint64_t set;
     int head_n =
         snprintf(head, sizeof(head), "schema=%d partitions=%u keep=", KEY_SCHEMA, partitions);
     if (text.n < (size_t)head_n || memcmp(text.p, head, (size_t)head_n) != 0) {
@@ -85,10 +108,12 @@ bool settings_parse(struct slice text, unsigned partitions, struct retention *re
             return false;
         }
     }
-    if (!scan_zones(text, &at) || at != text.n) {
+    (void)scan_id(text, &at, ZONES_HEAD, &zones); /* or there are none */
+    if (!scan_id(text, &at, SET_HEAD, &set) || at != text.n) {
         return false;
     }
     *ret = r;
+    *ret_set = set;
     return true;
 }
 

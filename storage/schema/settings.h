@@ -4,7 +4,8 @@
  *
  * Some settings decide how the data lies in Redis: the version of the schema, the number of
  * partitions, how long each level is kept, the zones of the sites.  All processes must have the
- * same.  So each partition keeps them as a text in field `cfg` of t:{p}:state, and every fold and
+ * same.  The text also names the data set (schema/identity.h), so that data of another installation
+ * is told from one's own.  So each partition keeps them as a text in field `cfg` of t:{p}:state, and every fold and
  * every script compares that text with the caller's.  Field `kept` remembers keep times that were
  * shorter before.
  */
@@ -16,15 +17,24 @@
 
 #define SETTINGS_TEXT 192 /* bytes that hold any of these texts and a NUL */
 
-/* Write the text of cfg, such as "schema=6 partitions=16 keep=172800,5356800,95040000,-": the keep
+/* Write the text of cfg, such as "schema=7 partitions=16 keep=172800,5356800,95040000,-": the keep
  * times of minutes, hours, days and months in seconds, '-' for ever.  If @zones_digest
- * (site_zones_digest()) is not 0, " zones=0123456789abcdef" follows. */
+ * (site_zones_digest()) is not 0, " zones=0123456789abcdef" follows.  settings_put_set() makes it
+ * whole. */
 void settings_print(unsigned partitions, const struct retention *retention, uint64_t zones_digest,
     char text[SETTINGS_TEXT]);
 
-/* Read the keep times of such a text, whatever its zones.  False, with @ret untouched: the text is
- * not such a one, or of another schema or number of partitions. */
-bool settings_parse(struct slice text, unsigned partitions, struct retention *ret) MUST_CHECK;
+/* Append the id of the data set to the text: " set=0123456789abcdef". */
+void settings_put_set(char text[SETTINGS_TEXT], uint64_t set);
+
+/* Read the keep times and the data set of such a text, whatever its zones.  False, with @ret and
+ * @ret_set untouched: the text is not such a one, or of another schema or number of partitions. */
+bool settings_parse(
+    struct slice text, unsigned partitions, struct retention *ret, uint64_t *ret_set) MUST_CHECK;
+
+/* Read the data set of such a text alone, whatever else it says.  False, with @ret untouched: it
+ * names none. */
+bool settings_set(struct slice text, uint64_t *ret) MUST_CHECK;
 
 /* Write the text of kept: until_s and before_s of each level, with blanks between; '-' for ever. */
 void kept_print(const struct retention *retention, char text[SETTINGS_TEXT]);

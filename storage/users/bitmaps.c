@@ -69,7 +69,7 @@ static bool take_swept(struct activity *a, int64_t *oldest)
     }
     const struct reply *cfg = &reply->items[0];
     if (cfg->type != REPLY_NIL && !slice_equal(cfg->text, slice_of(a->core->cfg))) {
-        return pipeline_fail(&a->pipe, STORAGE_CONFIG);
+        return pipeline_fail(&a->pipe, core_other_settings(a->core, cfg->text));
     }
     int64_t swept = reply_integer(&reply->items[1], 0);
     *oldest = swept > *oldest ? swept : *oldest;

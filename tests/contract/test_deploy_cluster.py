@@ -31,6 +31,19 @@ def meant(text):
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
+def test_yamllint_finds_nothing():
+    """Its default rules, with lines as long as elsewhere here, and one document without `---`."""
+    if shutil.which("yamllint") is None:
+        pytest.skip("yamllint is not installed")
+    files = sorted(f for end in ("yaml", "yml") for f in (ROOT / "deploy").rglob(f"*.{end}"))
+    rules = (
+        "{extends: default, rules: {line-length: {max: 165}, document-start: disable, comments: {min-spaces-from-content: 1}, "
+        "comments-indentation: disable}}")
+    assert {HERE / "compose.yaml", HERE / "kubernetes.yaml", ROOT / "deploy/kubernetes/tallyd.yaml"} <= set(files)
+    done = subprocess.run(["yamllint", "--strict", "-d", rules, *files], text=True, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_manifests_have_the_files_of_this_directory():
     files = manifest("ConfigMap")["data"]
     assert files["create.sh"] == (HERE / "create.sh").read_text()

@@ -1,4 +1,8 @@
-"""`make test-faults`: the long fault campaigns, and a report.  TALLYD_SEED repeats a run, TALLYD_KILLS says how many."""
+"""`make test-faults`: the long fault campaigns, and a report.
+
+TALLYD_SEED repeats a run.  TALLYD_KILLS, TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a cluster) say how many; 0
+leaves a campaign out.  TALLYD_REDIS_SERVER chooses the server of the last two.
+"""
 
 import os
 import random
@@ -7,7 +11,9 @@ import sys
 import time
 
 from lib.campaign import Report, kills, positions, race
+from lib.cluster import server_missing
 from lib.follow import Replay
+from lib.node_campaign import cluster_rounds, sentinel_failovers
 from lib.process import running, short_directory
 
 
@@ -24,21 +30,45 @@ def replay(chance):
         shutil.rmtree(directory, ignore_errors=True)
 
 
+def number(name, default):
+    return int(os.environ.get(name) or default)
+
+
+def one_redis(report, chance, goal):
+    for embedded in (True, False):
+        kills(report, chance, goal=goal // 2, embedded=embedded)
+        print(report.line(), flush=True)
+    done = race(chance, goal=goal // 4, rounds=goal // 4)
+    print(f"faults: {goal // 4} races of 64 check-ins, {done} kills: exactly one was the first each time", flush=True)
+    positions(report)
+    print(report.line(), flush=True)
+    report.check()
+    replay(chance)
+
+
+def several_servers(chance, seed, n_failovers, n_rounds):
+    if server_missing():
+        print(f"faults: {server_missing()}, so no Sentinels and no cluster", flush=True)
+        return
+    report = Report(seed)
+    sentinel_failovers(report, n_failovers)
+    print(f"{report.line()} (Sentinels)", flush=True)
+    report.check()
+    report = Report(seed)
+    cluster_rounds(report, chance, n_rounds)
+    print(f"{report.line()} (a cluster)", flush=True)
+    report.check()
+
+
 def main():
-    seed = int(os.environ.get("TALLYD_SEED") or time.time_ns() % 1_000_000)
-    goal = int(os.environ.get("TALLYD_KILLS") or 200)
-    report, chance = Report(seed), random.Random(seed)
+    seed = number("TALLYD_SEED", time.time_ns() % 1_000_000)
+    goal = number("TALLYD_KILLS", 200)
+    chance = random.Random(seed)
     print(f"faults: TALLYD_SEED={seed}", flush=True)
     try:
-        for embedded in (True, False):
-            kills(report, chance, goal=goal // 2, embedded=embedded)
-            print(report.line(), flush=True)
-        done = race(chance, goal=goal // 4, rounds=goal // 4)
-        print(f"faults: {goal // 4} races of 64 check-ins, {done} kills: exactly one was the first each time", flush=True)
-        positions(report)
-        print(report.line(), flush=True)
-        report.check()
-        replay(chance)
+        if goal > 0:
+            one_redis(Report(seed), chance, goal)
+        several_servers(chance, seed, number("TALLYD_FAILOVERS", 10), number("TALLYD_ROUNDS", 32))
     except BaseException:
         for process in running:
             print(f"-- {process.name}\n{process.tail()}", file=sys.stderr)

@@ -191,9 +191,8 @@ def test_a_question_joins_an_identical_one_only_before_that_is_sent(start_redis,
     assert answers_of.pop("first") in (1, 11)
     assert answers_of.pop("other") == 0
     assert set(answers_of.values()) == {11} and len(answers_of) == 25
-    # A page's sum is followed by a second question, what caps put together; those that wait are joined, too.
-    assert slow.client().metric("tallyd_queries_joined_total") >= 19 + 4
-    assert list(proxy.commands).count("EXEC") - sent < 27
+    assert slow.client().metric("tallyd_queries_joined_total") == 19 + 4
+    assert list(proxy.commands).count("EXEC") - sent == 3
 
 
 def test_a_redis_that_went_back(start_proxy, cleanup, site):

@@ -57,17 +57,22 @@ def test_beyond_the_cap_names_are_put_together():
 def test_pages_and_events():
     with running("--max-pages", "4", "--max-events", "3", "--partitions", "1") as tallyd:
         http = tallyd.client()
-        http.accept([{"page": f"/{i}", "user": f"u{i}"} for i in range(10)] + [{"event": f"e{i}", "user": "u"} for i in range(10)])
+        http.accept([{"page": f"/{i}", "user": f"u{i}", "ip": "192.0.2.1"} for i in range(10)] + [{"event": f"e{i}", "user": "u", "ip": "192.0.2.1"} for i in range(10)])
         listed = http.question("/pages", from_="now-1h", limit=100)
         assert [r["page"] for r in listed["pages"]] == ["/0", "/1", "/2", "/3", "(other)"] and listed["capped"] is True
         assert listed["pages"][-1] == {"page": "(other)", "pv": 6, "uv": None, "capped": True} and listed["total_pages"] == 4
         assert http.question("/stats", from_="now-1h")["pv"] == 10 and http.count("uv", from_="now-1h") == 10
         assert http.count("visits", from_="now-1h") == 10
-        for metric, most in (("pv", 7), ("visits", 7), ("stats", 7)):
-            assert http.question("/" + metric, page="/0", from_="now-1h")["at_most"] == most
+        for metric, most in (("pv", 7), ("uv", 7), ("ips", 1), ("visits", 7), ("stats", 7)):
+            for _ in range(2):  # the second time what is over is recalled
+                assert http.question("/" + metric, page="/0", from_="now-1h")["at_most"] == most, metric
+            assert http.question("/" + metric, page="/0", from_="now-3h", step="1h")["at_most"] == most, metric
             assert "at_most" not in http.question("/" + metric, page="/0", from_="now-2d", to="now-1d")
             assert "at_most" not in http.question("/" + metric, from_="now-1h")
-        assert http.question("/pv", page="/9", from_="now-1h")["at_most"] == 6
+            assert http.question("/" + metric, page="/9", from_="now-1h")["at_most"] == most - (metric != "ips")
+            if metric != "visits":
+                events = {"pv": 8, "uv": 1, "ips": 1, "stats": 8}[metric]
+                assert http.question("/" + metric, event="e0", from_="now-1h")["at_most"] == events, metric
         answer = breakdown(http, "default", by="event")
         assert [r["value"] for r in answer["rows"]] == ["e0", "e1", "e2"] and answer["other"] == 7
 

@@ -330,6 +330,9 @@ def test_answers_that_are_no_json(proxy, site, cleanup):
                       then=Answer(202, body=b'{"rejected": "x", "dropped_total": null}'))
     client.track("/")
     assert client.flush() and client.stats()["accepted"] == 1
+    proxy.plan = harm(then=Answer(202, body=b'{"rejected": 1, "errors": 7}'))
+    client.track("/")
+    assert client.flush() and client.stats()["rejected"] == 1
 
 
 def test_it_can_be_installed(directory, cleanup):

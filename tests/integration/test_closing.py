@@ -1,6 +1,8 @@
 """The leader closes the logs of writers that are gone, and nobody else's; what a Redis may lose is known and told."""
 
 import re
+import threading
+import time
 
 import pytest
 
@@ -131,3 +133,39 @@ def test_a_redis_that_does_not_tell(cleanup, start_tallyd):
     redis.start()
     tallyd = start_tallyd(*FOUR, redis=redis)
     assert "CONFIG GET appendfsync is not permitted" in tallyd.log_text()
+
+
+def test_a_partition_that_gets_nothing_passes_by(server, start_tallyd):
+    """cursors.lua: each stripe's position moves on, those that are beyond the entries stay, and missing entries are said."""
+    start_tallyd(*FOUR, redis=server).terminate()
+    lua = (ROOT / "storage/lua/cursors.lua").read_text()
+    log = FakeLog(server, 9)
+    state = states(server)[0]
+    for before, result, after in (
+            (None, 0, "7"), ("4", 0, "7"), ("5:3", 0, "7"), ("7", 0, "7"), ("8:2", 0, "8:2"), ("9", 0, "9"), ("3", 1, "3"), ("4:3", 1, "4:3"),
+            ("5*4,6:1,4*27", 0, "7*4,7,7*27"), ("9*4,8:2,4*27", 0, "9*4,8:2,7*27"), ("9*4,3,4*27", 1, "9*4,3,4*27"),
+            ("9*4,4:1,4*27", 1, "9*4,4:1,4*27"), ("7,4*31", 0, "7,7*31")):
+        server.command("HDEL", state, log.id)
+        if before:
+            server.command("HSET", state, log.id, before)
+        first = 4 if before else 0
+        assert server.command("EVAL", lua, 1, state, log.id, first, 7) == result, before
+        assert server.command("HGET", state, log.id) == after, before
+    assert server.command("EVAL", lua, 1, "t:{nowhere}:state", log.id, 4, 7) == -1
+
+
+def test_a_stop_does_not_wait_for_a_dead_leader(server, start_tallyd):
+    """A rollup that was asked for waits for the lease of the process that leads.  SIGTERM ends that wait with a 503."""
+    leader = start_tallyd(redis=server)
+    wait_until(lambda: leads(leader), "it leads")
+    leader.kill()
+    tallyd = start_tallyd(redis=server)
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(tallyd.client().request("POST", "/rollup")))
+    asking.start()
+    wait_until(lambda: tallyd.client().metric("tallyd_http_suspended") == 1, "it waits for the leader's pass")
+    began = time.monotonic()
+    tallyd.terminate()
+    asking.join()
+    assert time.monotonic() - began < 3, "the leader's lease lasts longer"
+    assert answers[0].status == 503 and "stop" in answers[0].json["detail"], answers[0]

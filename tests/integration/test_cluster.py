@@ -6,6 +6,7 @@ What clients were told is compared with what is counted.  TALLYD_REDIS_SERVER= c
 import json
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -136,6 +137,30 @@ def test_a_slot_that_stays_open(healed, on_cluster, site):
     ledger.check(tallyd)
 
 
+def test_a_slot_that_is_left_open_is_named(healed, on_cluster, site):
+    """Its partition is not counted meanwhile: questions say so, and a metric does.  What was taken is counted when it is closed."""
+    tallyd = on_cluster(healed, "--request-timeout", "2s")
+    http = tallyd.client()
+    http.accept([{"site": site, "page": f"/{n}", "user": str(n)} for n in range(50)])
+    assert http.count("pv", site=site, from_="now-1h") == 50
+    slot = slots_of(healed, "uv:*")[0]
+    owner = healed.owner(slot)
+    target = other_primary(healed, owner)
+    healed.open_slot(slot, target)
+    healed.move_keys(slot, owner, target, most=1)
+    status = http.post([{"site": site, "page": f"/{n}", "user": str(n)} for n in range(100)]).status
+    assert status in (202, 503, 504), "its log may lie in this slot: then it is not taken at once"
+    wait_until(lambda: http.post([{"site": site, "page": f"/{n}", "user": str(n)} for n in range(100)]).status == 202, "taken elsewhere")
+    answer = http.get("/pv", site=site, from_="now-1h")
+    assert answer.status == 503 and f"waits: slot {slot} is half moved" in answer.json["detail"], answer
+    assert http.metric("tallyd_partitions_in_open_slots") == 1
+    healed.move_keys(slot, owner, target)
+    healed.close_slot(slot, target)
+    wait_until(lambda: http.get("/pv", site=site, from_="now-1h").status == 200, "counted")
+    assert http.count("pv", site=site, from_="now-1h") in ((150, 250) if status != 202 else (250,))
+    wait_until(lambda: http.metric("tallyd_partitions_in_open_slots") == 0, "it is over")
+
+
 def test_an_ordered_failover_under_load(healed, on_cluster, site):
     """Every primary hands over to its replica, one after the other; two processes."""
     one, two, ledger = on_cluster(healed), on_cluster(healed), Ledger(site)
@@ -167,6 +192,36 @@ def test_a_primary_fails_under_load(healed, on_cluster, site, how):
         clients.more(10)
     healed.wait_ok()
     ledger.check(tallyd)
+
+
+def test_how_soon_requests_are_taken_again(healed, on_cluster, site):
+    """A primary dies.  Without a key: a 202 within 2 s of the promotion.  With a key of that node: 503 or 504 until the new primary
+    has a replica in sync, and a 202 within 2 s of that.  Each key counts once."""
+    tallyd = on_cluster(healed, "--request-timeout", "2s")
+    http = tallyd.client()
+    old = healed.primaries()[0]
+    new = healed.replicas_of(old)[0]
+
+    def keyed(n):
+        return tallyd.client().post([{"site": site, "page": "/k"}], headers={"Idempotency-Key": f"{site} {n}"}).status
+
+    with ThreadPoolExecutor(24) as pool:
+        assert set(pool.map(keyed, range(100, 124))) == {202}, "all writers are there"
+        old.kill()
+        wait_until(new.is_primary, "promoted", deadline_s=30)
+        promoted = time.monotonic()
+        wait_until(lambda: tallyd.client().post([{"site": site, "page": "/plain"}]).status == 202, "taken without a key")
+        assert time.monotonic() - promoted < 2
+        waiting = [n for n, status in zip(range(48), pool.map(keyed, range(48))) if status != 202]
+        assert len(waiting) > 3, "the new primary has no replica"
+        assert set(pool.map(keyed, waiting)) <= {503, 504}
+        old.start()
+        wait_until(old.in_sync, "a replica is in sync", deadline_s=30, pause_s=0.005)
+        in_sync = time.monotonic()
+        wait_until(lambda: keyed(waiting[0]) == 202, "taken with a key")
+        assert time.monotonic() - in_sync < 2
+        wait_until(lambda: set(pool.map(keyed, waiting)) == {202}, "each of them")
+    assert http.count("pv", site=site, page="/k", from_="now-1h") == 24 + 48, "and a fold that waited does not pause as long"
 
 
 def test_who_has_no_key_goes_on_while_a_primary_is_away(healed, on_cluster, site):
@@ -211,6 +266,75 @@ def test_two_processes_and_the_log_of_a_dead_one(healed, on_cluster, site):
     others.ledger.check(two)
     found = ledger.audit(two)
     assert not any(found.values()), found
+
+
+def test_entries_of_others_are_counted_when_replicas_have_them(healed, on_cluster, site):
+    """A failover could take an entry, with the record of its key, and not what it was counted for.  So a question waits for the
+    replicas of the log's server: here for half a second."""
+    one, two = on_cluster(healed), on_cluster(healed)
+    one.client().accept([{"site": site, "page": "/a"}])
+    assert two.client().count("pv", site=site, from_="now-1h") == 1
+    key = {"Idempotency-Key": f"{site} k"}
+    events_before = two.client().metric("tallyd_fold_events_total")
+    replicas = [healed.replicas_of(primary)[0] for primary in healed.primaries()]
+    primaries = healed.primaries()
+    before = appended(primaries)
+    for replica in replicas:
+        replica.pause()
+    with ThreadPoolExecutor(2) as pool:
+        written = pool.submit(lambda: one.client().post([{"site": site, "page": "/b"}], headers=key))
+        wait_until(lambda: appended(primaries) > before, "it is appended")
+        asked = pool.submit(lambda: two.client().count("pv", site=site, from_="now-1h"))
+        time.sleep(0.5)
+        assert not written.done() and not asked.done()
+        assert two.client().metric("tallyd_fold_events_total") == events_before
+        for replica in replicas:
+            replica.resume()
+        assert written.result().status == 202 and asked.result() == 2
+    assert two.client().post([{"site": site, "page": "/b"}], headers=key).headers["Idempotency-Replayed"] == "true"
+    assert one.client().count("pv", site=site, from_="now-1h") == 2
+
+
+def appended(nodes):
+    """How many entries the open logs have had."""
+    return sum(int(head.split()[0]) for n in nodes for key in n.command("KEYS", "t:*:heads") for head in n.command("HVALS", key))
+
+
+def open_logs(nodes):
+    """Ids of the logs that have a head, and of those that have a stream."""
+    heads = {log for n in nodes for key in n.command("KEYS", "t:*:heads") for log in n.command("HKEYS", key)}
+    return heads, {key.split(":")[-1] for n in nodes for key in n.command("KEYS", "t:*:log:*")}
+
+
+def test_sigterm_closes_the_logs(healed, on_cluster, site):
+    """All that the process appended to, within its time: nobody has anything left to count.  A replica that does not answer
+    leaves the logs to the leader."""
+    nodes = healed.primaries()
+    before = open_logs(nodes)
+    tallyd = on_cluster(healed)
+    http = tallyd.client()
+    for n in range(20):
+        assert http.post([{"site": site, "page": "/a"}], headers={"Idempotency-Key": f"{site} {n}"}).status == 202
+    http.accept([{"site": site, "page": "/a"}] * 5)
+    http.close()
+    assert len(open_logs(nodes)[0] - before[0]) > 3
+    begin = time.monotonic()
+    tallyd.terminate()
+    assert time.monotonic() - begin < 2.5
+    after = open_logs(nodes)
+    assert after[0] <= before[0] and after[1] <= before[1], "no head and no stream is left"
+
+    again = on_cluster(healed)
+    assert again.client().count("pv", site=site, from_="now-1h") == 25
+    again.client().accept([{"site": site, "page": "/a"}])
+    replica = healed.replicas_of(nodes[1])[0]
+    replica.pause()
+    begin = time.monotonic()
+    again.terminate()
+    assert time.monotonic() - begin < 3
+    assert open_logs(nodes)[0] - before[0], "what was counted may be taken back"
+    replica.resume()
+    assert on_cluster(healed).client().count("pv", site=site, from_="now-1h") == 26
 
 
 def test_a_start_finds_the_data_or_refuses_it(healed, on_cluster, start_tallyd, site):

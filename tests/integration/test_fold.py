@@ -388,6 +388,35 @@ def test_entries_that_were_counted_are_not_counted_again(redis, tool):
     check(redis, model)
 
 
+@pytest.mark.parametrize("nth", (1, 2, 4))
+def test_another_process_goes_on_in_the_middle_of_a_batch(redis, tool, cleanup, nth):
+    """A transaction counts some stripes of a batch to its end.  The process dies behind it, and the next one has other batches."""
+    rng = random.Random(f"{SEED} {nth}")
+    directory = short_directory()
+    cleanup.append(lambda: shutil.rmtree(directory))
+    proxy = Proxy(directory, redis.path)
+    cleanup.append(proxy.close)
+    redis.command("FLUSHALL")
+    t, model, now = tool(proxy.url, partitions=1), Model(int(redis.time())), int(redis.time())
+    fault = proxy.arm(Fault("reply-hole", nth=nth, late_s=60, match=lambda args: args[0].upper() == b"EXEC"))
+    t.do(f"begin {OWN}")
+    for n in range(1, 5):
+        put(t, model, n, traffic(rng, 1500, now, users_n=2000, late=0.5), now + n)
+    t.process.stdin.write("fold 20000\n")
+    t.process.stdin.flush()
+    assert fault.done.wait(20)
+    t.process.kill()
+    t.process.wait()
+    (left,) = cursors(redis, OWN)
+    assert "," in left
+    other = tool(redis.url, partitions=1)
+    other.do(f"begin {OTHER}")
+    put(other, model, 1, traffic(rng, 100, now), now + 5)
+    assert other.fold() == "ok"
+    check(redis, model)
+    assert cursors(redis, OWN) == {"4"} and cursors(redis, OTHER) == {"1"}
+
+
 def test_a_log_without_a_head_is_not_counted(redis, tool):
     t, model, now = arrange(redis, tool)
     t.do(f"begin {OWN}")

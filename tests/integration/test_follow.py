@@ -1,9 +1,12 @@
 """`tallyd import --follow`: a log that grows and rotates counts once, whatever is killed meanwhile."""
 
+import contextlib
+import fcntl
 import gzip
 import hashlib
 import json
 import os
+import pathlib
 import shutil
 import signal
 import stat
@@ -376,6 +379,29 @@ def test_one_follower_a_state(tallyd, http, site, log, follow, tmp_path):
     await_pv(http, site, 2)
     done = run("import", "--follow", "--state", state, "--url", tallyd.url, log.path)
     assert done.returncode == 1 and "in use" in done.stderr
+
+
+def test_who_was_just_killed_may_have_the_state_for_a_moment(tallyd, http, site, log, tmp_path, cleanup):
+    """The kernel takes a killed process's locks when it is done with it, and kill -9 does not wait for that."""
+    state = tmp_path / "state"
+    log.write(rows(1))
+    follower = Follower(log.path, tallyd.url, "--state", state, site=site)
+    cleanup.append(follower.stop)
+    with open(state, "wb") as killed:
+        fcntl.flock(killed, fcntl.LOCK_EX)
+        follower.spawn(follower.argv)
+        wait_until(lambda: not follower.alive() or state in opened(follower.pid), "it has tried", pause_s=0.002)
+    await_pv(http, site, 1)
+    follower.end()
+
+
+def opened(pid):
+    """The files that a process has open."""
+    paths = set()
+    for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            paths.add(link.readlink())
+    return paths
 
 
 def test_the_server_comes_later(start_redis, start_tallyd, site, log, follow):

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lib.client import query
-from lib.process import Tallyd, sanitized
+from lib.process import Tallyd, cpu_s, sanitized
 from lib.raw import Raw
 from lib.waiting import wait_until
 
@@ -110,6 +110,50 @@ def test_broken_chunks(tallyd, body):
         answer = raw.receive()
         assert answer is None or answer[0] == 400
         assert raw.closed()
+
+
+def answers(tallyd, code, route="", method=""):
+    return tallyd.client().metrics().get(f'tallyd_http_requests_total{{method="{method}",route="{route}",code="{code}"}}', 0)
+
+
+def test_a_chunked_body_without_end_is_cut(start_tallyd):
+    """The answer comes at the limit, not at the deadline, to a client that never reads while it writes, too."""
+    tallyd = start_tallyd("--max-body", "1MiB")
+    for piece in (b" " * 65536, b" "):
+        chunk = b"%x\r\n%s\r\n" % (len(piece), piece) * (1 if len(piece) > 1 else 10_000)
+        with Raw(tallyd.port) as raw:
+            raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n")
+            sent = 0
+            while sent < 64 << 20 and not raw.readable(0):
+                if not raw.try_send(chunk):
+                    break
+                sent += len(chunk)
+            status, headers, body = raw.receive()
+            assert (status, headers["content-type"]) == (413, "application/problem+json") and json.loads(body)["status"] == 413
+            assert headers["x-request-id"] and headers["connection"] == "close"
+            assert sent < 64 << 20
+    assert tallyd.client().metric("tallyd_http_refused_large_total") == 2
+    assert answers(tallyd, 413, "/events", "POST") == 2
+
+
+def test_a_line_of_framing_without_end(start_tallyd):
+    """It is no 500, and nothing is computed while it is waited for."""
+    tallyd = start_tallyd("--request-timeout", "2s")
+    before = cpu_s(tallyd.process.pid)
+    with Raw(tallyd.port) as raw:
+        raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n5;{'a' * 30_000}\r\n")
+        status, headers, _body = raw.receive()
+    assert (status, headers["content-type"]) == (408, "application/problem+json")
+    assert cpu_s(tallyd.process.pid) - before < 0.5
+    wait_until(lambda: answers(tallyd, 408, "/events", "POST") == 1, "counted")
+
+
+def test_what_the_library_refuses_is_counted(start_tallyd):
+    tallyd = start_tallyd()
+    with Raw(tallyd.port) as raw:
+        raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n{'f' * 30}\r\n")
+        assert raw.receive()[0] == 413
+    assert answers(tallyd, 413) == 1
 
 
 @pytest.mark.parametrize("line", [

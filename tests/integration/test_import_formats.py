@@ -186,6 +186,9 @@ def test_hosts_that_are_missing_or_no_site(tallyd, http, site, file):
     summary, said = imported(tallyd, file("log", apache(*ask)), "--site-from-host", "--site", site + "-x")
     assert f"1 page views are of lines that name no host: their site is {site}-x" in said
     assert http.count("pv", site=site + "-x", from_="2026-03-10", to="2026-03-11") == 1
+    summary, said = imported(tallyd, file("log", "\n".join([vhost(*request(1)[:6], site), vhost(*ask[:6], "-")])), "--site-from-host",
+                             "--site", site + "-x")
+    assert summary["counted"] == 2 and f"1 page views are of lines that name no host: their site is {site}-x" in said
 
 
 APACHE_TIMES = ("10/Mar/2026", ("10/Mar/0000", "10/Mar/9999", "32/Mar/2026"))

@@ -377,7 +377,7 @@ def test_random_histories(start_world, chance, site, zone, cluster, directory):
             events = [draw(chance, site, now) for _ in range(chance.choice([1, 5, 60]))]
             http = chance.choice(clients)
             world.post(events, http)
-            http.count("pv", site=site)  # folded: requests to two processes arrive in the order that the model has
+            http.count("visits", site=site)  # counted in all partitions: two processes arrive in the order that the model has
             for event in events:
                 activity.add(event)
         if chance.random() < 0.6:

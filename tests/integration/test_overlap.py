@@ -164,7 +164,9 @@ def test_who_came_back(start_world):
 def test_a_second_window_is_read_as_the_first_one(http, site):
     http.accept([{"site": site, "page": "/a", "user": i} for i in range(50)])
     answer = http.question("/overlap", site=site, page="/a", from_="now-1h", from2="now-1h", to2="now", explain="1")
-    assert answer["new"]["uv"] == 0 and answer["intersection"]["uv"] == 50
+    assert answer["new"]["uv"] == 0
+    assert answer["intersection"]["uv"] == answer["a"]["uv"] == answer["union"]["uv"]
+    assert abs(answer["a"]["uv"] - 50) <= 3  # two of 50 may share a register: 7 runs in 100
     for cover in ("cover", "cover2"):
         assert answer[cover]["keys"] == len(answer[cover]["list"]) > 0
     alone = http.question("/overlap", site=site, page=["/a", "/b"])

@@ -30,17 +30,26 @@ void fold_core_drop(struct core *core)
     free(core);
 }
 
+struct log_entry *fold_entry_of(
+    const char *id, uint64_t number, int64_t arrival_s, const struct event *events, size_t n)
+{
+    const struct identity_keys keys = {.secret = &secret};
+    struct log_entry *entry = calloc(1, sizeof(*entry));
+    cr_assert_not_null(entry);
+    atomic_init(&entry->references, 1);
+    memcpy(entry->id, id, sizeof(entry->id));
+    entry->n = number;
+    entry->arrival_ms = arrival_s * 1000;
+    entry->n_plain = n;
+    cr_assert(n == 0 || chunk_write(&entry->plain, events, n, &keys, NULL));
+    return entry;
+}
+
 struct log_entry *fold_entry(const char *id, uint64_t n, int64_t arrival_s, size_t events)
 {
     static const char *const pages[] = {"/0", "/1", "/2", "/3", "/4", "/5", "/6"};
-    struct log_entry *entry = calloc(1, sizeof(*entry));
     struct event *list = calloc(events + 1, sizeof(*list));
-    cr_assert(entry != NULL && list != NULL);
-    atomic_init(&entry->references, 1);
-    memcpy(entry->id, id, sizeof(entry->id));
-    entry->n = n;
-    entry->arrival_ms = arrival_s * 1000;
-    entry->n_plain = events;
+    cr_assert_not_null(list);
     for (size_t i = 0; i < events; i++) {
         list[i] = (struct event){.at_s = arrival_s,
             .site = SLICE("shop"),
@@ -48,8 +57,7 @@ struct log_entry *fold_entry(const char *id, uint64_t n, int64_t arrival_s, size
             .user = i % 3 == 0 ? SLICE("ann") : SLICE(""),
             .address = {.len = 4, .bytes = {10, 0, 0, (uint8_t)i}}};
     }
-    const struct identity_keys keys = {.secret = &secret};
-    cr_assert(events == 0 || chunk_write(&entry->plain, list, events, &keys, NULL));
+    struct log_entry *entry = fold_entry_of(id, n, arrival_s, list, events);
     free(list);
     return entry;
 }

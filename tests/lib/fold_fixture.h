@@ -17,6 +17,10 @@ void fold_core_drop(struct core *core);
  * "ann", the others have none. */
 struct log_entry *fold_entry(const char *id, uint64_t n, int64_t arrival_s, size_t events);
 
+/* The same of @n events, which must stay. */
+struct log_entry *fold_entry_of(
+    const char *id, uint64_t number, int64_t arrival_s, const struct event *events, size_t n);
+
 /* Replies that point to the texts. */
 struct reply fold_text(const char *text); /* NULL: nil */
 struct reply fold_array(struct reply *items, size_t n);

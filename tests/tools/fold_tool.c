@@ -226,7 +226,7 @@ static void obey(struct tool *t, const char *line)
 
 static void start(struct tool *t, char **argv)
 {
-    static struct replaced_settings replaced;
+    static struct prepared_data prepared;
     const char *fault;
     char error[400];
     core_init(&t->core);
@@ -243,7 +243,7 @@ static void start(struct tool *t, char **argv)
     settings_print(t->core.config.partitions, &t->core.config.retention, 0, t->core.cfg);
     if (!session_open(&t->session, &t->core, monotonic_ms() + 5000, error, sizeof(error)) ||
         !session_prepare(
-            &t->session, &t->core, &replaced, true, monotonic_ms() + 5000, error, sizeof(error))) {
+            &t->session, &t->core, &prepared, true, monotonic_ms() + 5000, error, sizeof(error))) {
         fail(error);
     }
     unfolded_init(&t->unfolded, &t->core.stats);

@@ -19,6 +19,7 @@
 #include "storage/base/clock.h"
 #include "storage/operations.h"
 #include "storage/redis/resp.h"
+#include "storage/schema/key.h"
 
 #define DEADLINE_MS 10000
 
@@ -47,6 +48,29 @@ static void see_time(void)
     core_time_seen(&core, reply_time_us(reply));
 }
 
+/* The settings that the data has, and its data set with them. */
+static void take_settings(void)
+{
+    const struct reply *reply;
+    int64_t deadline_ms = monotonic_ms() + DEADLINE_MS;
+    struct key state;
+    struct buffer *out = dispatcher_begin(&reader.dispatcher, 0, DISPATCH_SINGLE);
+    key_fixed(&state, core.partitions.tag[0], "state", SLICE(""));
+    resp_head(out, 3);
+    resp_text(out, "HGET");
+    resp_word(out, state.p, state.n);
+    resp_text(out, "cfg");
+    if (!dispatcher_end(&reader.dispatcher, 1)) {
+        fail("no memory");
+    }
+    dispatcher_send(&reader.dispatcher, deadline_ms);
+    if (dispatcher_await(&reader.dispatcher, deadline_ms, &reply) != REDIS_OK_STATUS ||
+        reply->type != REPLY_TEXT) {
+        fail("no data");
+    }
+    (void)snprintf(core.cfg, sizeof(core.cfg), "%s", reply->text.p);
+}
+
 static void begin(const char *url, const char *partitions)
 {
     const char *error;
@@ -58,11 +82,11 @@ static void begin(const char *url, const char *partitions)
     if (!servers_start(&core, url, &error) || !site_zones_init(&core.sites)) {
         fail("no such cluster");
     }
-    settings_print(core.partitions.n, &core.config.retention, 0, core.cfg);
     reader.core = &core;
     dispatcher_init(&reader.dispatcher, &core, &none, 3000);
     reader.session.dispatcher = &reader.dispatcher;
     see_time();
+    take_settings();
 }
 
 /* As storage/readers.c: a lost connection is tried again. */
@@ -86,7 +110,8 @@ static struct window window_of(char **rest)
 
 static enum storage_err count(struct storage_job *job, char **rest)
 {
-    static const char *const names[METRICS] = {"pv", "uv", "ips", "visits", "engaged", "seconds"};
+    static const char *const names[METRICS] = {"pv", "uv", "ips", "visits", "engaged", "seconds",
+        "other_pv", "other_uv", "other_ips", "other_visits"};
     const char *name = strtok_r(NULL, " ", rest);
     struct slice page;
     *job = (struct storage_job){.op = STORAGE_COUNT};

@@ -1,10 +1,8 @@
 'use strict';
 // A bounded queue and what empties it: 500 events or one second a batch, and each batch counts once.
-const { randomUUID } = require('crypto');
-const { promisify } = require('util');
-const gzip = promisify(require('zlib').gzip);
+const path = require('path');
 const { Endpoint } = require('./delivery');
-const spools = require('./spool');
+const { Batch, takeLeft } = require('./spool');
 
 const EVENT_BYTES = 64 << 10; // one event
 const BATCH_BYTES = 1 << 20; // one request, before gzip
@@ -14,21 +12,11 @@ const BACK_OFF_MAX_MS = 30_000;
 
 const whole = (value) => (Number.isInteger(value) ? value : 0);
 
-/** Lines, of which the first `done` are done with and the next `n` are a request, first sent at `since`. */
-class Batch {
-  key = randomUUID();
-  lines = [];
-  size = 0;
-  file = null; // which has all the lines, or none
-  open = true; // takes more lines
-  done = 0;
-  n = 0;
-  since = 0; // Date.now(); 0: nothing can have been counted of these n
-
-  get left() {
-    return this.lines.length - this.done;
-  }
-}
+/** Resolves to true when `promise` does, to false after so many milliseconds. */
+const within = (promise, ms) => new Promise((resolve) => {
+  const timer = setTimeout(resolve, ms, false);
+  promise.then(() => { clearTimeout(timer); resolve(true); });
+});
 
 /**
  * Sends page views to the tallyd at `url`, in the background.
@@ -40,15 +28,12 @@ class Batch {
 class Client {
   #endpoint;
   #options;
-  #batches = [];
-  #hurry = null; // the last batch that flush() waits for
-  #oldest = 0; // ms, performance.now(): since when an event of the first batch waits
-  #batchLimit;
-  #closeBy = Infinity; // ms, performance.now(): close() waits until then
+  #batches; // the last one may be open
+  #most; // events in a request
+  #closed = false;
   #running = false;
-  #timer = null;
-  #pausing = null;
-  #waiting = new Set(); // of flush(): called whenever lines are done with
+  #timer = null; // until the first batch is due
+  #endPause = () => {};
   #counts = { tracked: 0, recovered: 0, accepted: 0, rejected: 0, filtered: 0, left: 0, requests: 0, retries: 0, unspooled: 0 };
   #dropped = {};
   #said = {};
@@ -57,19 +42,13 @@ class Client {
   constructor(url, { token, site, bots = 'drop', spool, queueEvents = 10_000, queueBytes = 16 << 20, batchEvents = 500,
     intervalMs = 1000, timeoutMs = 15_000, exitMs = 5000, log = console.warn } = {}) {
     this.#endpoint = new Endpoint(url, token, bots);
-    this.#options = { site, spool, queueEvents, queueBytes, batchEvents, intervalMs, timeoutMs, exitMs, log };
-    this.#batchLimit = batchEvents;
-    for (const file of spool ? spools.takeLeft(spool) : []) {
-      const batch = Object.assign(new Batch(), file.left, { file, open: false });
-      batch.size = batch.lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
-      this.#counts.recovered += batch.left;
-      this.#batches.push(batch);
-    }
+    this.#options = { site, spool: spool && path.resolve(spool), queueEvents, queueBytes, intervalMs, timeoutMs, exitMs, log };
+    this.#most = batchEvents;
+    this.#batches = spool ? takeLeft(this.#options.spool) : [];
+    this.#counts.recovered = this.#queued();
     process.on('beforeExit', this.#beforeExit);
-    this.#schedule();
+    this.#wake();
   }
-
-  // ---- events in ------------------------------------------------------------------------------------
 
   /**
    * Queue an event of POST /events: `page`, and as `members` user, ip, ua, actions and so on.  `ts` is now if it is not given.
@@ -77,49 +56,15 @@ class Client {
    */
   track(page, members = {}) {
     this.#counts.tracked++;
-    let line;
     try {
-      line = this.#line({ page, ...members });
+      return this.#queue(this.#line({ page, ...members }));
     } catch (error) {
       return this.#drop('invalid', 1, `an event cannot be sent: ${error.message}`);
     }
-    const size = Buffer.byteLength(line) + 1;
-    const waits = this.#waits();
-    if (this.#closeBy !== Infinity) return this.#drop('closed', 1, 'the client is closed');
-    if (waits >= this.#options.queueEvents || this.#batches.reduce((sum, batch) => sum + batch.size, size) > this.#options.queueBytes) {
-      return this.#drop('full', 1, `${waits} events wait: more are dropped`);
-    }
-    let batch = this.#batchFor(size);
-    if (batch.file !== null && !batch.file.append(line)) {
-      batch.open = false; // the file has the lines before this one
-      batch = this.#newBatch(false);
-    }
-    if (this.#options.spool && batch.file === null) {
-      this.#counts.unspooled++;
-      this.#complain('spool', 'the spool takes no more: is the disk full? Events are kept in memory only');
-    }
-    batch.lines.push(line);
-    batch.size += size;
-    batch.open = batch.lines.length < this.#batchLimit && batch.size < BATCH_BYTES;
-    this.#schedule();
-    return true;
-  }
-
-  #batchFor(size) {
-    const last = this.#batches.at(-1);
-    return last?.open && last.size + size <= BATCH_BYTES ? last : this.#newBatch(Boolean(this.#options.spool));
-  }
-
-  #newBatch(spooled) {
-    const batch = new Batch();
-    if (spooled) this.#keep(() => { batch.file = spools.create(this.#options.spool, batch.key); });
-    if (this.#batches.length === 0) this.#oldest = performance.now();
-    this.#batches.push(batch);
-    return batch;
   }
 
   #line(event) {
-    if (event.ts === undefined || event.ts === null) event.ts = Date.now();
+    event.ts ??= Date.now();
     event.site ??= this.#options.site;
     const line = JSON.stringify(event, (name, value) => {
       if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${name} is no number`);
@@ -129,15 +74,34 @@ class Client {
     return line;
   }
 
-  // ---- what became of them ----------------------------------------------------------------------------
+  #queue(line) {
+    const [queued, batches, { spool, queueEvents, queueBytes }] = [this.#queued(), this.#batches, this.#options];
+    if (this.#closed) return this.#drop('closed', 1, 'the client is closed');
+    if (queued >= queueEvents || batches.reduce((sum, { size }) => sum + size, Buffer.byteLength(line)) > queueBytes) {
+      return this.#drop('full', 1, `${queued} events wait: more are dropped`);
+    }
+    if (!batches.at(-1)?.open) batches.push(new Batch(spool));
+    if (!batches.at(-1).append(line)) {
+      batches.push(new Batch()); // the file has the lines before this one
+      batches.at(-1).append(line);
+    }
+    const batch = batches.at(-1);
+    if (spool && batch.fd === null) {
+      this.#counts.unspooled++;
+      this.#complain('spool', 'the spool takes no more: is the disk full? Events are kept in memory only');
+    }
+    batch.open = batch.lines.length < this.#most && batch.size < BATCH_BYTES - EVENT_BYTES;
+    this.#wake();
+    return true;
+  }
 
   /** Counters: tracked + recovered === queued + accepted + rejected + filtered + the sum of dropped + left. */
   stats() {
-    return { ...this.#counts, queued: this.#waits(), dropped: { ...this.#dropped } };
+    return { ...this.#counts, queued: this.#queued(), dropped: { ...this.#dropped } };
   }
 
-  #waits() {
-    return this.#batches.reduce((n, batch) => n + batch.left, 0);
+  #queued() {
+    return this.#batches.reduce((n, { left }) => n + left, 0);
   }
 
   #drop(why, n, text) {
@@ -158,15 +122,24 @@ class Client {
     }
   }
 
-  // ---- events out -------------------------------------------------------------------------------------
+  /** Change the spool.  Where its disk fails a kill may now count a batch twice, and the log says so.  False: the file is not there. */
+  #keep(change) {
+    try {
+      change();
+    } catch (error) {
+      if (error.code === 'ENOENT') return false;
+      this.#complain('spool', `the spool cannot be written: is the disk full? ${error.message}`);
+    }
+    return true;
+  }
 
   /** Send what is queued now, without waiting for more.  Resolves to true: all of it is done with. */
-  flush(timeoutMs = 30_000) {
-    const last = this.#hurry = this.#batches.at(-1);
-    if (last === undefined) return Promise.resolve(true);
+  async flush(timeoutMs = 30_000) {
+    const last = this.#batches.at(-1);
+    if (last === undefined) return true;
     last.open = false;
-    this.#schedule();
-    return this.#until(() => !this.#batches.includes(last), timeoutMs);
+    this.#wake();
+    return within(last.finished, timeoutMs);
   }
 
   /**
@@ -174,159 +147,104 @@ class Client {
    * process; without a spool it is dropped.  Resolves to true: nothing is left.
    */
   async close(timeoutMs = this.#options.exitMs) {
-    if (this.#closeBy === Infinity) {
-      this.#closeBy = performance.now() + timeoutMs;
-      process.removeListener('beforeExit', this.#beforeExit);
-      this.#pausing?.(true);
-      this.#schedule();
-    }
-    const left = Math.max(0, this.#closeBy - performance.now());
-    const isIdle = () => !this.#running;
-    if (!await this.#until(isIdle, left)) {
-      this.#endpoint.abort();
-      await this.#until(isIdle, 1000);
-    }
-    for (const batch of this.#batches.splice(0)) {
-      if (batch.file !== null) {
-        this.#counts.left += batch.left;
-        this.#keep(() => batch.file.close(true));
-      } else {
-        this.#drop('exit', batch.left, `${batch.left} events were not sent before the end`);
-      }
-    }
-    this.#endpoint.close();
+    process.removeListener('beforeExit', this.#beforeExit);
+    this.#closed = true;
+    this.#endPause(); // there is no time for a long one
+    if (!await this.flush(timeoutMs)) this.#endpoint.abort();
+    while (this.#batches.length > 0) this.#end(this.#batches[0], true);
+    this.#endPause();
     return this.#counts.left + whole(this.#dropped.exit) === 0;
   }
 
-  #until(isTrue, timeoutMs) {
-    if (isTrue()) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const look = () => {
-        if (!isTrue()) return;
-        clearTimeout(timer);
-        this.#waiting.delete(look);
-        resolve(true);
-      };
-      const timer = setTimeout(() => { this.#waiting.delete(look); resolve(isTrue()); }, timeoutMs);
-      this.#waiting.add(look);
-    });
+  /** Milliseconds until the first batch is to be sent. */
+  #dueIn() {
+    const [first, next] = this.#batches;
+    if (first === undefined) return Infinity;
+    return first.open && next === undefined ? first.born + this.#options.intervalMs - performance.now() : 0;
   }
 
-  #due() {
-    if (this.#batches.length === 0 || performance.now() >= this.#closeBy) return false;
-    return !this.#batches[0].open || this.#closeBy !== Infinity || this.#batches.includes(this.#hurry)
-      || performance.now() >= this.#oldest + this.#options.intervalMs;
-  }
-
-  #schedule() {
-    if (this.#running) return;
-    if (this.#due()) {
-      this.#running = true;
-      setImmediate(() => this.#run());
-    } else if (this.#timer === null && this.#batches.length > 0 && this.#closeBy === Infinity) {
-      const wait = Math.max(1, this.#oldest + this.#options.intervalMs - performance.now());
-      this.#timer = setTimeout(() => { this.#timer = null; this.#schedule(); }, wait);
-      this.#timer.unref();
-    }
+  #wake() {
+    const ms = this.#dueIn();
+    if (this.#running || ms === Infinity) return;
+    this.#running = ms <= 0;
+    if (this.#running) setImmediate(() => this.#run()); // what one turn of the loop tracks goes together
+    else this.#timer ??= setTimeout(() => { this.#timer = null; this.#wake(); }, ms).unref();
   }
 
   async #run() {
-    try {
-      while (this.#due() && await this.#deliver(this.#batches[0]));
-    } catch (error) { // no memory, say
-      this.#complain('again', `page views wait: ${error.stack}`);
-      await this.#pause(1000);
+    for (let failed = 0; this.#dueIn() <= 0;) {
+      const waitMs = await this.#attempt(this.#batches[0]).catch((error) => this.#again(error.message, 1000)); // no memory, say
+      failed = waitMs === null ? 0 : failed + 1;
+      const backOff = Math.min(BACK_OFF_MS * 2 ** failed, BACK_OFF_MAX_MS);
+      if (failed > 0) await this.#pause(Math.max(waitMs, backOff * (0.5 + Math.random() / 2)));
     }
     this.#running = false;
-    this.#schedule();
-    for (const look of [...this.#waiting]) look();
+    this.#wake();
   }
 
-  /** Send the batch's next lines until they are done with or found too many.  False: close() has no more time for it. */
-  async #deliver(batch) {
-    batch.open = false;
-    if (!batch.since) batch.n = Math.min(this.#batchLimit, batch.left);
-    const body = await gzip(batch.lines.slice(batch.done, batch.done + batch.n).join('\n') + '\n');
-    for (let attempt = 1; ; attempt++) {
-      const now = Date.now();
-      if (!this.#batches.includes(batch)) return false; // close() has given up on it
-      if (batch.file !== null && !batch.file.isOwn()) return this.#lose(batch);
-      if (batch.since && now + this.#options.timeoutMs > batch.since + KEY_LIFE_MS) {
-        return this.#finish(batch, 'expired', 'an attempt a day ago was not answered, and tallyd has forgotten its key: sent again the '
-          + 'events might count twice');
-      }
-      if (batch.file !== null && !batch.since) this.#keep(() => batch.file.mark(batch.key, batch.done, batch.n, now));
-      const timeoutMs = Math.max(100, Math.min(this.#options.timeoutMs, this.#closeBy - performance.now()));
-      const outcome = await this.#endpoint.post(body, `${batch.key}-${batch.done}-${batch.n}`, timeoutMs);
-      this.#counts.requests++;
-      if (outcome.inDoubt) batch.since ||= now;
-      if (outcome.verdict === 'taken') return this.#finish(batch, null, '', outcome.answer);
-      if (outcome.verdict === 'refused' || (outcome.verdict === 'too large' && batch.n === 1)) {
-        return this.#finish(batch, 'refused', `tallyd refuses a batch: ${outcome.text}`);
-      }
-      if (outcome.verdict === 'too large' && !batch.since) {
-        this.#batchLimit = Math.floor(batch.n / 2); // nothing of it was counted: its halves are requests of their own
-        return true;
-      }
-      this.#complain('again', `page views wait: ${outcome.text}`);
-      this.#counts.retries++;
-      const backOff = Math.min(BACK_OFF_MS * 2 ** attempt, BACK_OFF_MAX_MS);
-      if (!await this.#pause(Math.max(outcome.waitMs, backOff * (0.5 + Math.random() / 2)))) return false;
-    }
-  }
-
-  /** Wait before the next attempt; a close() meanwhile makes that the last one.  Resolves to false: there is no time for one. */
   #pause(ms) {
-    if (performance.now() + ms >= this.#closeBy) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const end = (value) => { clearTimeout(timer); this.#pausing = null; resolve(value); };
-      const timer = setTimeout(end, ms, true);
-      if (this.#closeBy === Infinity) timer.unref();
-      this.#pausing = end;
+      const timer = setTimeout(resolve, ms).unref();
+      this.#endPause = () => { clearTimeout(timer); resolve(); };
     });
   }
 
-  /** Change the spool.  Where its disk fails a kill may now count a batch twice, and the log says so. */
-  #keep(change) {
-    try {
-      change();
-    } catch (error) {
-      this.#complain('spool', `the spool cannot be written: is the disk full? ${error.message}`);
+  /** Send the batch's next lines.  Resolves to null: they are done with, or too many; else so many ms tallyd wants to be left alone. */
+  async #attempt(batch) {
+    const now = Date.now();
+    batch.open = false;
+    if (batch.since && now + this.#options.timeoutMs > batch.since + KEY_LIFE_MS) {
+      return this.#finish(batch, 'expired', 'an attempt a day ago was not answered, and tallyd has forgotten its key: sent again the '
+        + 'events might count twice');
     }
+    if (!batch.since) batch.n = Math.min(this.#most, batch.left);
+    if (!this.#keep(() => batch.mark(batch.since || now))) return this.#end(batch, true); // it is another process's to send
+    const lines = batch.lines.slice(batch.done, batch.done + batch.n);
+    const { verdict, text, waitMs, answer } = await this.#endpoint.post(lines, `${batch.key}-${batch.done}-${batch.n}`, this.#options.timeoutMs);
+    this.#counts.requests++;
+    if (!this.#batches.includes(batch)) return null; // close() has given up on it meanwhile
+    if (verdict === 'taken') return this.#finish(batch, null, '', answer);
+    if (verdict === 'refused' || (verdict === 'too large' && batch.n === 1)) return this.#finish(batch, 'refused', `tallyd refuses a batch: ${text}`);
+    if (verdict === 'too large' && !batch.since) {
+      this.#most = Math.floor(batch.n / 2); // nothing of it is counted: its halves are requests of their own
+      return null;
+    }
+    if (verdict === 'in doubt') batch.since ||= now;
+    return this.#again(text, waitMs);
   }
 
-  /** Another process has taken the file while this one stood still: its lines are that process's to send. */
-  #lose(batch) {
-    this.#counts.left += batch.left;
-    this.#batches.splice(this.#batches.indexOf(batch), 1);
-    this.#keep(() => batch.file.close(true));
-    return true;
+  #again(text, waitMs) {
+    this.#complain('again', `page views wait: ${text}`);
+    this.#counts.retries++;
+    return waitMs;
   }
 
-  /** The batch's request is done with: counted by tallyd, or dropped because of `why`.  True. */
+  /** The batch's request is done with: counted by tallyd, or dropped because of `why`. */
   #finish(batch, why, text, answer) {
     const { n } = batch;
-    if (!this.#batches.includes(batch)) return true; // close() has given up on it meanwhile
     if (why !== null) {
       this.#drop(why, n, text);
     } else {
       const [filtered, rejected] = [whole(answer.dropped_total), whole(answer.rejected)];
-      delete this.#said.again;
       this.#counts.filtered += filtered;
       this.#counts.rejected += rejected;
       this.#counts.accepted += n - filtered - rejected;
-      if (rejected > 0) this.#complain('rejected', `tallyd rejects ${rejected} of ${n} events, the first ones: ${JSON.stringify(answer.errors?.slice(0, 3))}`);
+      if (rejected > 0) this.#complain('rejected', `tallyd rejects ${rejected} of ${n} events, the first ones: ${JSON.stringify(answer.errors)?.slice(0, 300)}`);
     }
     Object.assign(batch, { done: batch.done + n, n: 0, since: 0 });
-    if (batch.left === 0) {
-      this.#batches.splice(this.#batches.indexOf(batch), 1);
-      this.#oldest = performance.now();
-      if (batch.file !== null) this.#keep(() => batch.file.close(false));
-    } else if (batch.file !== null) {
-      this.#keep(() => batch.file.mark(batch.key, batch.done, 0, 0));
-    }
-    for (const look of [...this.#waiting]) look();
-    return true;
+    if (batch.left === 0) return this.#end(batch, false);
+    this.#keep(() => batch.mark(0));
+    return null;
+  }
+
+  /** The batch leaves the queue.  Its file, if it has one, may be for the next process. */
+  #end(batch, leave = false) {
+    this.#batches.splice(this.#batches.indexOf(batch), 1);
+    if (batch.fd !== null) this.#counts.left += batch.left;
+    else if (batch.left > 0) this.#drop('exit', batch.left, `${batch.left} events were not sent before the end`);
+    this.#keep(() => batch.close(leave));
+    if (!leave) batch.finish();
+    return null;
   }
 }
 

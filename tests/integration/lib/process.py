@@ -52,6 +52,12 @@ def alive(pid):
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
+def cpu_s(pid):
+    """Seconds of processor that a process took so far, all its threads together."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def children(pid):
     """Pids of the processes whose parent is pid."""
     found = []

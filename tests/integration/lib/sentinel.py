@@ -1,12 +1,18 @@
 """A master, its replicas and Sentinels on loopback.  `TALLYD_REDIS_SERVER=` names the server, as for lib/cluster.py."""
 
 import shutil
+import time
 
 from .cluster import TcpServer, free_ports, server_binary, wait_ready
 from .process import short_directory
 
 MASTER = "mymaster"
 DOWN_AFTER_MS = 1000
+
+
+def as_dict(flat):
+    """A Sentinel's reply of names and values in turn."""
+    return dict(zip(flat[::2], flat[1::2]))
 
 
 class Server(TcpServer):
@@ -49,8 +55,17 @@ class Sentinel(TcpServer):
         return int(self.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)[1])
 
     def master_fields(self):
-        flat = self.command("SENTINEL", "MASTER", MASTER)
-        return dict(zip(flat[::2], flat[1::2]))
+        return as_dict(self.command("SENTINEL", "MASTER", MASTER))
+
+    def replicas(self):
+        """What it knows of each replica, also of those that are gone."""
+        return [as_dict(flat) for flat in self.command("SENTINEL", "REPLICAS", MASTER)]
+
+    def promotes(self, server, master):
+        """Would it promote this replica?  It looks at replicas each 10 s, and remembers what they said."""
+        known = next((r for r in self.replicas() if int(r["port"]) == server.port), {})
+        return (known.get("flags") == "slave" and known.get("role-reported") == "slave" and
+                known.get("master-link-status") == "ok" and known.get("master-port") == str(master.port))
 
 
 class SentinelGroup:
@@ -99,12 +114,34 @@ class SentinelGroup:
     def url(self):
         return "redis-sentinel://" + ",".join(s.address for s in self.sentinels) + f"/{MASTER}"
 
-    def failover(self):
-        """An ordered failover; the new master, when all Sentinels name it and it is one."""
+    def failover(self, deadline_s=60):
+        """An ordered failover; the new master, when all Sentinels name it and it is one.
+
+        An order is accepted also where no replica can be promoted in time: after failover-timeout the Sentinel gives up,
+        and says so to nobody.  So it is ordered when each Sentinel has seen a replica in sync, and ordered again after
+        that.
+        """
         old = self.master()
-        # a Sentinel looks at replicas each 10 s and may not trust one yet: NOGOODSLAVE
-        wait_ready(lambda: self.sentinels[0].command("SENTINEL", "FAILOVER", MASTER) == "OK", "an ordered failover", 20)
-        return self.wait_new_master(old)
+        end = time.monotonic() + deadline_s
+        while True:
+            self.wait_promotable(old)
+            wait_ready(lambda: self.sentinels[0].command("SENTINEL", "FAILOVER", MASTER) == "OK", "an ordered failover", 20)
+            wait_ready(lambda: self.is_over(old), "the failover ends", 20)
+            if self.sentinels[0].master_port() != old.port:
+                return self.wait_new_master(old)
+            assert time.monotonic() < end, f"failovers of {old.name} are given up again and again"
+
+    def wait_promotable(self, master):
+        """Some replica is in sync, and every Sentinel that runs has seen it so."""
+        replicas = [s for s in self.servers if s is not master and s.alive()]
+        watching = [s for s in self.sentinels if s.alive()]
+        wait_ready(lambda: any(r.in_sync() and all(s.promotes(r, master) for s in watching) for r in replicas),
+                   "every Sentinel would promote a replica", 30)
+
+    def is_over(self, old):
+        """An ordered failover has ended: with a new master, or without one."""
+        one = self.sentinels[0]
+        return one.master_port() != old.port or "failover_in_progress" not in one.master_fields()["flags"]
 
     def wait_new_master(self, old, deadline_s=20):
         def named():

@@ -104,6 +104,9 @@ static void change_count(struct count_job *count, unsigned n, const struct zone 
     case 12:
         count->visit_sums = true;
         break;
+    case 13:
+        count->bounded = true;
+        break;
     default:
         count->step = STEP_HOUR;
         count->zone = zone;
@@ -118,7 +121,7 @@ Test(operations, each_member_of_a_count_tells_it_apart)
     struct storage_job a = count_of();
     struct storage_job b = count_of();
     cr_expect(question_same(&a, &b) && question_hash(&a) == question_hash(&b));
-    for (unsigned n = 0; n < 13; n++) {
+    for (unsigned n = 0; n < 14; n++) {
         b = count_of();
         change_count(&b.u.count, n, NULL);
         expect_differ(&a, &b, n, "a count");
@@ -127,7 +130,7 @@ Test(operations, each_member_of_a_count_tells_it_apart)
     b.u.count.zone = zone;
     cr_expect(question_same(&a, &b), "without a step the zone says nothing");
     change_count(&a.u.count, 2, NULL);
-    change_count(&b.u.count, 13, zone);
+    change_count(&b.u.count, 14, zone);
     expect_differ(&a, &b, 13, "a series");
 }
 
@@ -218,9 +221,9 @@ static const struct bytes no_question_of_count[] = {MEMBER(count_job, asked.answ
     MEMBER(count_job, asked.per_level), MEMBER(count_job, asked.keys),
     MEMBER(count_job, asked.n_keys), MEMBER(count_job, asked.site.p), MEMBER(count_job, pages),
     MEMBER(count_job, set.name.p), MEMBER(count_job, set.resolved), MEMBER(count_job, zone),
-    MEMBER(count_job, value), MEMBER(count_job, values), MEMBER(count_job, points),
-    MEMBER(count_job, n_points), MEMBER(count_job, used), MEMBER(count_job, outer_works),
-    MEMBER(count_job, whole_works)};
+    MEMBER(count_job, value), MEMBER(count_job, values), MEMBER(count_job, at_most),
+    MEMBER(count_job, points), MEMBER(count_job, n_points), MEMBER(count_job, used),
+    MEMBER(count_job, outer_works), MEMBER(count_job, whole_works)};
 static const struct bytes no_question_of_pages[] = {MEMBER(pages_job, asked.answered),
     MEMBER(pages_job, asked.per_level), MEMBER(pages_job, asked.keys),
     MEMBER(pages_job, asked.n_keys), MEMBER(pages_job, asked.site.p), MEMBER(pages_job, pages),

@@ -4,12 +4,12 @@ What is counted is what `tallyd import` counts of an access log: GET and POST, a
 suffix.  Known robots are left out by the server (`bots="drop"`), and what a browser fetches in advance here.
 """
 
+import contextlib
 import ipaddress
 import re
 import urllib.parse
 
 _FILE = re.compile(r"\.(css|js|mjs|map|json|xml|txt|ico|png|jpe?g|gif|svg|webp|avif|bmp|woff2?|ttf|otf|eot|mp3|mp4|webm|ogg)$", re.I)
-_PATH_SAFE = "/:@!$&'()*+,;=~-._"
 
 
 def is_view(method, path, status):
@@ -25,11 +25,10 @@ def client_address(peer, forwarded, trusted):
             parsed = ipaddress.ip_address(host)
         except ValueError:
             break
-        parsed = getattr(parsed, "ipv4_mapped", None) or parsed
-        address = str(parsed)
-        if not any(parsed in network for network in trusted):
+        address = getattr(parsed, "ipv4_mapped", None) or parsed
+        if not any(address in network for network in trusted):
             break
-    return address
+    return address and str(address)
 
 
 class _Middleware:
@@ -37,54 +36,47 @@ class _Middleware:
     function of method, path and status in place of is_view."""
 
     def __init__(self, app, client, *, site=None, user=None, trusted_proxies=(), counts=is_view):
-        self.app, self._client, self._site = app, client, site
-        self._user, self._counts = user, counts
+        self._app, self._client, self._site, self._user, self._counts = app, client, site, user, counts
         self._trusted = [ipaddress.ip_network(network) for network in trusted_proxies]
 
     def _view(self, request, method, path, status, peer, header):
-        if not self._counts(method, path, status) or "prefetch" in (header("Sec-Purpose") or ""):
+        if not self._counts(method, path, status) or "prefetch" in (header("sec-purpose") or ""):
             return
-        try:
-            user = self._user(request) if self._user else None
-        except Exception:  # pylint: disable=broad-exception-caught  # the page is served, whoever it was
-            user = None
-        self._client.track(path, user=user, site=self._site, ua=header("User-Agent"),
-                           ip=client_address(peer, header("X-Forwarded-For"), self._trusted))
+        user = None
+        with contextlib.suppress(Exception):  # the page is served, whoever it was
+            user = self._user and self._user(request)
+        self._client.track(path, user=user, site=self._site, ua=header("user-agent"),
+                           ip=client_address(peer, header("x-forwarded-for"), self._trusted))
+
+
+def _quote(path):
+    return urllib.parse.quote(path, "/:@!$&'()*+,;=~-._") or "/"
 
 
 class WsgiMiddleware(_Middleware):
     def __call__(self, environ, start_response):
-        told = []
+        told = []  # an application may begin its answer again, after an error
 
-        def header(name):
-            return environ.get("HTTP_" + name.upper().replace("-", "_"))
-
-        def started(status, headers, *exc_info):
+        def started(status, *args):
             if not told:
-                told.append(status)
-                path = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1", "replace")
-                self._view(environ, environ["REQUEST_METHOD"], urllib.parse.quote(path, _PATH_SAFE) or "/", int(status[:3]),
-                           environ.get("REMOTE_ADDR"), header)
-            return start_response(status, headers, *exc_info)
+                path = _quote((environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1", "replace"))
+                self._view(environ, environ["REQUEST_METHOD"], path, int(status[:3]), environ.get("REMOTE_ADDR"),
+                           lambda name: environ.get("HTTP_" + name.upper().replace("-", "_")))
+            told.append(status)
+            return start_response(status, *args)
 
-        return self.app(environ, started)
+        return self._app(environ, started)
 
 
 class AsgiMiddleware(_Middleware):
     async def __call__(self, scope, receive, send):
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
         def header(name):
-            values = [value.decode("latin-1") for key, value in scope["headers"] if key == name.lower().encode()]
-            return ", ".join(values) if values else None
+            return ", ".join(value.decode("latin-1") for key, value in scope["headers"] if key == name.encode()) or None
 
         async def sent(message):
             if message["type"] == "http.response.start":
-                path = scope.get("raw_path") or urllib.parse.quote(scope["path"], _PATH_SAFE).encode()
-                self._view(scope, scope["method"], path.partition(b"?")[0].decode("latin-1"), message["status"],
-                           (scope.get("client") or [None])[0], header)
+                path = (scope.get("raw_path") or _quote(scope["path"]).encode()).partition(b"?")[0].decode("latin-1")
+                self._view(scope, scope["method"], path, message["status"], (scope.get("client") or [None])[0], header)
             await send(message)
 
-        await self.app(scope, receive, sent)
+        await self._app(scope, receive, sent if scope["type"] == "http" else send)

@@ -94,8 +94,8 @@ Test(core, partitions_that_have_lost_their_states)
     cr_expect_str_eq(sentence, noticed);
     cr_expect_eq(sentence[strlen(sentence) - 1], '`', "the longest sentence fits: %s", sentence);
     core_note_state(&core, 64, true);
-    cr_expect_eq(lost_states_next(&core.lost_states, 0), 64);
-    cr_expect_eq(lost_states_next(&core.lost_states, 65), 1023);
+    cr_expect_eq(partition_marks_next(&core.lost_states, 0), 64);
+    cr_expect_eq(partition_marks_next(&core.lost_states, 65), 1023);
     fields[0] = text("the settings");
     cr_expect_not(core_state_lost(&core, 1023, &reply));
     core_note_state(&core, 64, false);

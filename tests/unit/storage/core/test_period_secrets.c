@@ -51,9 +51,13 @@ Test(period_secrets, each_period_of_an_address_once)
     struct event events[] = {event_of(NOON_S, true), event_of(NOON_S - DAY_S, false),
         event_of(NOON_S + 2 * DAY_S, true), event_of(NOON_S + 60, true),
         event_of(NOON_S - 3 * DAY_S, true)};
+    struct period_list none;
     period_secrets_init(&secrets);
     FOUND(NOW_MS, events, 5, 0, 3);
     FOUND(NOW_MS, events + 1, 1, 0, 0);
+    cr_assert(period_secrets_find(&secrets, ROTATE_NEVER, NOW_MS, events, 5, &none));
+    cr_expect(none.n_known == 0 && none.n_missing == 0);
+    period_list_release(&none);
     learn(&secrets, NOON_S - DAY_S / 2, 1, NOW_MS + 1000);
     FOUND(NOW_MS, events, 5, 1, 2);
     learn(&secrets, NOON_S - 3 * DAY_S - DAY_S / 2, 2, NOW_MS + 1000);

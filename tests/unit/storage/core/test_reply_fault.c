@@ -25,6 +25,8 @@ static const struct {
     {"CLUSTERDOWN The cluster is down", REPLY_LATER, STORAGE_DOWN, false},
     {"OOM command not allowed when used memory > 'maxmemory'.", REPLY_FULL, STORAGE_OOM, false},
     {"MISCONF Errors writing to the AOF file", REPLY_REFUSED, STORAGE_REFUSED, false},
+    {"MISCONF Errors writing to the AOF file: No space left on device", REPLY_REFUSED, STORAGE_DISK,
+        false},
     {"NOREPLICAS Not enough good replicas to write.", REPLY_REFUSED, STORAGE_REFUSED, false},
     {"NOPERM this user has no permissions", REPLY_REFUSED, STORAGE_REFUSED, false},
     {"BUSYKEY Target key name already exists.", REPLY_FAILED, STORAGE_REFUSED, false},

@@ -146,3 +146,37 @@ Test(tally, known_points_and_the_rest)
     free(all);
     tally_release(&tally);
 }
+
+/* What caps put together belongs to no point; with nothing put together there is no bound. */
+Test(tally, at_most)
+{
+    struct tally tally = {0};
+    struct hll *own = malloc(sizeof(*own)), *other = malloc(sizeof(*other));
+    cr_assert(own != NULL && other != NULL);
+    cr_assert(tally_cut(&tally, zone_utc(), STEP_HOUR, (struct window){0, 3 * 3600}));
+    tally_clear(&tally);
+    users(0, 100, own);
+    cr_assert(tally_unite(&tally, METRIC_UV, 1, own));
+    tally_sum(&tally, METRIC_PV, 1, 120);
+    tally_sum(&tally, METRIC_VISITS, 2, 7);
+    tally_end_group(&tally, 2);
+    cr_expect_eq(tally_at_most(&tally, METRIC_UV), 0);
+    cr_expect_eq(tally_at_most(&tally, METRIC_PV), 0);
+    users(50, 100, other); /* half of them are the page's visitors, too */
+    cr_assert(tally_unite(&tally, METRIC_OTHER_UV, 1, other));
+    tally_sum(&tally, METRIC_OTHER_PV, 0, 30);
+    tally_sum(&tally, METRIC_OTHER_PV, 2, 3);
+    tally_end_group(&tally, 2);
+    cr_expect_eq(tally_at_most(&tally, METRIC_PV), 153);
+    cr_expect_eq(tally_at_most(&tally, METRIC_VISITS), 0);
+    cr_expect_eq(tally_at_most(&tally, METRIC_IPS), 0);
+    users(0, 150, own);
+    cr_expect_eq(tally_at_most(&tally, METRIC_UV), hll_estimate(own));
+    cr_expect_eq(tally.points[1].values[METRIC_OTHER_UV], 0);
+    tally_clear(&tally);
+    cr_assert(tally_unite(&tally, METRIC_OTHER_UV, 1, other));
+    cr_expect_eq(tally_at_most(&tally, METRIC_UV), hll_estimate(other), "of a page with no place");
+    tally_release(&tally);
+    free(own);
+    free(other);
+}

@@ -43,7 +43,7 @@ Test(batch, orders_by_arrival_and_within_a_log_by_number)
     fold_core_drop(core);
 }
 
-Test(batch, cursors_follow_the_rows)
+Test(batch, positions_follow_the_rows)
 {
     struct core *core = fold_core_make(1);
     struct batch batch = {0};
@@ -56,12 +56,12 @@ Test(batch, cursors_follow_the_rows)
     cr_assert(batch_finish(&batch, core)); /* rows: A1 A1, B7 B7, A3 A3 A3 */
     static const struct {
         uint32_t row;
-        struct log_cursor a, b;
+        struct log_position a, b;
     } cases[] = {{0, {0, 0}, {6, 0}}, {1, {0, 1}, {6, 0}}, {2, {2, 0}, {6, 0}}, {3, {2, 0}, {6, 1}},
         {4, {2, 0}, {7, 0}}, {6, {2, 2}, {7, 0}}, {7, {3, 0}, {7, 0}}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct log_cursor a = batch_cursor(&batch, 0, cases[i].row);
-        struct log_cursor b = batch_cursor(&batch, 1, cases[i].row);
+        struct log_position a = batch_position(&batch, 0, cases[i].row);
+        struct log_position b = batch_position(&batch, 1, cases[i].row);
         cr_expect(a.whole == cases[i].a.whole && a.events == cases[i].a.events, "row %u: %" PRIu64,
             cases[i].row, a.whole);
         cr_expect(b.whole == cases[i].b.whole && b.events == cases[i].b.events, "row %u: %" PRIu64,
@@ -110,32 +110,91 @@ Test(batch, stops_a_log_at_an_entry_that_cannot_be_read)
     cr_expect_eq(batch.logs[0].to, 1u);
     cr_expect_eq(batch.n_rows, 6u);
     cr_expect_eq(batch.tasks[0].n, 18u);
-    cr_expect_eq(batch_cursor(&batch, 0, (uint32_t)batch.n_rows).whole, 1u);
-    cr_expect_eq(batch_cursor(&batch, 0, 3).whole, 1u);
+    cr_expect_eq(batch_position(&batch, 0, (uint32_t)batch.n_rows).whole, 1u);
+    cr_expect_eq(batch_position(&batch, 0, 3).whole, 1u);
+    batch_release(&batch);
+    fold_core_drop(core);
+}
+
+/* ---- stripes ---- */
+
+static unsigned stripe_of(const struct batch *batch, uint32_t task)
+{
+    return batch_stripe(&batch->rows[task >> 2], (enum task_kind)(task & 3));
+}
+
+/* Processes go on where others have stopped, so the stripe of a task is a part of the layout. */
+Test(batch, the_stripes_of_tasks)
+{
+    struct row row = {.at_s = NOW_S,
+        .page_hash = UINT64_C(0xfedcba9876543210),
+        .visitor = {{0x17, 0xff}},
+        .user_id = {{0xfe, 0x01}}};
+    cr_expect_eq(batch_stripe(&row, TASK_PAGE), 5u);
+    cr_expect_eq(batch_stripe(&row, TASK_SITE), NOW_S / 60 % 16);
+    cr_expect_eq(batch_stripe(&row, TASK_VISIT), 16u + 7u);
+    cr_expect_eq(batch_stripe(&row, TASK_USER), 16u + 14u);
+}
+
+Test(batch, tasks_are_sorted_by_stripe_and_row)
+{
+    struct core *core = fold_core_make(3);
+    struct batch batch = {0};
+    size_t n = 0;
+    cr_assert_not_null(batch_add_log(&batch, A, 0));
+    add(&batch, A, 1, NOW_S, 500);
+    add(&batch, A, 2, NOW_S + 90, 500);
+    cr_assert(batch_finish(&batch, core));
+    for (unsigned p = 0; p < 3; p++) {
+        const struct batch_tasks *tasks = &batch.tasks[p];
+        for (size_t i = 1; i < tasks->n; i++) {
+            unsigned is = stripe_of(&batch, tasks->tasks[i]);
+            unsigned before = stripe_of(&batch, tasks->tasks[i - 1]);
+            cr_assert(before < is || (before == is && tasks->tasks[i - 1] < tasks->tasks[i]));
+        }
+        n += tasks->n;
+    }
+    cr_expect_eq(n, 3 * 1000u, "a page, a site and a visitor each");
     batch_release(&batch);
     fold_core_drop(core);
 }
 
 /* ---- cuts ---- */
 
-static void check_cut(const struct batch *batch, const struct cut *cut, uint32_t *done)
+/* How far the cuts so far have come in each partition. */
+struct progress {
+    uint32_t task[PARTITIONS_MAX];
+    uint8_t stripe[PARTITIONS_MAX];
+};
+
+/* What the cut says is counted afterwards is its tasks and those before, and no other. */
+static void check_cut(const struct batch *batch, const struct cut *cut, struct progress *done)
 {
     const struct batch_tasks *tasks = &batch->tasks[cut->partition];
-    cr_assert_eq(cut->from, *done);
-    cr_assert(cut->to <= tasks->n && (cut->to > cut->from || tasks->n == 0 || cut->to == tasks->n));
-    for (uint32_t i = cut->from; i < tasks->n; i++) {
-        cr_assert_eq(tasks->tasks[i] >> 2 < cut->to_row, i < cut->to);
+    uint32_t n = (uint32_t)tasks->n;
+    cr_assert_eq(cut->from, done->task[cut->partition]);
+    cr_assert_eq(cut->first_stripe, done->stripe[cut->partition]);
+    cr_assert(cut->to <= n && (cut->to > cut->from || n == 0 || cut->to == n));
+    cr_assert(cut->end_stripe < LOG_STRIPES || (cut->to == n && cut->to_row == 0));
+    for (uint32_t i = cut->from; i < n; i++) {
+        unsigned stripe = stripe_of(batch, tasks->tasks[i]);
+        bool counts = stripe < cut->end_stripe ||
+                      (stripe == cut->end_stripe && tasks->tasks[i] >> 2 < cut->to_row);
+        cr_assert_geq(stripe, cut->first_stripe);
+        cr_assert_eq(counts, i < cut->to);
     }
-    *done = cut->to;
+    done->task[cut->partition] = cut->to;
+    done->stripe[cut->partition] = cut->end_stripe;
 }
 
 static void cut_all(struct core *core, const struct batch *batch, uint32_t limit_us)
 {
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
-    uint32_t done[PARTITIONS_MAX] = {0};
+    static struct progress done;
     unsigned complete = 0;
     bool last = false;
+    memset(&done, 0, sizeof(done));
     cutter_begin(&cutter, core, batch);
     while (!last) {
         unsigned n = cutter_next(&cutter, limit_us, cuts, &last);
@@ -143,8 +202,8 @@ static void cut_all(struct core *core, const struct batch *batch, uint32_t limit
         cr_assert_gt(n, 0u);
         for (unsigned i = 0; i < n; i++) {
             cr_assert(i == 0 || cuts[i].partition > cuts[i - 1].partition);
-            check_cut(batch, &cuts[i], &done[cuts[i].partition]);
-            complete += cuts[i].to_row == batch->n_rows;
+            check_cut(batch, &cuts[i], &done);
+            complete += cuts[i].end_stripe == LOG_STRIPES;
             us += cuts[i].us;
         }
         cr_assert(n == 1 || us <= limit_us);
@@ -152,7 +211,7 @@ static void cut_all(struct core *core, const struct batch *batch, uint32_t limit
     cr_expect_eq(cutter_next(&cutter, limit_us, cuts, &last), 0u);
     cr_expect_eq(complete, core->partitions.n);
     for (unsigned p = 0; p < core->partitions.n; p++) {
-        cr_expect_eq(done[p], batch->tasks[p].n);
+        cr_expect_eq(done.task[p], batch->tasks[p].n);
     }
 }
 
@@ -186,10 +245,11 @@ Test(batch, two_cutters_hold_every_task_once)
         struct batch batch = {0};
         struct cutter cutters[2];
         struct cut cuts[CUTS_MAX];
-        uint32_t done[PARTITIONS_MAX] = {0};
+        static struct progress done;
         bool last[2] = {false, false};
         unsigned complete = 0;
         _Atomic unsigned left = core->partitions.n;
+        memset(&done, 0, sizeof(done));
         cr_assert_not_null(batch_add_log(&batch, A, 0));
         add(&batch, A, 1, NOW_S, 200);
         cr_assert(batch_finish(&batch, core));
@@ -201,13 +261,13 @@ Test(batch, two_cutters_hold_every_task_once)
             unsigned who = (unsigned)dice_below(&dice, 2);
             unsigned n = cutter_next(&cutters[who], 100, cuts, &last[who]);
             for (unsigned k = 0; k < n; k++) {
-                check_cut(&batch, &cuts[k], &done[cuts[k].partition]);
-                complete += cuts[k].to_row == batch.n_rows;
+                check_cut(&batch, &cuts[k], &done);
+                complete += cuts[k].end_stripe == LOG_STRIPES;
             }
         }
         cr_expect_eq(complete, core->partitions.n);
         for (unsigned p = 0; p < core->partitions.n; p++) {
-            cr_expect_eq(done[p], batch.tasks[p].n);
+            cr_expect_eq(done.task[p], batch.tasks[p].n);
         }
         batch_release(&batch);
         fold_core_drop(core);

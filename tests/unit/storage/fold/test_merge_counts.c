@@ -46,7 +46,7 @@ static void plan_make(struct write_plan *plan)
 static bool count_row(struct merge_counts *merge, const struct row *row, bool whole_site,
     const struct write_plan *plan)
 {
-    struct merge_name name = whole_site ? merge_name_site(row) : merge_name_page(row);
+    struct counted_for name = whole_site ? counted_for_site(row) : counted_for_page(row);
     return merge_counts_add(merge, row, &name, 1, plan->targets, plan->n);
 }
 
@@ -98,7 +98,7 @@ static const char *find_twice(struct text_lines *lines)
     return NULL;
 }
 
-static const struct known_expiries none;
+static const struct known_hashes none;
 
 /* The commands as lines.  A fault, or NULL. */
 static const char *written(struct merge_counts *merge, struct text_lines *ret)
@@ -271,7 +271,7 @@ Test(merge_counts, sums)
 }
 
 static size_t commands_with(
-    struct merge_counts *merge, const struct known_expiries *known, struct slice state)
+    struct merge_counts *merge, const struct known_hashes *known, struct slice state)
 {
     struct buffer out;
     buffer_init(&out);
@@ -285,7 +285,7 @@ Test(merge_counts, an_expiry_is_set_once)
 {
     const struct row row = row_of("shop", "/a", NOW_S - 40 * 86400, 1, 2);
     struct merge_counts *merge = merge_counts_new(KEY_PV);
-    struct known_expiries known = {0};
+    struct known_hashes known = {0};
     struct write_plan plan;
     plan_make(&plan);
     write_plan_at(&plan, row.at_s);
@@ -296,9 +296,9 @@ Test(merge_counts, an_expiry_is_set_once)
     size_t again = commands_with(merge, &known, SLICE("state"));
     cr_expect_geq(first, again + 3, "%zu, then %zu", first, again);
     cr_expect_eq(commands_with(merge, &known, SLICE("another")), first);
-    known_expiries_forget(&known);
+    known_hashes_forget(&known);
     cr_expect_eq(commands_with(merge, &known, SLICE("state")), first);
-    known_expiries_release(&known);
+    known_hashes_release(&known);
     merge_counts_free(merge);
 }
 

@@ -75,7 +75,7 @@ static enum fold_end run_transaction(const struct batch *batch, const struct cut
 {
     enum fold_end end = seen.ends[seen.n++ % 8];
     cr_assert_leq(seen.n, 8u, "the round does not end");
-    cr_assert(n_cuts == 1 && cuts[0].to_row == batch->n_rows);
+    cr_assert(n_cuts == 1 && cuts[0].end_stripe == LOG_STRIPES);
     if (seen.other_n > 0) {
         log_of(OTHER)->n = seen.other_n;
     }

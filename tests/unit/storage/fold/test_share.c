@@ -51,13 +51,28 @@ struct state {
     const char *cfg, *over, *users, *a, *b, *deleted;
 };
 
-/* The share of rows [from, to) begins. */
-static void begin(uint32_t from, uint32_t to)
+#define SITE_STRIPE 5 /* of all rows, for they are of one minute */
+
+/* The share of all tasks begins. */
+static void begin(void)
 {
-    struct cut cut = {.to_row = to};
-    while (cut.to < batch.tasks[0].n && batch.tasks[0].tasks[cut.to] >> 2 < to) {
-        cut.from += batch.tasks[0].tasks[cut.to] >> 2 < from;
-        cut.to++;
+    struct cut cut = {.to = (uint32_t)batch.tasks[0].n, .end_stripe = LOG_STRIPES};
+    cr_assert(share_begin(share, &batch, &cut));
+}
+
+/* The share of the tasks begins that are of the sites' stripe and of rows [from, to). */
+static void begin_stripe(uint32_t from, uint32_t to)
+{
+    bool all = to == ROWS;
+    struct cut cut = {
+        .first_stripe = SITE_STRIPE, .end_stripe = SITE_STRIPE + all, .to_row = all ? 0 : to};
+    for (; cut.to < batch.tasks[0].n; cut.to++) {
+        uint32_t task = batch.tasks[0].tasks[cut.to];
+        unsigned stripe = batch_stripe(&batch.rows[task >> 2], (enum task_kind)(task & 3));
+        if (stripe > SITE_STRIPE || (stripe == SITE_STRIPE && task >> 2 >= to)) {
+            break;
+        }
+        cut.from += stripe < SITE_STRIPE || task >> 2 < from;
     }
     cr_assert(share_begin(share, &batch, &cut));
 }
@@ -151,37 +166,47 @@ static void expect_written(const char *field, const char *value, const char *wha
 
 static const struct {
     const char *a, *b; /* cursors that were read */
-    uint32_t from, to; /* rows of the share */
+    uint32_t from, to; /* rows of the share, in one stripe; to 0: the share has all tasks */
     enum share_look look;
     size_t events;             /* counted */
     const char *a_new, *b_new; /* cursors that are written; "": none */
 } decisions[] = {
-    {NULL, "6", 0, 7, SHARE_FOLDS, 7, "3", "7"},
-    {"1", "6", 0, 7, SHARE_FOLDS, 5, "3", "7"},
-    {"2", "6", 0, 7, SHARE_FOLDS, 5, "3", "7"},
+    {NULL, "6", 0, 0, SHARE_FOLDS, 7, "3", "7"},
+    {"1", "6", 0, 0, SHARE_FOLDS, 5, "3", "7"},
+    {"2", "6", 0, 0, SHARE_FOLDS, 5, "3", "7"},
     /* some events of an entry are counted */
-    {"1:1", "6", 0, 7, SHARE_FOLDS, 6, "3", "7"},
-    {"3:2", "6", 0, 7, SHARE_FOLDS, 3, "3", "7"},
-    {"3:2", "7:1", 0, 7, SHARE_FOLDS, 2, "3", "7"},
-    {"3", "7:1", 0, 7, SHARE_FOLDS, 1, "", "7"},
-    {"3:3", "7", 0, 7, SHARE_FOLDS, 0, "3", ""},
+    {"1:1", "6", 0, 0, SHARE_FOLDS, 6, "3", "7"},
+    {"3:2", "6", 0, 0, SHARE_FOLDS, 3, "3", "7"},
+    {"3:2", "7:1", 0, 0, SHARE_FOLDS, 2, "3", "7"},
+    {"3", "7:1", 0, 0, SHARE_FOLDS, 1, "", "7"},
+    {"3:3", "7", 0, 0, SHARE_FOLDS, 0, "3", ""},
     /* one log is counted, or all are, or more than the batch has */
-    {"3", "6", 0, 7, SHARE_FOLDS, 2, "", "7"},
-    {"3", "7", 0, 7, SHARE_NOTHING, 0, "", ""},
-    {"9", "7:5", 0, 7, SHARE_FOLDS, 0, "", "7"},
-    {"9:1", "12", 0, 7, SHARE_NOTHING, 0, "", ""},
+    {"3", "6", 0, 0, SHARE_FOLDS, 2, "", "7"},
+    {"3", "7", 0, 0, SHARE_NOTHING, 0, "", ""},
+    {"9", "7:5", 0, 0, SHARE_FOLDS, 0, "", "7"},
+    {"9:1", "12", 0, 0, SHARE_NOTHING, 0, "", ""},
     /* entries are missing */
-    {NULL, NULL, 0, 7, SHARE_STALE, 0, "", ""},
-    {NULL, "5", 0, 7, SHARE_STALE, 0, "", ""},
-    {"3", "6:1", 0, 7, SHARE_STALE, 0, "", ""},
+    {NULL, NULL, 0, 0, SHARE_STALE, 0, "", ""},
+    {NULL, "5", 0, 0, SHARE_STALE, 0, "", ""},
+    {"3", "6:1", 0, 0, SHARE_STALE, 0, "", ""},
     {"3", "5", 0, 1, SHARE_STALE, 0, "", ""},
-    /* the cut is within an entry, behind one, and of what is left */
-    {NULL, "6", 0, 1, SHARE_FOLDS, 1, "1:1", ""},
+    /* the cut is within an entry, behind one, and of what is left of a stripe */
+    {NULL, "6", 0, 1, SHARE_FOLDS, 1, "0*5,1:1,0*26", ""},
     {"1:1", "6", 0, 1, SHARE_NOTHING, 0, "", ""},
-    {"1:1", "6", 1, 3, SHARE_FOLDS, 2, "2", "7:1"},
-    {NULL, "6", 0, 2, SHARE_FOLDS, 2, "2", ""},
-    {"2", "7:1", 3, 6, SHARE_FOLDS, 3, "3:2", "7"},
-    {"3:2", "7", 6, 7, SHARE_FOLDS, 1, "3", ""},
+    {"0*5,1:1,0*26", "6", 1, 3, SHARE_FOLDS, 2, "0*5,2,0*26", "6*5,7:1,6*26"},
+    {NULL, "6", 0, 2, SHARE_FOLDS, 2, "0*5,2,0*26", ""},
+    {"2", "7:1", 3, 6, SHARE_FOLDS, 3, "2*5,3:2,2*26", "7:1*5,7,7:1*26"},
+    {"3:2", "7", 6, 7, SHARE_FOLDS, 1, "3:2*5,3,3:2*26", ""},
+    {"0*5,3:2,0*26", "7", 6, 7, SHARE_FOLDS, 1, "0*5,3,0*26", ""},
+    /* one stripe is ahead of the others, or behind them */
+    {"0*5,3,0*26", "6*5,7,6*26", 0, 0, SHARE_FOLDS, 0, "3", "7"},
+    {"0*5,9,0*26", "6*5,7,6*26", 0, 0, SHARE_FOLDS, 0, "3*5,9,3*26", "7"},
+    {"3*5,0,3*26", "7", 0, 0, SHARE_FOLDS, 5, "3", ""},
+    {"3*5,1:1,3*26", "7*5,7:1,7*26", 0, 0, SHARE_FOLDS, 5, "3", "7"},
+    {"3*5,0,3*26", "7", 0, 7, SHARE_FOLDS, 5, "3", ""},
+    {"0*5,3,0*26", "6*5,7,6*26", 0, 7, SHARE_NOTHING, 0, "", ""},
+    {"3", "7*5,5,7*26", 0, 0, SHARE_STALE, 0, "", ""},
+    {"3", "5*5,7,5*26", 0, 7, SHARE_NOTHING, 0, "", ""},
 };
 
 Test(share, counts_what_no_cursor_says_is_counted, .init = setup, .fini = teardown)
@@ -190,7 +215,11 @@ Test(share, counts_what_no_cursor_says_is_counted, .init = setup, .fini = teardo
         struct state state = {.cfg = FOLD_CFG, .a = decisions[i].a, .b = decisions[i].b};
         char what[40];
         (void)snprintf(what, sizeof(what), "case %zu", i);
-        begin(decisions[i].from, decisions[i].to);
+        if (decisions[i].to == 0) {
+            begin();
+        } else {
+            begin_stripe(decisions[i].from, decisions[i].to);
+        }
         enum share_look result = decide(&state, LOG_COUNTS, NOW_MS);
         cr_expect_eq(result, decisions[i].look, "%s: %d", what, result);
         if (result == SHARE_FOLDS) {
@@ -205,13 +234,13 @@ Test(share, counts_what_no_cursor_says_is_counted, .init = setup, .fini = teardo
 Test(share, counts_nothing_of_a_log_without_a_head, .init = setup, .fini = teardown)
 {
     struct state state = {.cfg = FOLD_CFG, .b = "6"};
-    begin(0, ROWS);
+    begin();
     cr_expect_eq(decide(&state, LOG_GONE, NOW_MS), SHARE_FOLDS);
     cr_expect_eq(share_events(share), 2u);
     expect_written(A, "", "a log that is gone");
     expect_written(B, "7", "the other");
     state.b = "7";
-    begin(0, ROWS);
+    begin();
     cr_expect_eq(decide(&state, LOG_GONE, NOW_MS), SHARE_NOTHING);
 }
 
@@ -220,10 +249,10 @@ Test(share, counts_nothing_of_a_log_without_a_head, .init = setup, .fini = teard
 Test(share, refuses_a_state_that_is_not_ours, .init = setup, .fini = teardown)
 {
     struct state state = {.b = "6"};
-    begin(0, ROWS);
+    begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_EMPTIED);
     state.cfg = "other settings";
-    begin(0, ROWS);
+    begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_CONFIG);
 }
 
@@ -235,7 +264,7 @@ Test(share, takes_no_reply_that_is_none, .init = setup, .fini = teardown)
     struct reply few = fold_array(items, 7);
     struct buffer out;
     buffer_init(&out);
-    begin(0, ROWS);
+    begin();
     cr_assert_gt(share_write_questions(share, &out), 1u);
     cr_expect_not(take_state(&state));
     cr_expect_not(share_take(share, 0, &error));
@@ -250,12 +279,12 @@ Test(share, begins_again_when_a_user_was_forgotten, .init = setup, .fini = teard
     known_users_generation(&memory.users, 0, SLICE("g1"));
     known_users_add(&memory.users, 0, &batch.rows[0].visitor, 5, ACTIVE_DAY_NONE);
     cr_assert_eq(batch.rows[0].user.n, 3u);
-    begin(0, ROWS);
+    begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     state.users = "g2";
-    begin(0, ROWS);
+    begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
-    begin(0, ROWS);
+    begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
 }
 
@@ -267,7 +296,7 @@ static long long new_over(const char *was, int64_t now_ms)
     static char last[100];
     struct state state = {.cfg = FOLD_CFG, .over = was, .b = "6"};
     char is[100];
-    begin(0, ROWS);
+    begin();
     cr_assert_eq(decide(&state, LOG_COUNTS, now_ms), SHARE_FOLDS);
     written("over", is);
     if (is[0] == '\0') {
@@ -302,7 +331,7 @@ static void expect_counted(const char *deleted, bool counts, size_t events)
     struct state state = {.cfg = FOLD_CFG, .b = "6", .deleted = deleted};
     struct buffer out;
     buffer_init(&out);
-    begin(0, ROWS);
+    begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS, "the cursors move on");
     cr_expect_eq(share_write_commands(share, &out) > 1, counts, "%s", deleted);
     cr_expect_eq(share_events(share), events);
@@ -331,7 +360,7 @@ Test(share, says_what_it_has_read, .init = setup, .fini = teardown)
     struct buffer out;
     struct commands words;
     buffer_init(&out);
-    begin(0, ROWS);
+    begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_assert_eq(share_write_expected(share, &out), 19u);
     struct buffer command;
@@ -372,7 +401,7 @@ static void expect_first(bool known, bool is_set)
     batch.rows[0].ticket = ticket;
     batch.rows[0].actions = actions;
     batch.rows[0].n_actions = 1;
-    begin(0, ROWS);
+    begin();
     cr_expect(share_asks_more(share));
     look(&state);
     buffer_init(&out);
@@ -405,6 +434,6 @@ Test(share, notes_who_was_first, .init = setup, .fini = teardown)
 
 Test(share, asks_nothing_more_where_nobody_asks, .init = setup, .fini = teardown)
 {
-    begin(0, ROWS);
+    begin();
     cr_expect_not(share_asks_more(share));
 }

@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "storage/schema/partition.h"
 #include "tests/lib/dice.h"
@@ -28,10 +29,37 @@ Test(settings, cfg_as_text)
     struct retention retention = keeping(172800, 5356800, 95040000, KEEP_FOREVER);
     char text[SETTINGS_TEXT];
     settings_print(16, &retention, 0, text);
-    cr_expect_str_eq(text, "schema=6 partitions=16 keep=172800,5356800,95040000,-");
+    cr_expect_str_eq(text, "schema=7 partitions=16 keep=172800,5356800,95040000,-");
     retention = keeping(0, KEEP_FOREVER, 1, 999999999999999999);
     settings_print(64, &retention, 0, text);
-    cr_expect_str_eq(text, "schema=6 partitions=64 keep=0,-,1,999999999999999999");
+    cr_expect_str_eq(text, "schema=7 partitions=64 keep=0,-,1,999999999999999999");
+    settings_print(1024, &retention, UINT64_C(0x1f), text);
+    settings_put_set(text, UINT64_C(0xabcdef0123456789));
+    cr_expect_str_eq(text, "schema=7 partitions=1024 keep=0,-,1,999999999999999999 "
+                           "zones=000000000000001f set=abcdef0123456789");
+}
+
+Test(settings, the_longest_cfg_fits)
+{
+    struct retention r = keeping(INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX);
+    char text[SETTINGS_TEXT];
+    settings_print(PARTITIONS_MAX, &r, UINT64_MAX, text);
+    settings_put_set(text, UINT64_MAX);
+    cr_expect_str_eq(text + strlen(text) - 4, "ffff");
+    cr_expect_lt(strlen(text), SETTINGS_TEXT - 1);
+}
+
+Test(settings, the_data_set_alone)
+{
+    static const char *const none[] = {"", "set=0123456789abcdef", " set=0123456789abcde",
+        " set=0123456789ABCDEF", " set=0123456789abcdef ", " sets=123456789abcdef0"};
+    uint64_t set = 7;
+    cr_expect(settings_set(SLICE("anything set=00000000000000ff"), &set));
+    cr_expect_eq(set, 255);
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        cr_expect_not(settings_set(slice_of(none[i]), &set), "%s", none[i]);
+        cr_expect_eq(set, 255);
+    }
 }
 
 static int64_t random_time(struct dice *dice)
@@ -49,6 +77,8 @@ Test(settings, both_texts_come_back)
         struct retention r;
         struct retention back = {{0}, {0}, {0}};
         char text[SETTINGS_TEXT];
+        uint64_t set = (uint64_t)dice_below(&dice, INT64_MAX);
+        uint64_t found = 0;
         for (int level = 0; level < LEVELS; level++) {
             r.keep_s[level] = random_time(&dice);
             r.until_s[level] = dice_below(&dice, 4102444800);
@@ -56,7 +86,9 @@ Test(settings, both_texts_come_back)
         }
         settings_print(partitions, &r,
             dice_below(&dice, 2) == 0 ? 0 : (uint64_t)dice_below(&dice, INT64_MAX), text);
-        cr_assert(settings_parse(slice_of(text), partitions, &back),
+        cr_assert_not(settings_parse(slice_of(text), partitions, &back, &found), "it names no set");
+        settings_put_set(text, set);
+        cr_assert(settings_parse(slice_of(text), partitions, &back, &found) && found == set,
             "TALLYD_TEST_SEED=%" PRIu64 ": %s", seed, text);
         kept_print(&r, text);
         cr_assert(
@@ -68,24 +100,33 @@ Test(settings, both_texts_come_back)
 Test(settings, cfg_of_others)
 {
     static const char *const texts[] = {"",
-        "schema=6 partitions=16 keep=", "schema=6 partitions=16 keep=1,2,3",
-        "schema=6 partitions=16 keep=1,2,3,", "schema=6 partitions=16 keep=1,2,3,4,5",
-        "schema=6 partitions=16 keep=1,2,3,4 ", " schema=6 partitions=16 keep=1,2,3,4",
-        "schema=4 partitions=16 keep=1,2,3,4", "schema=6 partitions=8 keep=1,2,3,4",
-        "schema=6 partitions=160 keep=1,2,3,4", "schema=6 partitions=16 keep=1,,3,4",
-        "schema=6 partitions=16 keep=1,-2,3,4", "schema=6 partitions=16 keep=1,2,3,--",
-        "schema=6 partitions=16 keep=1,2,3,0x4",
-        "schema=6 partitions=16 keep=1,2,3,9999999999999999999",
-        "schema=6 partitions=16 keep=1 2 3 4", "SCHEMA=1 partitions=16 keep=1,2,3,4"};
+        "schema=7 partitions=16 keep=", "schema=7 partitions=16 keep=1,2,3",
+        "schema=7 partitions=16 keep=1,2,3,", "schema=7 partitions=16 keep=1,2,3,4,5",
+        "schema=7 partitions=16 keep=1,2,3,4 ", " schema=7 partitions=16 keep=1,2,3,4",
+        "schema=4 partitions=16 keep=1,2,3,4", "schema=7 partitions=8 keep=1,2,3,4",
+        "schema=7 partitions=160 keep=1,2,3,4", "schema=7 partitions=16 keep=1,,3,4",
+        "schema=7 partitions=16 keep=1,-2,3,4", "schema=7 partitions=16 keep=1,2,3,--",
+        "schema=7 partitions=16 keep=1,2,3,0x4",
+        "schema=7 partitions=16 keep=1,2,3,9999999999999999999",
+        "schema=7 partitions=16 keep=1 2 3 4", "SCHEMA=1 partitions=16 keep=1,2,3,4",
+        "schema=7 partitions=16 keep=1,2,3,4 zones=123"};
     const struct retention before = keeping(7, 7, 7, 7);
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct retention r = before;
-        cr_expect_not(settings_parse(slice_of(texts[i]), 16, &r), "%s", texts[i]);
-        cr_expect(same(&r, &before), "%s", texts[i]);
-    }
     struct retention r = before;
-    cr_expect_not(
-        settings_parse((struct slice){"schema=6 partitions=16 keep=1,2,3,4", 30}, 16, &r));
+    uint64_t set = 7;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char text[256];
+        (void)snprintf(text, sizeof(text), "%s set=0123456789abcdef", texts[i]);
+        cr_expect_not(settings_parse(slice_of(text), 16, &r, &set), "%s", text);
+        cr_expect(same(&r, &before) && set == 7, "%s", text);
+    }
+    static const char *const ends[] = {"", " set=0123456789abcde", " set=0123456789abcdef ",
+        " set=0123456789abcdef zones=0123456789abcdef", " set=0123456789ABCDEF"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        char text[256];
+        (void)snprintf(text, sizeof(text), "schema=7 partitions=16 keep=1,2,3,4%s", ends[i]);
+        cr_expect_not(settings_parse(slice_of(text), 16, &r, &set), "%s", text);
+        cr_expect(same(&r, &before) && set == 7, "%s", text);
+    }
 }
 
 /* ---- kept ---- */

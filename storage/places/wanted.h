@@ -1,9 +1,9 @@
-/* place_wanted.h - a name that is to be counted, and as what.
+/* wanted.h - a name that is to be counted, and as what.
  *
  * Layer: storage, pure: plain values.
  */
-#ifndef STORAGE_FOLD_PLACE_WANTED_H
-#define STORAGE_FOLD_PLACE_WANTED_H
+#ifndef STORAGE_PLACES_WANTED_H
+#define STORAGE_PLACES_WANTED_H
 
 #include "storage/schema/hashed_event.h"
 

@@ -1,15 +1,15 @@
-/* places_state.h - the insides of places.
+/* state.h - the insides of places.
  *
- * Layer: storage, private to places.c (which name has a place) and places_write.c (what Redis is
+ * Layer: storage, private to places.c (which name has a place) and write.c (what Redis is
  * asked and told).
  */
-#ifndef STORAGE_FOLD_PLACES_STATE_H
-#define STORAGE_FOLD_PLACES_STATE_H
+#ifndef STORAGE_PLACES_STATE_H
+#define STORAGE_PLACES_STATE_H
 
 #include "storage/base/index.h"
+#include "storage/base/known_hashes.h"
 #include "storage/core/core.h"
-#include "storage/fold/known_places.h"
-#include "storage/fold/place_wanted.h"
+#include "storage/places/wanted.h"
 
 enum place_state {
     PLACE_OPEN,  /* Redis does not know the name, as far as is known */
@@ -20,7 +20,7 @@ enum place_state {
 struct place {
     struct slice name;
     uint64_t hash;  /* keyed */
-    uint64_t known; /* its hash in known_places */
+    uint64_t known; /* its hash in places->known */
     uint32_t class;
     uint32_t next; /* of the same hour */
     enum places_table table;
@@ -60,7 +60,7 @@ struct place_question {
 struct places {
     const struct core *core;
     unsigned partition;
-    const struct known_places *known;
+    const struct known_hashes *known;
     struct place *all; /* owned */
     size_t n, capacity;
     struct index index;

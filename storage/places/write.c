@@ -1,8 +1,8 @@
-#include "storage/fold/places.h"
+#include "storage/places/places.h"
 
 #include "storage/base/index.h"
-#include "storage/fold/places_state.h"
 #include "storage/job/counted_name.h"
+#include "storage/places/state.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 

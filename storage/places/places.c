@@ -1,10 +1,10 @@
-#include "storage/fold/places.h"
+#include "storage/places/places.h"
 
 #include <stdlib.h>
 
 #include "storage/base/index.h"
-#include "storage/fold/places_state.h"
 #include "storage/job/counted_name.h"
+#include "storage/places/state.h"
 
 struct places *places_new(const struct core *core)
 {
@@ -29,7 +29,7 @@ void places_free(struct places *places)
     }
 }
 
-void places_begin(struct places *places, unsigned partition, const struct known_places *known)
+void places_begin(struct places *places, unsigned partition, const struct known_hashes *known)
 {
     places->partition = partition;
     places->known = known;
@@ -184,7 +184,7 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
     place.known = mix(mix(place.hash, places->hours[hour].site_hash),
         (uint64_t)places->hours[hour].bucket.start_s ^ (uint64_t)places->partition << 48 ^
             (uint64_t)wanted->table << 60);
-    place.was = known_places_has(places->known, place.known) ? PLACE_HELD : PLACE_OPEN;
+    place.was = known_hashes_has(places->known, place.known) ? PLACE_HELD : PLACE_OPEN;
     uint32_t item = (uint32_t)places->n++;
     places->all[item] = place;
     index_set(&places->index, slot, index_hash, item);
@@ -247,11 +247,11 @@ bool places_has(struct places *places, const struct place_wanted *wanted)
     return false;
 }
 
-void places_learn(const struct places *places, struct known_places *known)
+void places_learn(const struct places *places, struct known_hashes *known)
 {
     for (size_t i = 0; i < places->n; i++) {
         if (places->all[i].was == PLACE_HELD || places->all[i].is_new) {
-            known_places_add(known, places->all[i].known);
+            known_hashes_add(known, places->all[i].known);
         }
     }
 }

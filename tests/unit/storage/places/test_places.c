@@ -1,4 +1,4 @@
-#include "storage/fold/places.h"
+#include "storage/places/places.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ TestSuite(places, .timeout = 60);
 
 static const struct secret secret;
 static struct core core;
-static struct known_places known;
+static struct known_hashes known;
 static struct places *places;
 
 /* What Redis holds: fields of the hashes, by key. */
@@ -35,7 +35,7 @@ static void begin(unsigned partitions)
     core.partitions.n = partitions;
     atomic_store(&core.secret, &secret);
     n_stored = 0;
-    known_places_release(&known);
+    known_hashes_release(&known);
     places = places_new(&core);
     cr_assert_not_null(places);
 }
@@ -178,7 +178,7 @@ Test(places, what_is_known_is_not_asked_for)
     n_stored = 0; /* whoever asks would find nothing */
     cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a"), SOURCE("b")), "++");
     cr_expect(n_stored == 0);
-    known_places_forget(&known);
+    known_hashes_forget(&known);
     cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a")), "+");
     cr_expect(n_stored > 0);
     places_free(places);

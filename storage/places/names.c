@@ -1,4 +1,4 @@
-#include "storage/fold/place_names.h"
+#include "storage/places/names.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
@@ -22,27 +22,33 @@ bool place_names_init(struct place_names *names, const struct core *core)
 void place_names_release(struct place_names *names)
 {
     places_free(names->places);
-    free(names->values);
+    free(names->found);
     free(names->others);
     arena_release(&names->arena);
 }
 
-bool place_names_begin(struct place_names *names, const struct batch *batch, unsigned partition,
-    const struct known_places *known)
+static void forget_values(struct place_names *names)
 {
-    names->batch = batch;
+    if (names->n_values > 0) {
+        memset(names->found, 0, names->n_values * sizeof(*names->found));
+    }
+}
+
+bool place_names_begin(struct place_names *names, const struct counted_value *values,
+    size_t n_values, unsigned partition, const struct known_hashes *known)
+{
+    names->values = values;
+    names->n_values = n_values;
     names->n_others = 0;
     arena_clear(&names->arena);
     places_begin(names->places, partition, known);
-    while (names->values_capacity < batch->n_values) {
-        if (!array_reserve(&names->values, &names->values_capacity, names->values_capacity,
-                sizeof(*names->values))) {
+    while (names->found_capacity < n_values) {
+        if (!array_reserve(&names->found, &names->found_capacity, names->found_capacity,
+                sizeof(*names->found))) {
             return false;
         }
     }
-    if (batch->n_values > 0) {
-        memset(names->values, 0, batch->n_values * sizeof(*names->values));
-    }
+    forget_values(names);
     return true;
 }
 
@@ -56,7 +62,7 @@ static struct place_wanted page_wanted(const struct row *row, enum places_table 
 static struct value_place *remembered(
     struct place_names *names, const struct row *row, uint32_t number)
 {
-    struct value_place *place = &names->values[number];
+    struct value_place *place = &names->found[number];
     if (place->site_hash != row->site_hash || row->at_s < place->start_s ||
         row->at_s >= place->end_s) {
         struct bucket hour = bucket_at(row->zone, LEVEL_HOUR, row->at_s);
@@ -65,10 +71,22 @@ static struct value_place *remembered(
     return place;
 }
 
-static bool ask_values(struct place_names *names, const struct row *row)
+bool place_names_ask_page(struct place_names *names, const struct row *row)
+{
+    struct place_wanted wanted = page_wanted(row, PLACES_COUNTS);
+    return places_ask(names->places, &wanted);
+}
+
+bool place_names_ask_visit(struct place_names *names, const struct row *row)
+{
+    struct place_wanted wanted = page_wanted(row, PLACES_STARTS);
+    return !row->is_view || places_ask(names->places, &wanted);
+}
+
+bool place_names_ask_site(struct place_names *names, const struct row *row)
 {
     for (unsigned i = 0; i < row->n_values; i++) {
-        const struct counted_value *value = &names->batch->values[row->values[i]];
+        const struct counted_value *value = &names->values[row->values[i]];
         struct value_place *place = remembered(names, row, row->values[i]);
         if (place->asked) {
             continue;
@@ -82,30 +100,11 @@ static bool ask_values(struct place_names *names, const struct row *row)
     return true;
 }
 
-bool place_names_ask(struct place_names *names, const struct row *row, enum task_kind kind)
-{
-    struct place_wanted wanted =
-        page_wanted(row, kind == TASK_VISIT ? PLACES_STARTS : PLACES_COUNTS);
-    switch (kind) {
-    case TASK_PAGE:
-        return places_ask(names->places, &wanted);
-    case TASK_SITE:
-        return ask_values(names, row);
-    case TASK_VISIT:
-        return !row->is_view || places_ask(names->places, &wanted);
-    case TASK_USER:
-        break;
-    }
-    return true;
-}
-
 void place_names_decide(struct place_names *names)
 {
     places_decide(names->places);
     names->n_capped = 0;
-    if (names->batch->n_values > 0) {
-        memset(names->values, 0, names->batch->n_values * sizeof(*names->values));
-    }
+    forget_values(names);
 }
 
 /* The name that stands for those of @name's class which have no place.  NULL: out of memory. */
@@ -132,34 +131,36 @@ static const struct other_name *find_other(struct place_names *names, struct sli
     return other;
 }
 
-/* Count what has no place under the name of the others. */
-static void put_together(struct place_names *names, struct merge_name *name)
+/* Count what has no place under the name of the others.  Of pages and named events the visitors and
+ * addresses, too: they bound those of each page (job/count_job.h). */
+static void put_together(struct place_names *names, struct counted_for *name)
 {
     const struct other_name *other = find_other(names, name->name);
     if (other != NULL) { /* else one name too many: that does less harm than no count */
-        *name = (struct merge_name){.name = other->name, .hash = other->hash};
+        name->name = other->name;
+        name->hash = other->hash;
         names->n_capped++;
     }
 }
 
-static struct merge_name page_name(
+static struct counted_for page_name(
     struct place_names *names, const struct row *row, enum places_table table)
 {
     struct place_wanted wanted = page_wanted(row, table);
-    struct merge_name name = merge_name_page(row);
+    struct counted_for name = counted_for_page(row);
     if (!places_has(names->places, &wanted)) {
         put_together(names, &name);
     }
     return name;
 }
 
-static struct merge_name value_merge_name(
+static struct counted_for value_name_of(
     struct place_names *names, const struct row *row, uint32_t number)
 {
-    const struct counted_value *value = &names->batch->values[number];
+    const struct counted_value *value = &names->values[number];
     struct value_place *place = remembered(names, row, number);
     bool is_section = counted_name_mark(value->name) == NAME_MARK_SECTION;
-    struct merge_name name = {
+    struct counted_for name = {
         value->name, value->hash, value->with_visitors || is_section, is_section};
     if (!place->asked) {
         struct place_wanted wanted = {row, value->name, value->hash, PLACES_COUNTS};
@@ -167,6 +168,7 @@ static struct merge_name value_merge_name(
         place->has = places_has(names->places, &wanted);
     }
     if (!place->has) {
+        name.visitors = false; /* nobody asks for these */
         put_together(names, &name);
     }
     return name;
@@ -174,33 +176,35 @@ static struct merge_name value_merge_name(
 
 /* The values of the row; with @sections_only its sections. */
 static size_t add_values(struct place_names *names, const struct row *row, bool sections_only,
-    struct merge_name *ret, size_t n)
+    struct counted_for *ret, size_t n)
 {
     for (unsigned i = 0; i < row->n_values; i++) {
-        struct slice name = names->batch->values[row->values[i]].name;
+        struct slice name = names->values[row->values[i]].name;
         if (!sections_only || counted_name_mark(name) == NAME_MARK_SECTION) {
-            ret[n++] = value_merge_name(names, row, row->values[i]);
+            ret[n++] = value_name_of(names, row, row->values[i]);
         }
     }
     return n;
 }
 
-size_t place_names_of(struct place_names *names, const struct row *row, enum task_kind kind,
-    struct merge_name ret[PLACE_NAMES_MAX])
+size_t place_names_of_page(
+    struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX])
 {
-    switch (kind) {
-    case TASK_PAGE:
-        ret[0] = page_name(names, row, PLACES_COUNTS);
-        return 1;
-    case TASK_SITE:
-        ret[0] = merge_name_site(row);
-        return add_values(names, row, false, ret, 1);
-    case TASK_VISIT:
-        ret[0] = merge_name_site(row);
-        ret[1] = page_name(names, row, PLACES_STARTS);
-        return add_values(names, row, true, ret, 2);
-    case TASK_USER:
-        break;
-    }
-    return 0;
+    ret[0] = page_name(names, row, PLACES_COUNTS);
+    return 1;
+}
+
+size_t place_names_of_site(
+    struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX])
+{
+    ret[0] = counted_for_site(row);
+    return add_values(names, row, false, ret, 1);
+}
+
+size_t place_names_of_visit(
+    struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX])
+{
+    ret[0] = counted_for_site(row);
+    ret[1] = page_name(names, row, PLACES_STARTS);
+    return add_values(names, row, true, ret, 2);
 }

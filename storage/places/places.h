@@ -5,9 +5,10 @@
  * A sender can invent names without end: pages, named events, sources.  So each class of names of a
  * site (job/counted_name.h) has a number of places in each hour of the site's zone, and in each
  * partition.  A name that comes first gets a place while one is free, or if it had one in the hour
- * before.  Names without a place are counted together.  Once one was refused, no other name gets a
- * free place in that hour.  So a name that has a place in an hour has had it since it came first,
- * and what is counted for it in that hour is all of it.
+ * before.  Names without a place are counted together, pages and named events with their visitors
+ * and addresses.  Once one was refused, no other name gets a free place in that hour.  So a name
+ * that has a place in an hour has had it since it came first, and what is counted for it in that
+ * hour is all of it.
  *
  * Who has a place stands in Redis, in a hash a site and hour (schema/key.h).  It is read behind the
  * WATCH of the partition's state, and written in the transaction that counts.  So all processes
@@ -22,13 +23,13 @@
  *     places_has               has the name a place?  In the order in which names come
  *     places_write             the commands that keep the new places
  */
-#ifndef STORAGE_FOLD_PLACES_H
-#define STORAGE_FOLD_PLACES_H
+#ifndef STORAGE_PLACES_PLACES_H
+#define STORAGE_PLACES_PLACES_H
 
 #include "storage/base/buffer.h"
+#include "storage/base/known_hashes.h"
 #include "storage/core/core.h"
-#include "storage/fold/known_places.h"
-#include "storage/fold/place_wanted.h"
+#include "storage/places/wanted.h"
 #include "storage/redis/reply.h"
 
 struct places;
@@ -36,8 +37,12 @@ struct places;
 struct places *places_new(const struct core *core) MUST_CHECK; /* NULL: out of memory */
 void places_free(struct places *places);
 
-/* Forget all names.  The next ones are of @partition; @known is what is known of its places. */
-void places_begin(struct places *places, unsigned partition, const struct known_places *known);
+/* Forget all names.  The next ones are of @partition; @known is what is known of its places.
+ *
+ * Most names come again and again, and need not be asked for each time.  A name that has a place is
+ * known by a keyed hash of partition, site, hour and name.  A place is never taken away, so what is
+ * known stays true until the connection is lost; the caller then forgets it. */
+void places_begin(struct places *places, unsigned partition, const struct known_hashes *known);
 
 /* The name will come.  False: out of memory. */
 bool places_ask(struct places *places, const struct place_wanted *wanted) MUST_CHECK;
@@ -60,6 +65,6 @@ size_t places_write(
     const struct places *places, const char *tag, int64_t now_ms, struct buffer *out);
 
 /* The commands were carried out: remember who has a place. */
-void places_learn(const struct places *places, struct known_places *known);
+void places_learn(const struct places *places, struct known_hashes *known);
 
 #endif

@@ -1,0 +1,76 @@
+#include "storage/core/data_set.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "storage/cluster/topology.h"
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+struct proving {
+    struct core *core;
+    uint64_t found;
+    enum storage_err err;
+};
+
+static bool take_cfg(void *data, size_t i, const struct reply *reply)
+{
+    struct proving *p = data;
+    (void)i;
+    /* an error (MOVED, LOADING): what is asked next meets it, too */
+    if (reply->type == REPLY_TEXT && settings_set(reply->text, &p->found)) {
+        p->err =
+            p->found == p->core->data_set ? STORAGE_OK : core_other_settings(p->core, reply->text);
+    }
+    return true;
+}
+
+/* A partition whose state the server is to have.  False: it has none, as far as is known. */
+static bool find_partition(struct core *core, const struct server *server, unsigned *ret)
+{
+    struct cluster_node owner;
+    *ret = server->partition;
+    if (core->topology == NULL || !server->is_named) {
+        return true;
+    }
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        if (topology_owner(core->topology, p, &owner) &&
+            redis_address_equal(&owner.address, &server->node.address)) {
+            *ret = p;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool data_set_prove(struct core *core, const struct server *server, struct redis *redis,
+    int64_t deadline_ms, char *error, size_t error_n)
+{
+    struct proving p = {.core = core, .err = STORAGE_OK};
+    unsigned partition;
+    struct key state;
+    struct buffer out;
+    if (atomic_load(&core->secret) == NULL || !find_partition(core, server, &partition)) {
+        return true;
+    }
+    buffer_init(&out);
+    key_fixed(&state, core->partitions.tag[partition], "state", SLICE(""));
+    resp_head(&out, 3);
+    resp_text(&out, "HGET");
+    resp_word(&out, state.p, state.n);
+    resp_text(&out, "cfg");
+    enum redis_status status = redis_ask_all(redis, &out, 1, deadline_ms, take_cfg, &p);
+    buffer_release(&out);
+    if (status != REDIS_OK_STATUS) {
+        (void)snprintf(error, error_n, "the connection was lost");
+        return false;
+    }
+    if (p.err != STORAGE_OK) {
+        (void)snprintf(error, error_n,
+            "partition %u has the data of another installation: set %016" PRIx64
+            ", and this process began with set %016" PRIx64,
+            partition, p.found, core->data_set);
+    }
+    return p.err == STORAGE_OK;
+}

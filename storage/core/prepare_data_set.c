@@ -1,0 +1,205 @@
+/* prepare_data_set.c - whose data is it?  The secret, and what each partition says of its set. */
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "storage/core/prepare_state.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+/* ---- before anything is written ---- */
+
+/* What is read of the data: the secret and `made`, then `cfg` of the partitions. */
+enum { REPLY_OF_SECRET, REPLY_OF_MADE, FIXED_REPLIES };
+
+struct looking {
+    struct preparation *p;
+    bool has_secret, knows; /* knows: which set it is to be */
+    uint64_t expected;
+};
+
+static bool take_secret(struct looking *l, const struct reply *reply)
+{
+    struct preparation *p = l->p;
+    const struct secret *known = atomic_load(&p->core->secret);
+    l->has_secret = reply->type == REPLY_TEXT;
+    if (l->has_secret && reply->text.n != SECRET_SIZE) {
+        return preparation_refuse(p, "the secret is not one of ours");
+    }
+    if (l->has_secret && known != NULL && memcmp(known, reply->text.p, SECRET_SIZE) != 0) {
+        return preparation_refuse_foreign(
+            p, "this is the data of another installation: its secret is another one than before");
+    }
+    if (l->has_secret) {
+        memcpy(p->secret.bytes, reply->text.p, SECRET_SIZE);
+    } else if (known != NULL) {
+        /* A Redis that has lost everything gets the secret back, so visitors stay the same. */
+        p->secret = *known;
+    }
+    l->knows = l->has_secret || known != NULL;
+    l->expected = l->knows ? identity_data_set(&p->secret) : 0;
+    return true;
+}
+
+static bool take_set(struct looking *l, unsigned partition, const struct reply *reply)
+{
+    char text[192];
+    uint64_t set;
+    if (reply->type != REPLY_TEXT || !settings_set(reply->text, &set)) {
+        return true; /* empty, or whoever reads all of the state will say what it is */
+    }
+    if (!l->knows) {
+        return preparation_refuse(l->p,
+            "the data has lost its secret (t:{..}:secret): restore it from a backup, or start with "
+            "an empty Redis or data directory");
+    }
+    if (set != l->expected) {
+        (void)snprintf(text, sizeof(text),
+            "partition %u has the data of another installation: set %016" PRIx64
+            ", and the secret is that of set %016" PRIx64,
+            partition, set, l->expected);
+        return preparation_refuse_foreign(l->p, text);
+    }
+    return true;
+}
+
+static bool take_look(void *data, size_t i, const struct reply *reply)
+{
+    struct looking *l = data;
+    if (reply->type == REPLY_ERROR) {
+        return preparation_complain(l->p, reply->text.p);
+    }
+    if (i == REPLY_OF_SECRET) {
+        return take_secret(l, reply);
+    }
+    if (i == REPLY_OF_MADE) {
+        l->p->is_made = l->p->core->is_spread && reply->type == REPLY_TEXT;
+        return true;
+    }
+    return take_set(l, l->p->asked[i - FIXED_REPLIES], reply);
+}
+
+static void put_get(struct asks *asks, const struct core *core, const char *name)
+{
+    struct key key;
+    struct buffer *out = asks_begin(asks, 0);
+    key_fixed(&key, core->partitions.tag[0], name, SLICE(""));
+    resp_head(out, 2);
+    resp_text(out, "GET");
+    resp_word(out, key.p, key.n);
+}
+
+/* Of a cluster the states are made once, on all servers. */
+static bool may_go_on(struct preparation *p)
+{
+    if (p->is_made || p->n_away == 0) {
+        return true;
+    }
+    char text[sizeof(p->why_away) + 96];
+    (void)snprintf(text, sizeof(text),
+        "%s: the first start makes the state of each partition, and needs all primaries",
+        p->why_away);
+    return preparation_complain(p, text);
+}
+
+static bool look(struct session *session, struct preparation *p, int64_t deadline_ms)
+{
+    struct looking l = {.p = p};
+    struct buffer b;
+    buffer_init(&b);
+    struct asks asks = asks_to(session, &b);
+    put_get(&asks, p->core, "secret");
+    put_get(&asks, p->core, "made");
+    for (unsigned i = 0; i < p->core->partitions.n; i++) {
+        struct key state;
+        if (part_set_has(&p->away, i)) {
+            continue;
+        }
+        p->asked[asks.n - FIXED_REPLIES] = (uint16_t)i;
+        struct buffer *out = asks_begin(&asks, i);
+        key_fixed(&state, p->core->partitions.tag[i], "state", SLICE(""));
+        resp_head(out, 3);
+        resp_text(out, "HGET");
+        resp_word(out, state.p, state.n);
+        resp_text(out, "cfg");
+    }
+    bool ok = asks_run(&asks, deadline_ms, take_look, &l) == REDIS_OK_STATUS && may_go_on(p);
+    buffer_release(&b);
+    if (ok && !l.knows) {
+        randombytes_buf(p->secret.bytes, SECRET_SIZE);
+    }
+    return ok;
+}
+
+/* ---- meta and secret ---- */
+
+static bool take_schema(void *data, size_t i, const struct reply *reply)
+{
+    struct preparation *p = data;
+    (void)i;
+    if (reply->type != REPLY_ARRAY || reply->n != 2) {
+        return preparation_complain(
+            p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
+    }
+    if (!slice_equal(reply->items[0].text, slice_of(p->meta))) {
+        return preparation_refuse_meta(p, reply->items[0].text, "the key meta is not one of ours");
+    }
+    if (reply->items[1].text.n != SECRET_SIZE) {
+        return preparation_refuse(p, "the secret is not one of ours");
+    }
+    memcpy(p->secret.bytes, reply->items[1].text.p, SECRET_SIZE);
+    return true;
+}
+
+/* Give the data its meta and its secret, or learn them: another process may be faster. */
+static bool learn_schema(struct session *session, struct preparation *p, int64_t deadline_ms)
+{
+    const char *tag = p->core->partitions.tag[0];
+    struct key meta;
+    struct key secret;
+    struct buffer b;
+    buffer_init(&b);
+    key_fixed(&meta, tag, "meta", SLICE(""));
+    key_fixed(&secret, tag, "secret", SLICE(""));
+    struct asks asks = asks_to(session, &b);
+    struct buffer *out = asks_begin(&asks, 0);
+    script_head(out, &session->scripts, SCRIPT_SCHEMA, 2, 2);
+    resp_word(out, meta.p, meta.n);
+    resp_word(out, secret.p, secret.n);
+    resp_text(out, p->meta);
+    resp_word(out, p->secret.bytes, SECRET_SIZE);
+    bool ok = preparation_ask(p, &asks, deadline_ms, take_schema);
+    buffer_release(&b);
+    return ok;
+}
+
+/* Keep the secret for all threads, and name the data set in the settings before.  Once published
+ * neither changes. */
+static bool publish_secret(struct preparation *p)
+{
+    struct core *core = p->core;
+    const struct secret *known = atomic_load(&core->secret);
+    if (known != NULL && memcmp(known, &p->secret, sizeof(*known)) == 0) {
+        return true;
+    }
+    if (known != NULL) {
+        return preparation_refuse_foreign(
+            p, "this is the data of another installation: its secret is another one than before");
+    }
+    struct secret *copy = malloc(sizeof(*copy));
+    if (copy == NULL) {
+        return preparation_complain(p, "out of memory");
+    }
+    *copy = p->secret;
+    core->data_set = identity_data_set(copy);
+    settings_put_set(core->cfg, core->data_set);
+    atomic_store(&core->secret, copy);
+    return true;
+}
+
+bool prepare_data_set(struct preparation *p, struct session *session, int64_t deadline_ms)
+{
+    return look(session, p, deadline_ms) && learn_schema(session, p, deadline_ms) &&
+           publish_secret(p);
+}

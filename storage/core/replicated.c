@@ -1,0 +1,55 @@
+#include "storage/core/replicated.h"
+
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+static bool put_question(
+    struct dispatcher *d, const char *tag, unsigned partition, unsigned n, int64_t wait_ms)
+{
+    struct key key;
+    struct buffer *out = dispatcher_begin(d, partition, DISPATCH_ORDERED);
+    key_fixed(&key, tag, "probe", SLICE(""));
+    resp_head(out, 5);
+    resp_text(out, "SET");
+    resp_word(out, key.p, key.n);
+    resp_text(out, "1");
+    resp_text(out, "EX");
+    resp_text(out, "60");
+    resp_head(out, 3);
+    resp_text(out, "WAIT");
+    resp_decimal(out, n);
+    resp_decimal(out, wait_ms);
+    return dispatcher_end(d, 2);
+}
+
+enum redis_status replicated_ask(struct core *core, struct session *session,
+    const struct part_set *asked, unsigned n, int64_t wait_ms, int64_t deadline_ms,
+    struct part_set *ret)
+{
+    struct dispatcher *d = session->dispatcher;
+    enum redis_status status = REDIS_OK_STATUS;
+    *ret = (struct part_set){.words = {0}};
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        if (part_set_has(asked, p) && !put_question(d, core->partitions.tag[p], p, n, wait_ms)) {
+            dispatcher_forget(d);
+            return REDIS_LOST;
+        }
+    }
+    dispatcher_send(d, deadline_ms);
+    for (unsigned p = 0; p < core->partitions.n && status == REDIS_OK_STATUS; p++) {
+        const struct reply *reply = NULL;
+        if (!part_set_has(asked, p)) {
+            continue;
+        }
+        status = dispatcher_await(d, deadline_ms, &reply);
+        bool is_written = status == REDIS_OK_STATUS && reply->type == REPLY_STATUS;
+        if (status == REDIS_OK_STATUS) {
+            status = dispatcher_await(d, deadline_ms, &reply);
+        }
+        if (status == REDIS_OK_STATUS && is_written && reply->type == REPLY_INTEGER &&
+            reply->integer >= (int64_t)n) {
+            part_set_add(ret, p);
+        }
+    }
+    return status;
+}

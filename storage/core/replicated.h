@@ -1,0 +1,24 @@
+/* replicated.h - do replicas have what servers of a cluster have written?
+ *
+ * Layer: storage.  Belongs to the thread of the session.
+ * Source: the command WAIT (redis.io/commands/wait), tried on Redis 7.0.15 and Valkey 8.0.1.
+ *
+ * WAIT waits for what its own connection has written last, and as the first command of a connection
+ * it is answered at once.  So a key is written before it (`probe`).  The stream to the replicas has
+ * one order: a replica that has that write has all that the server had written before, by whomever.
+ */
+#ifndef STORAGE_CORE_REPLICATED_H
+#define STORAGE_CORE_REPLICATED_H
+
+#include "storage/core/dispatcher.h"
+#include "storage/schema/part_set.h"
+
+/* Ask the servers of the partitions @asked, all at the same time, over the dispatcher of @session:
+ * do @n replicas have all that the server had written before this call?  Each waits for its
+ * replicas for @wait_ms, within @deadline_ms (CLOCK_MONOTONIC).  *ret: the partitions whose servers
+ * say so.  Not REDIS_OK_STATUS: a connection was lost, or a partition is elsewhere now. */
+enum redis_status replicated_ask(struct core *core, struct session *session,
+    const struct part_set *asked, unsigned n, int64_t wait_ms, int64_t deadline_ms,
+    struct part_set *ret) MUST_CHECK;
+
+#endif

@@ -1,0 +1,117 @@
+#include "storage/fold/gather_streams.h"
+
+#include "storage/base/clock.h"
+#include "storage/core/replicated.h"
+
+#define WAIT_MS 100  /* of one question: own entries are folded in between */
+#define LAG_MS  1000 /* as their own process waits for them */
+
+/* Does the fold of the log wait for its replicas? */
+static bool is_guarded(const struct round *r, const struct goal *goal, const struct log_head *head)
+{
+    return r->core->is_spread && r->core->config.ack_replicas > 0 &&
+           goal_own_log(goal, head->id) == NULL;
+}
+
+/* How far the log is to be folded now: at most what replicas have. */
+static uint64_t foldable(const struct round *r, const struct goal *goal,
+    const struct log_head *head, const struct stream *stream)
+{
+    uint64_t to = goal_of(r, goal, head);
+    return is_guarded(r, goal, head) && stream->replicated < to ? stream->replicated : to;
+}
+
+/* NULL: nothing is to be asked about the log. */
+static struct stream *waiting(struct round *r, const struct goal *goal, const struct log_head *head)
+{
+    struct stream *stream = streams_find(&r->streams, head->id);
+    if (stream == NULL || !is_guarded(r, goal, head)) {
+        return NULL;
+    }
+    uint64_t known = stream->folded > stream->replicated ? stream->folded : stream->replicated;
+    return goal_of(r, goal, head) > known ? stream : NULL;
+}
+
+static void learn(struct stream *stream, uint64_t to, bool is_replicated)
+{
+    int64_t now_ms = monotonic_ms();
+    if (!is_replicated && stream->lags_since_ms == 0) {
+        stream->lags_since_ms = now_ms;
+    }
+    if (is_replicated || now_ms - stream->lags_since_ms >= LAG_MS) {
+        stream->replicated = to;
+        stream->lags_since_ms = 0;
+    }
+}
+
+/* Of the logs of others that are behind their goals, whose `folded` is known: ask their servers. */
+static enum redis_status ask_replicas(struct round *r, const struct goal *goal, int64_t deadline_ms)
+{
+    struct part_set asked = {.words = {0}};
+    struct part_set have;
+    bool any = false;
+    for (size_t i = 0; i < r->heads.n; i++) {
+        const struct log_head *head = &r->heads.heads[i];
+        if (waiting(r, goal, head) != NULL) {
+            part_set_add(&asked, core_log_partition(r->core, head->place));
+            any = true;
+        }
+    }
+    if (!any) {
+        return REDIS_OK_STATUS;
+    }
+    enum redis_status status = replicated_ask(
+        r->core, &r->session, &asked, r->core->config.ack_replicas, WAIT_MS, deadline_ms, &have);
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
+        const struct log_head *head = &r->heads.heads[i];
+        struct stream *stream = waiting(r, goal, head);
+        if (stream != NULL) {
+            learn(stream, goal_of(r, goal, head),
+                part_set_has(&have, core_log_partition(r->core, head->place)));
+        }
+    }
+    return status;
+}
+
+/* The logs that are behind their goals, and are not there from memory: how far are they counted? */
+static enum redis_status learn_streams(
+    struct round *r, const struct goal *goal, int64_t deadline_ms)
+{
+    enum redis_status status = REDIS_OK_STATUS;
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
+        const struct log_head *head = &r->heads.heads[i];
+        struct stream *stream = streams_find(&r->streams, head->id);
+        const struct own_log *own = goal_own_log(goal, head->id);
+        if (stream == NULL) {
+            return REDIS_LOST;
+        }
+        if (!stream->is_broken && !stream->is_known && stream->folded < goal_of(r, goal, head) &&
+            (own == NULL || !own->from_memory)) {
+            status = streams_learn(r->core, &r->session, deadline_ms, stream);
+        }
+    }
+    return status;
+}
+
+enum redis_status gather_streams(struct round *r, const struct goal *goal)
+{
+    int64_t deadline_ms = monotonic_ms() + ROUND_STEP_MS;
+    enum redis_status status = learn_streams(r, goal, deadline_ms);
+    if (status == REDIS_OK_STATUS) {
+        status = ask_replicas(r, goal, deadline_ms);
+    }
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
+        const struct log_head *head = &r->heads.heads[i];
+        struct stream *stream = streams_find(&r->streams, head->id);
+        const struct own_log *own = goal_own_log(goal, head->id);
+        if (stream == NULL) {
+            return REDIS_LOST;
+        }
+        uint64_t to = foldable(r, goal, head, stream);
+        if (!stream->is_broken && stream->folded < to && (own == NULL || !own->from_memory)) {
+            status = streams_read(
+                &r->streams, r->core, &r->session, deadline_ms, stream, head->place, to, &r->batch);
+        }
+    }
+    return status;
+}

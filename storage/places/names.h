@@ -1,0 +1,69 @@
+/* names.h - what a row is counted for, where names without a place are put together.
+ *
+ * Layer: storage, pure.  Belongs to the fold's thread.
+ *
+ * This is between the tasks of a fold and the places of an hour (places.h).  What is counted of a
+ * row depends on the task, which lies in a partition of its own:
+ *
+ *     the page    the page or the named event
+ *     the site    the site, the values of dimensions, the sections
+ *     a visit     that begins: the site, the page, the sections
+ *
+ * A batch has few values of dimensions, and each of its events has several.  So it is remembered of
+ * each value what was found for its last site and hour.
+ */
+#ifndef STORAGE_PLACES_NAMES_H
+#define STORAGE_PLACES_NAMES_H
+
+#include "storage/base/arena.h"
+#include "storage/places/counted_for.h"
+#include "storage/places/places.h"
+
+#define PLACE_NAMES_MAX (2 + EVENT_VALUES_MAX) /* names that a row is counted for in a task */
+
+/* The name under which what has no place is counted. */
+struct other_name {
+    struct slice class, name; /* in the arena; the class is a part of the name */
+    uint64_t hash;
+};
+
+/* Zeroed it is empty. */
+struct place_names {
+    struct places *places; /* owned */
+    const struct counted_value *values;
+    size_t n_values;
+    struct value_place *found; /* owned: one for each value */
+    size_t found_capacity;
+    struct other_name *others; /* owned: a few */
+    size_t n_others, others_capacity;
+    struct arena arena;
+    size_t n_capped; /* counts that were put together since place_names_decide() */
+};
+
+/* False: out of memory; release it in either case. */
+bool place_names_init(struct place_names *names, const struct core *core) MUST_CHECK;
+void place_names_release(struct place_names *names);
+
+/* Forget all.  The next rows are counted in @partition; the numbers of their values are those of
+ * @values.  @known is what is known of the partition's places.  False: out of memory. */
+bool place_names_begin(struct place_names *names, const struct counted_value *values,
+    size_t n_values, unsigned partition, const struct known_hashes *known) MUST_CHECK;
+
+/* The names of the row will come.  False: out of memory. */
+bool place_names_ask_page(struct place_names *names, const struct row *row) MUST_CHECK;
+bool place_names_ask_site(struct place_names *names, const struct row *row) MUST_CHECK;
+bool place_names_ask_visit(struct place_names *names, const struct row *row) MUST_CHECK;
+
+/* Redis has answered: decide from the beginning. */
+void place_names_decide(struct place_names *names);
+
+/* What the row, which was asked for, is counted for: ret[0 .. result).  The names live until
+ * place_names_begin().  In the order of rows. */
+size_t place_names_of_page(
+    struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX]);
+size_t place_names_of_site(
+    struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX]);
+size_t place_names_of_visit(
+    struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX]);
+
+#endif

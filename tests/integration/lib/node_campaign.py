@@ -1,0 +1,185 @@
+"""Fault campaigns on several servers: a master of Sentinels, a cluster.  As lib/campaign.py: clients post all the while, and in
+the end what they were told is compared with what is counted.
+
+failovers(): a master dies, or stands still and wakes up deposed, in turn; it comes back each time.
+cluster_rounds(): one of HARMS at a time, by chance; each round has a site of its own, which is audited behind it.
+"""
+
+import time
+
+from .cluster import Cluster, wait_ready
+from .ledger import Clients, Ledger
+from .process import Tallyd
+from .sentinel import SentinelGroup
+from .waiting import wait_until
+
+FEW = ("--partitions", "24")
+SAFE = ("--appendonly", "yes", "--appendfsync", "always")
+PROMOTED_S = 30
+FOLLOWS_S = 60
+
+
+def first_again(report, what, clients):
+    """Replicas follow again: how long until the next 202."""
+    begin = time.monotonic()
+    clients.more(1)
+    report.first(what, time.monotonic() - begin)
+
+
+# ---- Sentinels ----
+
+
+def failovers(report, group, one, two, site, goal):
+    """Under load on two tallyds of the same group."""
+    ledger, other = Ledger(site), Ledger(site + "2")
+    with Clients(ledger, one, limit=10**9, keyed=2) as clients, Clients(other, two, n=2, limit=10**9, keyed=1):
+        for i in range(goal):
+            clients.more(20)
+            old = group.master()
+            (old.kill if i % 2 == 0 else old.pause)()
+            new = group.wait_new_master(old)
+            (old.start if i % 2 == 0 else old.resume)()
+            # Sentinels turn it into a replica when they have seen it as a master for 8 s, and they look each 10 s
+            wait_until(lambda n=new: n.replicas_online() > 0, "a replica follows the new master", deadline_s=FOLLOWS_S)
+            first_again(report, "a failover of Sentinels", clients)
+            group.wait_ok(FOLLOWS_S)
+            clients.more(20)
+            report.rounds += 1
+            report.kills += 1
+    report.add(ledger, two)
+    report.add(other, one)
+
+
+def sentinel_failovers(report, goal):
+    """The same, with a group of its own."""
+    group = SentinelGroup(replicas=1, options=SAFE)
+    tallyds = []
+    try:
+        group.start()
+        for name in ("one", "two"):
+            tallyds.append(Tallyd("--partitions", "4", redis=group, name=name))
+            tallyds[-1].start()
+        failovers(report, group, *tallyds, "failovers", goal)
+    finally:
+        for tallyd in tallyds:
+            tallyd.stop()
+        group.stop()
+
+
+# ---- a cluster ----
+
+
+class Harmed:
+    """A cluster and a tallyd on it, and who is to be brought back."""
+
+    def __init__(self, chance):
+        self.chance = chance
+        self.cluster = Cluster(primaries=3, replicas=1, options=SAFE, node_timeout_ms=2000)
+        self.tallyd = Tallyd(*FEW, redis=self.cluster)
+        self.kills = 0
+
+    def start(self):
+        self.cluster.start()
+        self.tallyd.start()
+        node = self.cluster.nodes[0]
+        keys = [key for n in self.cluster.primaries() for key in n.command("KEYS", "t:*:state")]
+        self.slots = sorted({node.command("CLUSTER", "KEYSLOT", key) for key in keys})
+
+    def stop(self):
+        self.tallyd.stop()
+        self.cluster.stop()
+
+    def heal(self):
+        for node in self.cluster.nodes:
+            if node.alive():
+                node.resume()
+            else:
+                node.start()
+        self.cluster.wait_ok(60)
+        if not self.tallyd.alive():
+            self.tallyd.start()
+
+    def shard(self):
+        primary = self.chance.choice(self.cluster.primaries())
+        return primary, self.cluster.replicas_of(primary)[0]
+
+    def target(self, owner):
+        return self.chance.choice([n for n in self.cluster.primaries() if n is not owner])
+
+    # ---- what happens ----
+
+    def primary_is_killed(self):
+        primary, replica = self.shard()
+        primary.kill()
+        self.kills += 1
+        wait_ready(replica.is_primary, "the replica is promoted", PROMOTED_S)
+
+    def primary_stands_still(self):
+        """It wakes up deposed."""
+        primary, replica = self.shard()
+        primary.pause()
+        wait_ready(replica.is_primary, "the replica is promoted", PROMOTED_S)
+
+    def tallyd_is_killed(self):
+        self.tallyd.kill()
+        self.kills += 1
+
+    def both_are_killed(self):
+        """A primary, which has a share of the logs and partitions, and the process that could append again."""
+        primary, replica = self.shard()
+        primary.kill()
+        self.tallyd.kill()
+        self.kills += 2
+        wait_ready(replica.is_primary, "the replica is promoted", PROMOTED_S)
+
+    def failover_is_ordered(self):
+        self.cluster.failover(self.shard()[1])
+
+    def failover_is_forced(self):
+        """Without a word to the primary, which is alive."""
+        self.cluster.failover(self.shard()[1], "FORCE")
+
+    def slots_move(self):
+        for slot in self.chance.sample(self.slots, 6):
+            self.cluster.move_slots(slot, slot, self.target(self.cluster.owner(slot)))
+
+    def slot_stays_open(self):
+        """Half moved, for a second."""
+        slot = self.chance.choice(self.slots)
+        owner = self.cluster.owner(slot)
+        target = self.target(owner)
+        self.cluster.open_slot(slot, target)
+        self.cluster.move_keys(slot, owner, target, most=2)
+        time.sleep(1)
+        self.cluster.move_keys(slot, owner, target)
+        self.cluster.close_slot(slot, target)
+
+
+HARMS = (Harmed.primary_is_killed, Harmed.primary_stands_still, Harmed.tallyd_is_killed, Harmed.both_are_killed,
+         Harmed.failover_is_ordered, Harmed.failover_is_forced, Harmed.slots_move, Harmed.slot_stays_open)
+
+
+def cluster_rounds(report, chance, goal, clients=4):
+    """So many rounds; every harm comes once before any comes again."""
+    harmed = Harmed(chance)
+    left = []
+    try:
+        harmed.start()
+        for number in range(goal):
+            left = left or chance.sample(HARMS, len(HARMS))
+            harm = left.pop()
+            ledger = Ledger(f"round-{number}")
+            with Clients(ledger, harmed.tallyd, n=clients, limit=10**9, keyed=clients // 2) as load:
+                load.more(chance.randrange(5, 40))
+                harm(harmed)
+                harmed.heal()
+                first_again(report, harm.__name__, load)
+                load.more(10)
+            before = {what: len(pages) for what, pages in report.found.items()}
+            report.add(ledger, harmed.tallyd)
+            report.rounds += 1
+            new = {what: len(pages) - before[what] for what, pages in report.found.items() if len(pages) > before[what]}
+            print(f"faults: round {number}: {harm.__name__}: {len(ledger.counted)} events acknowledged, {ledger.statuses}, wrong: {new}", flush=True)
+        report.kills += harmed.kills
+    finally:
+        harmed.stop()

@@ -1,0 +1,109 @@
+"""A start while a primary of the cluster is away, with its replica: degraded, and nothing is made anew.  TALLYD_REDIS_SERVER= chooses
+the cluster's server."""
+
+import re
+import shutil
+import time
+
+import pytest
+
+from lib.cluster import Cluster, server_missing
+from lib.log import states
+from lib.waiting import wait_until
+
+FEW = ("--partitions", "24")
+SAFE = ("--appendonly", "yes", "--appendfsync", "always")
+
+pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+
+
+@pytest.fixture
+def cluster():
+    one = Cluster(options=SAFE)
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+def secret_owner(cluster):
+    return next(n for n in cluster.primaries() if n.command("KEYS", "t:*:secret"))
+
+
+def take_away(cluster):
+    """Kill a primary that has neither the secret nor the clock, and its replica: (primary, replica)."""
+    primary = next(n for n in cluster.primaries() if n is not secret_owner(cluster))
+    replica = cluster.replicas_of(primary)[0]
+    replica.kill()
+    primary.kill()
+    return primary, replica
+
+
+def settings(*nodes):
+    return {node.command("HGET", key, "cfg") for node in nodes for key in states(node)}
+
+
+def test_a_start_without_a_primary_is_degraded(cluster, start_tallyd, site):
+    """Requests without a key, and those with a key of another node, are taken; the others get a 503 at once, and questions one that
+    names the node.  When it is back its partitions get this start's settings, and all is counted."""
+    first = start_tallyd(*FEW, redis=cluster)
+    first.client().accept([{"site": site, "page": "/a", "user": str(i)} for i in range(60)])
+    first.terminate()
+    primary, replica = take_away(cluster)
+    tallyd = start_tallyd(*FEW, "--keep-minutes", "72h", "--request-timeout", "3s", redis=cluster)
+    assert "some partitions' servers are away" in tallyd.log_text() and primary.address in tallyd.log_text()
+    http = tallyd.client()
+    plain = [http.post([{"site": site, "page": "/a"}]).status for _ in range(10)]
+    assert plain == [202] * 10
+    begin = time.monotonic()
+    keyed = [http.post([{"site": site, "page": "/k"}], headers={"Idempotency-Key": f"{site} {n}"}) for n in range(40)]
+    statuses = [answer.status for answer in keyed]
+    assert set(statuses) == {202, 503} and statuses.count(503) > 3, statuses
+    assert all(primary.address in a.json["detail"] for a in keyed if a.status == 503)
+    assert time.monotonic() - begin < 5, "at once: it is known to be away"
+    ready = http.get("/readyz")
+    assert ready.status == 200 and any(primary.address in line for line in ready.json["degraded"]), ready
+    question = tallyd.client().get("/pv", site=site, from_="now-1h")
+    assert question.status == 503 and primary.address in question.json["detail"], question
+    primary.start()
+    replica.start()
+    wait_until(lambda: http.get("/pv", site=site, from_="now-1h").status == 200, "questions are answered", deadline_s=30)
+    assert http.count("pv", site=site, from_="now-1h") == 60 + 10 + statuses.count(202)
+    wait_until(lambda: len(settings(*cluster.primaries())) == 1, "all partitions have the same settings")
+    assert re.search(r"keep=259200,", settings(primary).pop())
+    wait_until(lambda: "degraded" not in http.get("/readyz").json, "it is whole")
+
+
+def test_a_primary_that_comes_back_empty_gets_no_states(cluster, start_tallyd, site):
+    """Its partitions had states once: what lies there is refused with a sentence, and the start makes nothing anew."""
+    start_tallyd(*FEW, redis=cluster).terminate()
+    primary, replica = take_away(cluster)
+    tallyd = start_tallyd(*FEW, redis=cluster)
+    for node in (primary, replica):
+        shutil.rmtree(node.directory / "appendonlydir")
+        node.start()
+    http = tallyd.client()
+    wait_until(lambda: re.search(r"partition \d+ has lost its state", http.get("/pages", site=site, from_="now-1h").json.get("detail", "")),
+               "it is refused with a sentence", deadline_s=30)
+    assert states(primary) == []
+    tallyd.terminate()
+    again = start_tallyd(*FEW, redis=cluster)
+    assert "has lost its state" in again.log_text() and states(primary) == []
+
+
+def test_the_first_start_waits_for_all(start_tallyd, site):
+    """It makes each partition's state once, so it needs every primary; nothing is written before."""
+    one = Cluster(primaries=3, replicas=0, options=SAFE)
+    try:
+        one.start()
+        one.nodes[2].kill()
+        tallyd = start_tallyd(*FEW, "--ack-replicas", "0", redis=one, wait_ready=False)
+        wait_until(lambda: "cannot use Redis" in tallyd.log_text(), "it has tried")
+        wait_until(lambda: "cannot be reached: " in tallyd.log_text(), "it says why", deadline_s=20)
+        assert [n.command("DBSIZE") for n in one.nodes[:2]] == [0, 0]
+        one.nodes[2].start()
+        tallyd.wait_ready_line()
+        tallyd.client().accept([{"site": site, "page": "/a"}])
+        assert tallyd.client().count("pv", site=site, from_="now-1h") == 1
+    finally:
+        one.stop()
