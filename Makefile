@@ -11,7 +11,7 @@ V ?= @
 # ---- what it needs ---------------------------------------------------------------------------------
 # Debian 12 packages; `make run` and `make test` install what is missing, with sudo where not root.
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
-  libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev libmaxminddb-dev libjs-chart.js
+  libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev libmaxminddb-dev libjs-chart.js esbuild
 PACKAGES_RUN = redis-server tzdata libcurl4
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-pytest-xdist python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
@@ -86,11 +86,35 @@ $(B)/openapi.json: openapi.yaml $(B)/$(YAML_TO_JSON)
 $(B)/service/ops/api_description.o: openapi.yaml $(B)/openapi.json
 $(B)/service/ops/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
 
-# so are tally.js, the dashboard's files and Chart.js, each with its ETag
+# so are tally.js, the dashboard's files and Chart.js, each with its ETag.  Comments, indentation and long names stay here:
+# scripts and the style go through esbuild, and as they are where it is missing.
 CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
-WEB := $(filter-out %.c %.h,$(wildcard handlers/web/*))
+ESBUILD := $(shell command -v esbuild)
+WEB := $(addprefix $(B)/web/,$(notdir $(filter-out %.c %.h %/tally.js,$(wildcard handlers/web/*))))
 
-$(B)/web/%.tag: handlers/web/%
+.PHONY: look
+$(B)/web/esbuild: look
+	@mkdir -p $(@D)
+	@echo "$(ESBUILD)" | cmp -s - $@ || echo "$(ESBUILD)" >$@
+
+$(B)/web/%.js: handlers/web/%.js $(B)/web/esbuild
+	$(V)$(if $(ESBUILD),$(ESBUILD) --log-level=warning --charset=utf8 --format=esm --minify,cat) $< >$@
+
+$(B)/web/%.css: handlers/web/%.css $(B)/web/esbuild
+	$(V)$(if $(ESBUILD),$(ESBUILD) --log-level=warning --charset=utf8 --minify,cat) $< >$@
+
+$(B)/web/%.html: handlers/web/%.html
+	@mkdir -p $(@D)
+	$(V)sed 's/^ *//' $< >$@
+
+$(B)/web/%: handlers/web/%
+	@mkdir -p $(@D)
+	$(V)cp $< $@
+
+$(B)/web/%.tag: $(B)/web/%
+	$(V)printf '"%.24s"' "$$(sha256sum <$<)" >$@
+
+$(B)/web/tally.js.tag: handlers/web/tally.js
 	@mkdir -p $(@D)
 	$(V)printf '"%.24s"' "$$(sha256sum <$<)" >$@
 
@@ -108,7 +132,7 @@ $(B)/web/tally_all.js.tag: $(B)/web/tally_all.js
 
 $(B)/handlers/web/tally_js.o: $(addprefix $(B)/web/,tally.js.tag tally_all.js tally_all.js.tag)
 $(B)/handlers/web/tally_js.o: private CFLAGS_ALL += -Wa,-I$(B)
-$(B)/handlers/web/dashboard.o: $(WEB) $(CHART_JS) $(WEB:handlers/%=$(B)/%.tag) $(B)/web/chart.min.js.tag
+$(B)/handlers/web/dashboard.o: $(WEB) $(CHART_JS) $(WEB:=.tag) $(B)/web/chart.min.js.tag
 $(B)/handlers/web/dashboard.o: private CFLAGS_ALL += -Wa,-I$(B) -Wa,-I$(dir $(CHART_JS))
 
 -include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d $(B)/tests/oom/*.d)

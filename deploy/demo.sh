@@ -24,7 +24,8 @@ trap 'exit 0' INT TERM
 
 # everysec: there is nothing here that must outlive a power cut.
 mkfifo "$directory/ready"
-"$binary" serve --data-dir "$directory/data" --listen "$address" --fsync everysec --redis-memory 512MiB \
+printf 'section.posts = /posts/\nsection.products = /product/\n' >"$directory/tallyd.conf"
+"$binary" serve --config "$directory/tallyd.conf" --data-dir "$directory/data" --listen "$address" --fsync everysec --redis-memory 512MiB \
   --log-level warn >"$directory/ready" &
 server=$!
 read -r line <"$directory/ready" || { echo "tallyd did not start" >&2; exit 1; }

@@ -1,5 +1,5 @@
-/* breakdown.c - GET /breakdown: named events, or the values of a dimension, by how often they came
- * or by visitors.
+/* breakdown.c - GET /breakdown: named events, sections, or the values of a dimension, by how often
+ * they came or by visitors.
  *
  * The rows are one question to storage.  With the parameter `step` each row has a series: that is
  * one more question for each of the rows, one after the other, over the window of the first. */

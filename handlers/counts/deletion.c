@@ -8,6 +8,7 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/reply/state.h"
 #include "handlers/text/check.h"
 #include "handlers/text/params.h"
 
@@ -29,13 +30,10 @@ static void deletion_release(struct http_exchange *exchange)
 static struct deletion_state *deletion_begin(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
 {
-    struct deletion_state *state = calloc(1, sizeof(*state));
+    struct deletion_state *state = state_begin(exchange, sizeof(*state), deletion_release);
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return NULL;
     }
-    exchange->state = state;
-    exchange->release = deletion_release;
     return query_read(exchange, specs, n_specs, &state->params) ? state : NULL;
 }
 

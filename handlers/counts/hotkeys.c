@@ -12,6 +12,7 @@
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
+#include "handlers/reply/state.h"
 #include "handlers/text/params.h"
 #include "storage/base/clock.h"
 
@@ -78,14 +79,11 @@ enum handler_result hotkeys_start(struct http_exchange *exchange)
     if (!read_limit(exchange, &limit)) {
         return HANDLER_REPLY;
     }
-    size_t *state = malloc(sizeof(*state));
+    size_t *state = state_begin(exchange, sizeof(*state), release);
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return HANDLER_REPLY;
     }
     *state = limit;
-    exchange->state = state;
-    exchange->release = release;
     exchange->job.op = STORAGE_HOT_PAGES;
     exchange->job.deadline_ms =
         until_ms < exchange->request.deadline_ms ? until_ms : exchange->request.deadline_ms;

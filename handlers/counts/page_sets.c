@@ -12,8 +12,8 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/reply/state.h"
 #include "handlers/text/check.h"
-#include "handlers/text/media_type.h"
 #include "handlers/text/params.h"
 
 static const struct param_spec specs[] = {{"site", false}};
@@ -45,13 +45,10 @@ static bool read_query(struct http_exchange *exchange, struct page_sets_state *s
 /* Read the set's name and its site, and fill the job.  NULL: the response says what is wrong. */
 static struct page_sets_state *begin(struct http_exchange *exchange, enum storage_op op)
 {
-    struct page_sets_state *state = calloc(1, sizeof(*state));
+    struct page_sets_state *state = state_begin(exchange, sizeof(*state), release);
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return NULL;
     }
-    exchange->state = state;
-    exchange->release = release;
     if (!read_query(exchange, state)) {
         return NULL;
     }
@@ -119,10 +116,7 @@ static bool read_pages(struct http_exchange *exchange, struct page_sets_state *s
 
 static bool read_body(struct http_exchange *exchange, struct page_sets_state *state)
 {
-    const struct http_request *request = &exchange->request;
-    struct slice type = request->fields[FIELD_CONTENT_TYPE];
-    if (type.n > 0 && !media_type_is(type, "application/json")) {
-        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
+    if (!json_body_type(exchange, false)) {
         return false;
     }
     state->body = json_body_read(exchange, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);

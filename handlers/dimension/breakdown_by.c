@@ -9,8 +9,9 @@ bool breakdown_by_read(
     static const struct slice head = {"prop:", 5};
     struct slice prop = SLICE("");
     enum dimension dimension = dimension_find(by);
-    if (slice_equal(by, SLICE("event"))) {
-        ret->text[0] = NAME_MARK_EVENT;
+    bool is_event = slice_equal(by, SLICE("event"));
+    if (is_event || slice_equal(by, SLICE("section"))) {
+        ret->text[0] = is_event ? NAME_MARK_EVENT : NAME_MARK_SECTION;
         ret->n = 1;
         ret->with_uv = true;
         return true;

@@ -1,4 +1,4 @@
-/* breakdown_by.h - what page views can be broken down by: a dimension, named events, a property.
+/* breakdown_by.h - what page views can be broken down by: dimensions, events, sections, properties.
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  */
@@ -11,7 +11,7 @@
 
 #define BREAKDOWN_BY_FAULT                                                                         \
     "must be source, utm_source, utm_medium, utm_campaign, utm_term, utm_content, browser, os, "   \
-    "device, country, language, event or prop:NAME"
+    "device, country, language, event, section or prop:NAME"
 
 struct breakdown_by {
     char text[NAME_CLASS_MAX];

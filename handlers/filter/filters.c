@@ -11,6 +11,7 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/reply/state.h"
 #include "handlers/text/check.h"
 #include "handlers/text/params.h"
 
@@ -69,13 +70,10 @@ static bool read_body(
 static enum handler_result start(struct http_exchange *exchange, enum filter_action action)
 {
     struct filter_job job = {.action = action, .name = exchange->request.segment};
-    struct filters_state *state = calloc(1, sizeof(*state));
+    struct filters_state *state = state_begin(exchange, sizeof(*state), release);
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return HANDLER_REPLY;
     }
-    exchange->state = state;
-    exchange->release = release;
     if (!name_valid(job.name)) {
         (void)query_refuse(exchange, "name", NAME_DETAIL);
         return HANDLER_REPLY;

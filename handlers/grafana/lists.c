@@ -21,6 +21,7 @@
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
+#include "handlers/reply/state.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 
@@ -68,13 +69,10 @@ static void add_name(json_t *list, const struct dress *dress, struct slice name)
 /* NULL: the response says why. */
 static struct list_state *begin(struct http_exchange *exchange, const struct dress *dress)
 {
-    struct list_state *state = calloc(1, sizeof(*state));
+    struct list_state *state = state_begin(exchange, sizeof(*state), release);
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return NULL;
     }
-    exchange->state = state;
-    exchange->release = release;
     state->dress = dress;
     state->site = EVENT_SITE_DEFAULT;
     state->body = grafana_body(exchange);

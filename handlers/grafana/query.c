@@ -11,7 +11,6 @@
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
 #include "handlers/text/check.h"
-#include "handlers/text/media_type.h"
 #include "handlers/text/timestamp.h"
 
 #define DEFAULT_WINDOW_S (6 * 3600)
@@ -87,11 +86,7 @@ void grafana_notice(struct grafana_target *target, const char *severity, const c
 
 json_t *grafana_body(struct http_exchange *exchange)
 {
-    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n > 0 && !media_type_is(type, "application/json") &&
-        !media_type_is(type, "text/plain")) {
-        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
-            "the body must be application/json (or the same as text/plain)");
+    if (!json_body_type(exchange, true)) {
         return NULL;
     }
     if (exchange->request.body.n == 0) {

@@ -11,6 +11,7 @@
 #include "handlers/ingest/beacon.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
+#include "handlers/reply/state.h"
 #include "handlers/routes.h"
 #include "handlers/text/check.h"
 #include "handlers/text/params.h"
@@ -178,13 +179,10 @@ static enum handler_result foretell(struct http_exchange *exchange, const struct
 
 enum handler_result pixel_start(struct http_exchange *exchange)
 {
-    struct pixel_state *state = calloc(1, sizeof(*state));
+    struct pixel_state *state = state_begin(exchange, sizeof(*state), release);
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return HANDLER_REPLY;
     }
-    exchange->state = state;
-    exchange->release = release;
     if (!read_query(exchange, &state->params) ||
         !read_event(exchange, &state->params, &state->beacon)) {
         return HANDLER_REPLY;

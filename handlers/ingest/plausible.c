@@ -17,10 +17,11 @@
 #include "handlers/http/app.h"
 #include "handlers/ingest/beacon.h"
 #include "handlers/ingest/plausible_event.h"
+#include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
-#include "handlers/text/media_type.h"
+#include "handlers/reply/state.h"
 
 _Static_assert(PLAUSIBLE_DOMAINS_MAX <= BEACON_EVENTS_MAX, "an event a domain");
 
@@ -61,11 +62,7 @@ static enum handler_result reply_fault(
 /* False: the response says why. */
 static bool check_request(struct http_exchange *exchange)
 {
-    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n > 0 && !media_type_is(type, "application/json") &&
-        !media_type_is(type, "text/plain")) {
-        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
-            "the body must be JSON, as application/json or text/plain");
+    if (!json_body_type(exchange, true)) {
         return false;
     }
     if (exchange->request.body.n > PLAUSIBLE_BODY_MAX) {
@@ -114,13 +111,10 @@ enum handler_result plausible_start(struct http_exchange *exchange)
     if (!check_request(exchange)) {
         return HANDLER_REPLY;
     }
-    struct plausible_state *state = calloc(1, sizeof(*state));
+    struct plausible_state *state = state_begin(exchange, sizeof(*state), release);
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return HANDLER_REPLY;
     }
-    exchange->state = state;
-    exchange->release = release;
     struct plausible_event *event = &state->event;
     switch (plausible_decode(exchange->request.body, event, &fault)) {
     case PLAUSIBLE_OK:

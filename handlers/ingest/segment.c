@@ -26,11 +26,12 @@
 #include "handlers/ingest/events_query.h"
 #include "handlers/ingest/ingest_guard.h"
 #include "handlers/ingest/segment_json.h"
+#include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/reply/state.h"
 #include "handlers/text/check.h"
-#include "handlers/text/media_type.h"
 #include "handlers/text/params.h"
 
 /* Among the ways to read a body that makes its own key (see request_key_of_body): no way in which
@@ -203,11 +204,7 @@ static bool read_site(struct http_exchange *exchange, struct segment_state *stat
 static bool read_request(
     struct http_exchange *exchange, enum segment_call call, struct segment_state *state)
 {
-    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n > 0 && !media_type_is(type, "application/json") &&
-        !media_type_is(type, "text/plain")) {
-        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
-            "the body must be JSON, as application/json or text/plain");
+    if (!json_body_type(exchange, true)) {
         return false;
     }
     if (!read_query(exchange, &state->params)) {
@@ -289,13 +286,10 @@ enum handler_result segment_start(struct http_exchange *exchange)
         problem_reply(&exchange->response, PROBLEM_NOT_FOUND, "no such path");
         return HANDLER_REPLY;
     }
-    struct segment_state *state = calloc(1, sizeof(*state));
+    struct segment_state *state = state_begin(exchange, sizeof(*state), release);
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return HANDLER_REPLY;
     }
-    exchange->state = state;
-    exchange->release = release;
     if (!read_request(exchange, call, state)) {
         return HANDLER_REPLY;
     }

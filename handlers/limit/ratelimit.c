@@ -10,11 +10,12 @@
 #include "handlers/http/app.h"
 #include "handlers/limit/limit_json.h"
 #include "handlers/limit/limit_reply.h"
+#include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/reply/state.h"
 #include "handlers/text/check.h"
-#include "handlers/text/media_type.h"
 #include "handlers/text/params.h"
 
 static const struct limit_policy *find_policy(const struct app *app, struct slice name)
@@ -62,13 +63,10 @@ static void release_params(struct http_exchange *exchange)
 static const struct params *read_params(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
 {
-    struct params *params = calloc(1, sizeof(*params));
+    struct params *params = state_begin(exchange, sizeof(*params), release_params);
     if (params == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
         return NULL;
     }
-    exchange->state = params;
-    exchange->release = release_params;
     return query_read(exchange, specs, n_specs, params) ? params : NULL;
 }
 
@@ -108,14 +106,12 @@ static void refuse_member(struct http_exchange *exchange, const struct limit_jso
 enum handler_result ratelimit_start(struct http_exchange *exchange)
 {
     struct http_request *request = &exchange->request;
-    struct slice type = request->fields[FIELD_CONTENT_TYPE];
     struct limit_question question;
     struct limit_json_fault fault;
     if (request->query.n > 0 && read_params(exchange, NULL, 0) == NULL) {
         return HANDLER_REPLY;
     }
-    if (type.n > 0 && !media_type_is(type, "application/json")) {
-        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
+    if (!json_body_type(exchange, false)) {
         return HANDLER_REPLY;
     }
     switch (limit_json_decode(request->body_bytes, request->body.n, &question, &fault)) {

@@ -1,25 +1,19 @@
 #include "handlers/question/question.h"
 
-#include <stdlib.h>
-
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
+#include "handlers/reply/state.h"
 #include "storage/job/window_job.h"
 
 void *question_begin(
     struct http_exchange *exchange, size_t size, void (*release)(struct http_exchange *exchange))
 {
-    void *state = calloc(1, size);
-    if (state == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, state == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
-        free(state);
+    if (exchange->request.now_ms == 0) {
+        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
         return NULL;
     }
-    exchange->state = state;
-    exchange->release = release;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
-    return state;
+    return state_begin(exchange, size, release);
 }
 
 bool question_read_pv_or_uv(

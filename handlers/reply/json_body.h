@@ -8,6 +8,7 @@
 #define HANDLERS_REPLY_JSON_BODY_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "handlers/http/http.h"
 #include "storage/base/compiler.h"
@@ -20,6 +21,10 @@
  *     413    more values than any body here needs
  *     503    memory is out */
 json_t *json_body_read(struct http_exchange *exchange, size_t flags) MUST_CHECK;
+
+/* Is the body JSON by its Content-Type, if it has one?  @or_text: text/plain is taken for JSON too;
+ * that is what browsers send without asking another origin first.  False: the response is a 415. */
+bool json_body_type(struct http_exchange *exchange, bool or_text) MUST_CHECK;
 
 /* The bytes of a string, which live as long as @value; empty if @value is no string. */
 static inline struct slice json_text_of(const json_t *value)

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
-#include "handlers/text/media_type.h"
 
 #define MEMBER_SHOWN 64 /* bytes of the longest name that an answer repeats */
 
@@ -17,9 +17,7 @@ bool json_object_refuse(struct http_exchange *exchange, const char *pointer, con
 
 json_t *json_object_body(struct http_exchange *exchange)
 {
-    struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n > 0 && !media_type_is(type, "application/json")) {
-        problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be application/json");
+    if (!json_body_type(exchange, false)) {
         return NULL;
     }
     json_t *root = json_body_read(exchange, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);

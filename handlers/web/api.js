@@ -1,4 +1,6 @@
 // api.js - questions to the plain API, with a token where it asks for one.
+import { element } from "./dom.js";
+
 const KEY = "tallyd-token";
 const PATIENCE_MS = 30000;
 let asking = null; // one dialog for all questions that wait for a token
@@ -22,12 +24,21 @@ export function takeTokenOfLink() {
   }
 }
 
+const field = element("input", { type: "password", id: "token", autocomplete: "off", required: true });
+const why = element("p", { id: "token-why" }, "This server asks for a token with the scope read. It is kept until this tab is closed.");
+const dialog = element("dialog", { id: "token-dialog", "aria-labelledby": "token-title" },
+  element("form", { onsubmit: (event) => {
+    event.preventDefault();
+    dialog.close("token");
+  } }, element("h2", { id: "token-title" }, "A token, please"), why, element("label", {}, "Token ", field),
+  element("p", { class: "fields" }, element("button", { type: "submit" }, "Use it"),
+    element("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"))));
+document.body.append(dialog);
+
 function askForToken(refused) {
   asking ??= new Promise((resolve) => {
-    const dialog = document.getElementById("token-dialog");
-    const field = document.getElementById("token");
     if (refused) {
-      document.getElementById("token-why").textContent = "The server does not know that token. Another one, with the scope read?";
+      why.textContent = "The server does not know that token. Another one, with the scope read?";
     }
     field.value = "";
     dialog.addEventListener("close", () => {
@@ -94,10 +105,10 @@ export const put = async (path, parameters, body) => {
   await ask(path, { parameters, method: "PUT", body: JSON.stringify(body) });
 };
 
-document.getElementById("token-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  document.getElementById("token-dialog").close("token");
-});
-document.getElementById("token-cancel").addEventListener("click", () => {
-  document.getElementById("token-dialog").close("");
-});
+// Of a question that may fail: null, but where a newer one has ended it.
+export function orNull(error) {
+  if (error.name === "AbortError") {
+    throw error;
+  }
+  return null;
+}

@@ -1,9 +1,9 @@
 // app.js - the page: all sites or one of them, by what its address says.  It asks again by itself while it is looked at.
 import { get, takeTokenOfLink, token } from "./api.js";
 import * as common from "./common.js";
-import { $, element, fill, options } from "./dom.js";
+import { $, element, fill, onSubmit, options } from "./dom.js";
 import * as figures from "./figures.js";
-import { isDirect, KINDS, parameters, toggled } from "./filters.js";
+import { isDirect, KINDS, label, parameters, toggled } from "./filters.js";
 import * as format from "./format.js";
 import * as lists from "./lists.js";
 import * as people from "./people.js";
@@ -35,11 +35,11 @@ function showControls(names) {
   $("to").value = state.to.slice(0, 10);
   document.title = `${state.filters.map(([, value]) => value).join(" and ") || state.site || "All sites"} – tallyd`;
   $("chips").replaceChildren(...state.filters.map(([kind, value]) =>
-    element("button", { type: "button", class: "chip", "data-kind": kind, "aria-label": `${KINDS[kind]} ${value}: remove this filter`,
+    element("button", { type: "button", class: "chip", "data-kind": kind, "aria-label": `${KINDS[kind]} ${label(kind, value)}: remove this filter`,
       onclick: () => {
         change({ filters: toggled(state.filters, kind, value) });
         $("cards").querySelector("button")?.focus();
-      } }, `${KINDS[kind]}: `, element("b", {}, value), element("span", { "aria-hidden": "true" }, " ✕"))));
+      } }, `${KINDS[kind]}: `, element("b", {}, label(kind, value)), element("span", { "aria-hidden": "true" }, " ✕"))));
 }
 
 function applyControls() {
@@ -68,38 +68,38 @@ async function zoneOf(site, tz, signal) {
   return tz || zones[site];
 }
 
-async function showFigures(of, quietly) {
-  const { signal } = of;
-  let found = null;
+// @then(stats): as soon as the figures are there, or null, in place of them.
+async function showFigures(of, quietly, then = () => {}) {
+  let stats = null;
   if (!quietly) {
     $("series").setAttribute("aria-busy", "true");
   }
   await fill($("figures"), async () => {
-    found = await figures.load({ ...of, metric: state.metric, choose: (metric) => change({ metric }) }, signal);
-    const { stats } = found;
+    stats = await figures.load({ ...of, metric: state.metric, choose: (metric) => change({ metric }) });
     return (stats.pv ?? stats.uv) > 0 ? "" : `No ${stats.pv === null ? "visitors" : "page views"} in ${of.window.words}. `
       + (state.filters.length === 0 ? EMPTY : "");
   }, figures.clear, quietly);
-  const narrow = (point, step) => change({ ...narrowed(point, found.stats.tz, step), step: "" });
+  if (of.signal.aborted) {
+    return;
+  }
+  then(stats);
+  const narrow = (point, step) => change({ ...narrowed(point, stats.tz, step), step: "" });
   await fill($("series"), async () => {
-    if (found === null) {
+    if (stats === null) {
       if (!quietly) {
         series.clear();
       }
       return "";
     }
-    return series.load({ ...of, ...found, metric: state.metric, step: state.step, narrow }, signal);
+    const before = await figures.loadBefore(of, stats);
+    return series.load({ ...of, stats, before, metric: stats.uv === null ? "pv" : state.metric, step: state.step, narrow });
   }, series.clear, quietly);
 }
 
 async function showNow({ asked, signal }) {
-  try {
-    const { uv } = await get("uv", { ...asked, ...parameters(state.filters), from: "now-4m", to: "now" }, signal);
-    $("now").textContent = format.number(uv);
-  } catch (error) {
-    if (error.name !== "AbortError") {
-      $("now").textContent = "–";
-    }
+  const found = await get("uv", { ...asked, ...parameters(state.filters), from: "now-4m", to: "now" }, signal).catch(() => null);
+  if (!signal.aborted) {
+    $("now").textContent = found === null ? "–" : format.number(found.uv);
   }
 }
 
@@ -121,9 +121,8 @@ function showPlan(of) {
   const direct = isDirect(state.filters);
   $("how").hidden = !direct;
   if ($("how").open && direct) {
-    const { from, to } = of.window;
     fill($("how"), async () => {
-      await figures.loadPlan({ ...of.asked, ...parameters(state.filters), from, to }, $("how-plan"), of.signal);
+      await figures.loadPlan({ ...of.within, ...parameters(state.filters) }, $("how-plan"), of.signal);
       return "";
     }, () => $("how-plan").replaceChildren());
   }
@@ -133,7 +132,20 @@ let about = null; // what the page of one site shows now
 
 function aboutOf(window, signal) {
   const asked = { site: state.site, tz: state.tz };
-  return { asked, window, filters: state.filters, compare: state.compare, signal, change };
+  const within = { ...asked, from: window.from, to: window.to, round: "outer" };
+  return { asked, within, window, filters: state.filters, compare: state.compare, signal, change };
+}
+
+// What the page says beside the figures, which go first: they tell whether the filter's visitors are counted.
+function showRest(site, stats) {
+  const of = { ...site, hasVisitors: stats?.uv !== null };
+  if (isDirect(state.filters)) {
+    showNow(of);
+  }
+  lists.showAll({ ...of, choose: (kind, value) => change({ filters: toggled(state.filters, kind, value) }) });
+  showPeople(of);
+  common.show(of);
+  showPlan(of);
 }
 
 async function showSite(signal) {
@@ -152,15 +164,8 @@ async function showSite(signal) {
   }
   about = aboutOf(window, signal);
   $("now-box").hidden = !isDirect(state.filters);
-  if (isDirect(state.filters)) {
-    showNow(about);
-  }
-  lists.showAll({ asked: { ...about.asked, from: window.from, to: window.to }, signal, filters: state.filters,
-    choose: (kind, value) => change({ filters: toggled(state.filters, kind, value) }) });
-  showPeople(about);
-  common.show(about);
-  showPlan(about);
-  await showFigures(about, false);
+  lists.wait();
+  await showFigures(about, false, (stats) => showRest(about, stats));
 }
 
 // ---- all of it ----
@@ -189,7 +194,6 @@ async function show() {
   showControls(known);
   refreshed = Date.now();
   about = null;
-  const choosing = chooseSite(signal);
   const draw = () => {
     const all = state.site === "";
     $("sites").hidden = !all;
@@ -197,11 +201,9 @@ async function show() {
     $("now-box").hidden = all;
     return all ? showSites(signal) : showSite(signal);
   };
-  if (state.site === "") {
-    await choosing;
-  }
+  let names = state.site === "" ? await chooseSite(signal) : null;
   const drawn = draw();
-  const names = await choosing;
+  names ??= await chooseSite(signal);
   if (!signal.aborted) {
     showControls(names);
   }
@@ -242,30 +244,27 @@ function shareLink() {
 }
 
 function listenToShare() {
-  $("share").addEventListener("click", () => {
+  $("share").onclick = () => {
     $("share-token").value = token() ?? "";
     shareLink();
     $("share-dialog").showModal();
-  });
-  $("share-token").addEventListener("input", shareLink);
-  $("share-copy").addEventListener("click", async () => {
+  };
+  $("share-token").oninput = shareLink;
+  $("share-copy").onclick = async () => {
     $("share-link").select();
     await navigator.clipboard?.writeText($("share-link").value).catch(() => {});
     $("share-copied").textContent = "Copied.";
-  });
+  };
 }
 
 function listen() {
-  $("controls").addEventListener("submit", (event) => event.preventDefault());
-  $("controls").addEventListener("change", applyControls);
-  $("step").addEventListener("change", () => change({ step: $("step").value }));
-  $("period").addEventListener("change", () => change({ period: $("period").value }));
-  $("new-only").addEventListener("change", () => change({ new: $("new-only").checked ? "90d" : "" }));
-  $("funnel-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    change({ steps: $("steps").value.trim() });
-  });
-  $("how").addEventListener("toggle", () => about !== null && showPlan(about));
+  onSubmit("controls", () => {});
+  $("controls").onchange = applyControls;
+  $("step").onchange = () => change({ step: $("step").value });
+  $("period").onchange = () => change({ period: $("period").value });
+  $("new-only").onchange = () => change({ new: $("new-only").checked ? "90d" : "" });
+  onSubmit("funnel-form", () => change({ steps: $("steps").value.trim() }));
+  $("how").ontoggle = () => about !== null && showPlan(about);
   document.querySelectorAll("dialog .close").forEach((button) =>
     button.addEventListener("click", () => button.closest("dialog").close()));
   window.addEventListener("popstate", () => {
@@ -282,14 +281,14 @@ function start() {
   readAddress();
   onChange(show);
   options($("range"), CHOICES);
-  const all = Intl.supportedValuesOf?.("timeZone") ?? [];
-  $("zones").replaceChildren(...["UTC", ...all].map((zone) => element("option", { value: zone })));
   figures.clear();
   lists.build();
   common.build();
   listen();
   listenToShare();
   show();
+  const all = Intl.supportedValuesOf?.("timeZone") ?? []; // the figures are asked for first
+  $("zones").replaceChildren(...["UTC", ...all].map((zone) => element("option", { value: zone })));
 }
 
 start();

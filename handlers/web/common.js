@@ -1,10 +1,10 @@
 // common.js - what two pages, page sets, events or values have in common, and page sets themselves.
 import { get, put } from "./api.js";
-import { $, bar, fill, options, table } from "./dom.js";
+import { $, bar, fill, onSubmit, options, table } from "./dom.js";
 import { KINDS, parameters } from "./filters.js";
 import * as format from "./format.js";
 
-let about = null; // {asked, window, filters, signal, change}
+let about = null; // {within, filters, signal, change}
 
 const chosen = () => ["a", "b"].map((side) => [$(`common-${side}-kind`).value, $(`common-${side}`).value.trim()]);
 
@@ -12,13 +12,14 @@ async function load() {
   const sides = about.filters;
   $("common").replaceChildren();
   if (sides.length < 2) {
-    return "Name two, or choose two rows of the lists.";
+    return "How many visitors two of these share: name them, or choose two rows of the lists.";
   }
-  const answer = await get("overlap", { ...about.asked, ...parameters(sides), from: about.window.from, to: about.window.to, round: "outer" }, about.signal);
+  const answer = await get("overlap", { ...about.within, ...parameters(sides) }, about.signal);
   const { a, b, union, intersection, jaccard } = answer;
   const nameOf = (side) => Object.keys(KINDS).map((kind) => side[kind]).find((name) => name !== undefined) ?? "";
-  const row = (name, { uv, error }) => [name, bar(union.uv > 0 ? uv / union.uv : 0, format.number(uv)), `${format.number(error.low)} to ${format.number(error.high)}`];
-  table($("common"), "Visitors in common", [["Visitors of", "name"], ["Number", "n"], ["95\u202f% range", "n"]],
+  const row = (name, { uv, error }) => [name, bar(union.uv > 0 ? uv / union.uv : 0, format.number(uv)),
+    `${format.number(error.low)} to ${format.number(error.high)}`];
+  table($("common"), "Visitors in common", ["Visitors of", "Number", "95\u202f% range"],
     [row(nameOf(a) || sides[0][1], a), row(nameOf(b) || sides[1][1], b), row("both", intersection), row("either", union)]);
   $("common-note").textContent = `Jaccard index ${format.decimal(jaccard.value)}`
     + (answer.significant === false ? "; the range is wider than half of the figure" : "");
@@ -28,7 +29,7 @@ async function load() {
 async function saveSet() {
   const name = $("set-name").value.trim();
   const pages = $("set-pages").value.split("\n").map((page) => page.trim()).filter((page) => page !== "");
-  await put(`pagesets/${encodeURIComponent(name)}`, { site: about.asked.site }, { pages });
+  await put(`pagesets/${encodeURIComponent(name)}`, { site: about.within.site }, { pages });
   about.change({ filters: [["pageset", name]] });
   return "";
 }
@@ -37,14 +38,8 @@ export function build() {
   for (const side of ["a", "b"]) {
     options($(`common-${side}-kind`), Object.entries(KINDS));
   }
-  $("common-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    about.change({ filters: chosen().filter(([, value]) => value !== "") });
-  });
-  $("set-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    fill($("common-panel"), saveSet, () => {});
-  });
+  onSubmit("common-form", () => about.change({ filters: chosen().filter(([, value]) => value !== "") }));
+  onSubmit("set-form", () => fill($("common-panel"), saveSet, () => {}));
 }
 
 export function show(next) {

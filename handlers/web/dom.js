@@ -1,9 +1,7 @@
 // dom.js - elements, tables, bars and panels of the page.  No requests.
 export const $ = (id) => document.getElementById(id);
 
-// An attribute that is false or undefined is left out; on...: a listener.
-export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+function dress(made, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) {
       made.addEventListener(key.slice(2), value);
@@ -15,17 +13,28 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
+// An attribute that is false or undefined is left out; on...: a listener.
+export const element = (name, attributes = {}, ...children) => dress(document.createElement(name), attributes, children);
+export const svg = (name, attributes, ...children) =>
+  dress(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+// @act on the form's fields when it is sent; nothing is sent.
+export const onSubmit = (id, act) => $(id).addEventListener("submit", (event) => {
+  event.preventDefault();
+  act();
+});
+
 export const options = (select, choices) =>
   select.replaceChildren(...choices.map(([value, text]) => element("option", { value }, text)));
 
-// Fill a table: heads are [text, class], rows lists of text or nodes; the first cell heads its row.
-export function table(where, caption, heads, rows) {
-  const cell = (name, content, css, scope) => element(name, { class: css || undefined, scope }, content);
+// Fill a table of rows of text or nodes.  The first @names columns are names, the others figures; the first cell heads its row.
+export function table(where, caption, heads, rows, names = 1) {
+  const cell = (name, content, i, scope) => element(name, { class: i < names ? "name" : "n", scope }, content);
   where.replaceChildren(
     element("caption", { class: "visually-hidden" }, caption),
-    element("thead", {}, element("tr", {}, ...heads.map(([text, css]) => cell("th", text, css, "col")))),
+    element("thead", {}, element("tr", {}, ...heads.map((text, i) => cell("th", text, i, "col")))),
     element("tbody", {}, ...rows.map((row) => element("tr", {},
-      ...row.map((content, i) => i === 0 ? cell("th", content, heads[i][1], "row") : cell("td", content, heads[i][1]))))));
+      ...row.map((content, i) => i === 0 ? cell("th", content, i, "row") : cell("td", content, i))))));
 }
 
 // A text with a bar of a share, 0 to 1, below it.

@@ -1,9 +1,11 @@
 // figures.js - the row of figures: visitors first, each with its change and, where it is an estimate, its range.
-import { get } from "./api.js";
-import { $, element } from "./dom.js";
+import { get, orNull } from "./api.js";
+import { $, element, table } from "./dom.js";
 import { figures as ask, uncounted } from "./filters.js";
 import * as format from "./format.js";
 import { comparedWith } from "./windows.js";
+
+const MOST_KEYS = 100; // of the query plan
 
 // A line each: name in the API, title, its value in an answer or a point (null or none: not counted), how it is written.
 // One that is in no answer is not shown.
@@ -51,7 +53,7 @@ function showChanges(stats, before) {
     if (box !== null && typeof now === "number" && typeof then === "number") {
       const { text, direction } = format.change(now, then, write);
       box.textContent = text;
-      box.className = `change ${direction}`;
+      box.className = `change ${name === "bounce_rate" ? "" : direction}`; // more of which is neither good nor bad
       box.title = `compared with ${format.time(before.from, before.tz)} to ${format.time(before.to, before.tz)}`;
     }
   }
@@ -69,41 +71,38 @@ function words(stats) {
     + (stats.spans_rotation ? ". Visitors without an id may be counted once per rotation period." : "");
 }
 
-// {stats, before}: the figures of the window, and the answer that they were compared with, or null.
-export async function load({ asked, window, filters, compare, metric, choose }, signal) {
-  const stats = await ask({ ...asked, from: window.from, to: window.to, round: "outer" }, filters, signal);
+// The figures of the window, which are shown.
+export async function load({ within, filters, metric, choose, signal }) {
+  const stats = await ask(within, filters, signal);
   show(stats, metric, choose);
   $("window").textContent = words(stats);
   $("uncounted").textContent = uncounted(filters, stats)
     + (stats.significant === false ? " The range is wider than half of the figure." : "");
   const [, title, value, write] = METRICS[0];
   $("status").textContent = typeof value(stats) === "number" ? `${write(value(stats))} ${title.toLowerCase()}` : "";
+  return stats;
+}
+
+// The answer that figures are compared with; null: none, or older than what is kept.  The changes are shown.
+export async function loadBefore({ within, window, filters, compare, signal }, stats) {
   const period = comparedWith(compare, window, stats);
-  const before = period && await ask({ ...asked, from: period[0], to: period[1], round: "outer" }, filters, signal)
-    .catch((error) => {
-      if (error.name === "AbortError") {
-        throw error;
-      }
-      return null; // older than what is kept
-    });
+  const before = period && await ask({ ...within, from: period[0], to: period[1] }, filters, signal).catch(orNull);
   const alike = before && isAlike(stats, before) ? before : null;
   showChanges(stats, alike);
-  return { stats, before: alike };
+  return alike;
 }
 
 // ---- the query plan ----
 
 export async function loadPlan(asked, where, signal) {
-  const { cover, from, to } = await get("uv", { ...asked, round: "outer", explain: 1 }, signal);
+  const { cover, from, to } = await get("uv", { ...asked, explain: 1 }, signal);
   const used = ["month", "day", "hour", "minute"].filter((level) => cover[level] > 0).map((level) => format.plural(cover[level], level));
-  const rows = cover.list.slice(0, 100).map((key) => element("tr", {}, element("td", {}, key.level),
-    element("td", {}, format.time(key.from, "UTC")), element("td", {}, format.time(key.to, "UTC")),
-    element("td", { class: "name" }, element("code", {}, key.key))));
+  const keys = element("table");
+  table(keys, "Keys of the plan", ["Bucket", "From, UTC", "To, UTC", "Redis key"], cover.list.slice(0, MOST_KEYS)
+    .map((key) => [key.level, format.time(key.from, "UTC"), format.time(key.to, "UTC"), element("code", {}, key.key)]), 4);
   where.replaceChildren(
     element("p", {}, `The visitors of ${format.time(from, "UTC")} to ${format.time(to, "UTC")} (UTC) are one union of `
       + `${format.plural(cover.keys, "HyperLogLog")}: ${used.join(", ") || "none"}. Nothing is added up, so nobody counts twice.`),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Keys of the plan" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...["Bucket", "From, UTC", "To, UTC", "Redis key"].map((head) =>
-        element("th", { scope: "col" }, head)))), element("tbody", {}, ...rows))),
-    ...(cover.list.length > 100 ? [element("p", {}, `and ${format.number(cover.list.length - 100)} more`)] : []));
+    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Keys of the plan" }, keys),
+    cover.keys > MOST_KEYS ? `and ${format.number(cover.keys - MOST_KEYS)} more` : "");
 }

@@ -23,6 +23,11 @@ export function toggled(filters, kind, value) {
 }
 
 export const isOn = has;
+
+const countries = new Intl.DisplayNames("en", { type: "region" });
+
+// A value as people call it.
+export const label = (kind, value) => kind === "country" && /^[A-Z]{2}$/.test(value) ? countries.of(value) : value;
 export const isDirect = (filters) => filters.length === 0 || filters.length === 1 && DIRECT.includes(filters[0][0]);
 
 // Parameters of one or two filters; two of one kind are a list.

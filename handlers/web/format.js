@@ -22,12 +22,12 @@ export const decimal = (n) => fine.format(n);
 // A share with as many digits as matter.
 export const share = (part) => `${(part * 100).toFixed(part > 0 && part < 0.1 ? 1 : 0)}\u202f%`;
 export const percent = (part) => `${Math.round(part * 100)}\u202f%`;
-export const range = ({ low, high }) => low === high ? "" : `${number(low)} to ${number(high)}`;
+export const range = ({ low, high }, write = number) => low === high ? "" : `${write(low)} to ${write(high)}`;
 export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
 export function duration(seconds) {
   const s = Math.round(seconds);
-  return s < 60 ? `${s}\u202fs` : `${Math.floor(s / 60)}\u202fmin ${s % 60}\u202fs`;
+  return s < 60 ? `${s}s` : `${Math.floor(s / 60)}m\u202f${s % 60}s`;
 }
 
 // A time in full.

@@ -1,91 +1,148 @@
 // lists.js - the tabbed lists of nine rows, and all rows behind "more".  A row is a filter.
+//
+// With a chip, what a row and the chip have in common is estimated by /overlap, row by row.  What cannot be counted
+// together stays that of the whole site, and this is said.
 import { get, text } from "./api.js";
 import { $, element, fill, options } from "./dom.js";
-import { isOn, KINDS } from "./filters.js";
+import { isOn, KINDS, label as called, parameters } from "./filters.js";
 import * as format from "./format.js";
 
+const ROWS = 9;
+const ALL = 1000;
+const NONE = "(none)";
+const COLUMNS = { visits: "Visits", uv: "Visitors", pv: "Page views", rate: "Conversion" };
+
 const pages = { kind: "page", path: "pages", rows: (answer) => answer.pages.map(({ page, ...row }) => ({ value: page, ...row })),
-  asked: (order) => ({ by: order }), total: (answer) => format.plural(answer.total_pages, "page"), order: "pv" };
+  asked: (order) => ({ by: order }), total: (answer) => format.plural(answer.total_pages, "page"), order: "pv", orders: ["pv", "uv"] };
 const entries = { ...pages, asked: () => ({ by: "visits" }), order: "visits", orders: ["visits"] };
-const dimension = (kind, order = "pv", parameters = {}) => ({ kind, path: "breakdown", rows: (answer) => answer.rows, order,
-  asked: (by) => ({ ...parameters, by: kind, metric: by }),
+const dimension = (kind, order = "pv") => ({ kind, path: "breakdown", rows: (answer) => answer.rows, order, orders: ["pv", "uv"],
+  asked: (by) => ({ by: kind, metric: by }),
   total: (answer) => answer.other > 0 ? `and ${format.number(answer.other)} counted together as (other)` : "" });
-
-// Which part of the visitors did it: {value, low, high} a row, null without visitors.  Of the site each estimate may be
-// off, so the range is that of the quotient; of a page, what both have in common is estimated at once.
-async function conversion(rows) {
-  const { asked, filters, signal } = asking;
-  if (filters.length === 0) {
-    const { uv, error } = await get("uv", { ...asked, round: "outer" }, signal);
-    return rows.map((row) => uv === 0 ? null
-      : { value: row.uv / uv, low: row.error.low / error.high, high: row.error.high / Math.max(1, error.low) });
-  }
-  const answers = await Promise.all(rows.map((row) => get("overlap",
-    { ...asked, event: row.value, [filters[0][0]]: filters[0][1], round: "outer" }, signal)));
-  return answers.map(({ intersection: both, b: { uv } }) => uv === 0 ? null
-    : { value: both.uv / uv, low: both.error.low / uv, high: Math.min(1, both.error.high / uv) });
-}
-
-const converts = () => asking.filters.length === 0 || asking.filters.length === 1 && asking.filters[0][0] !== "event";
 
 // A panel is a list of tabs; a tab is one line.
 const PANELS = [
-  [["Pages", pages], ["Entry pages", entries]],
+  [["Pages", pages], ["Entry pages", entries], ["Sections", dimension("section", "uv")]],
   [["Sources", dimension("source", "uv")], ["Campaigns", dimension("utm_campaign")], ["Media", dimension("utm_medium")]],
   [["Countries", dimension("country", "uv")], ["Devices", dimension("device")], ["Browsers", dimension("browser")], ["Systems", dimension("os")]],
   [["Events", dimension("event")]],
 ];
-const ROWS = 9;
-const ALL = 1000;
-const ORDERS = { pv: "Page views", uv: "Visitors", visits: "Visits" };
-const ordersOf = (tab) => tab.orders ?? ["pv", "uv"];
-const NOTHING = { page: "No pages in this window.", event: "No named events in this window. Events with a member `event` go to POST /events." };
-let asking = null; // {asked, signal, filters, choose}: what all lists are about
+const NOTHING = { page: "No pages in this window.", event: "No named events in this window. Events with a member `event` go to POST /events.",
+  section: "No sections in this window. The configuration names them: `section.blog = /blog/`." };
+let asking = null; // what all lists are about: see showAll
 const chosen = PANELS.map(() => 0);
 
-const orderName = (tab, order) => tab.kind === "event" && order === "pv" ? "Times" : ORDERS[order];
+const nameOf = (tab, column) => tab.kind === "event" && column === "pv" ? "Times" : COLUMNS[column];
 
 // By visitors where these are counted, else by page views.
 async function load(tab, order, limit) {
-  const ask = (by) => get(tab.path, { ...asking.asked, ...tab.asked(by), limit, round: "outer" }, asking.signal);
+  const ask = (by) => get(tab.path, { ...asking.within, ...tab.asked(by), limit }, asking.signal);
+  const of = (answer, by) => ({ rows: noneLast(tab.rows(answer)), order: by, total: tab.total(answer) });
   try {
-    return { answer: await ask(order), order };
+    return of(await ask(order), order);
   } catch (error) {
     if (error.status !== 422 || order !== "uv") {
       throw error;
     }
-    return { answer: await ask("pv"), order: "pv" };
+    return of(await ask("pv"), "pv");
   }
 }
 
+// Which part of the site's visitors did it.  Each estimate may be off, so the range is that of the quotient.
+async function converted(rows) {
+  const { uv, error } = await get("uv", asking.within, asking.signal);
+  return rows.map((row) => ({ ...row, rate: uv === 0 ? null
+    : { value: row.uv / uv, low: row.error.low / error.high, high: row.error.high / Math.max(1, error.low) } }));
+}
+
+const noneLast = (rows) => rows.sort((a, b) => (a.value === NONE) - (b.value === NONE));
+
+// What each row and the chip have in common, the largest first; and which part of the chip's visitors that is.
+async function together(tab, rows) {
+  const { within, filters: [chip], signal } = asking;
+  const found = await Promise.all(rows.filter((row) => row.value !== "(other)").map(async ({ value, uv, error }) => {
+    if (isOn([chip], tab.kind, value)) {
+      return { value, uv, error };
+    }
+    const { a, b, intersection } = await get("overlap", { ...within, ...parameters([[tab.kind, value], chip]) }, signal);
+    const of = (a[chip[0]] === chip[1] ? a : b).uv;
+    const { low, high } = intersection.error;
+    const rate = of === 0 ? null : { value: intersection.uv / of, low: low / of, high: Math.min(1, high / of) };
+    return { value, uv: intersection.uv, error: intersection.error, rate: tab.kind === "event" ? rate : undefined };
+  }));
+  return noneLast(found.sort((a, b) => b.uv - a.uv));
+}
+
+// What the row of no value is.
+const nobody = ({ kind }, rows) => rows.some((row) => row.value === NONE)
+  && (kind === "source" ? "(none): an address that was typed, or a step within the site" : "(none): not known");
+
+// The rows of a list: {rows, order, note: what they are of, n: how many there are of the whole site}.
+async function nine(tab) {
+  const { filters, hasVisitors } = asking;
+  const { rows, order, total } = await load(tab, tab.order, ROWS);
+  const name = filters.length > 0 ? called(...filters[0]) : "the site";
+  const isEvent = tab.kind === "event";
+  const rate = isEvent && `Conversion: of the visitors of ${name}, with the 95\u202f% range`;
+  const n = rows.length;
+  const notes = (...texts) => texts.filter(Boolean).join(". ");
+  const whole = (why) => ({ rows, order, n, note: notes(total, `Of the whole site: ${why}`) });
+  if (n === 0 || filters.length === 0) {
+    return { rows: isEvent && n > 0 ? await converted(rows) : rows, order, n, note: notes(total, rate, nobody(tab, rows)) };
+  }
+  if (filters.length > 1) {
+    return whole("three filters are not counted together");
+  }
+  if (tab === entries) {
+    return whole("visits are not counted together with a filter");
+  }
+  if (!hasVisitors || rows[0].uv === undefined) {
+    return whole(`visitors by ${KINDS[hasVisitors ? tab.kind : filters[0][0]].toLowerCase()} are not counted here`);
+  }
+  return { rows: await together(tab, rows), order: "uv", n,
+    note: notes(`Visitors in common with ${name}, with the 95\u202f% range: of the site's first ${format.plural(n, "row")}`, rate) };
+}
+
+// ---- a list as a table ----
+
+function cell(row, column) {
+  const figure = row[column];
+  const isShare = column === "rate";
+  if (typeof figure !== "number" && !figure) {
+    return element("td", { class: "n" }, isShare && figure === null ? "–" : "");
+  }
+  const error = isShare ? figure : column === "uv" && row.error;
+  const range = error ? format.range(error, isShare ? format.share : format.number) : "";
+  const isShown = isShare || !("pv" in row); // else it is small
+  return element("td", { class: "n", title: range && !isShown ? `${range} (95\u202f%)` : undefined },
+    isShare ? format.share(figure.value) : format.number(figure), ...(isShown && range ? [element("span", { class: "margin" }, range)] : []));
+}
+
 function rowOf(tab, row, order, most, columns, after) {
-  const name = row.value === "(other)" || row.value === "(none)" ? element("span", {}, row.value) : element("button", { type: "button",
-    "aria-pressed": String(isOn(asking.filters, tab.kind, row.value)), title: `Only ${KINDS[tab.kind].toLowerCase()} ${row.value}`,
+  const name = row.value === "(other)" ? element("span", {}, row.value) : element("button", { type: "button",
+    "aria-pressed": String(isOn(asking.filters, tab.kind, row.value)), title: `Only ${KINDS[tab.kind].toLowerCase()} ${called(tab.kind, row.value)}`,
     onclick: () => {
       after();
       asking.choose(tab.kind, row.value);
-    } }, row.value);
+    } }, called(tab.kind, row.value));
   const line = element("span", { class: "row-bar", "aria-hidden": "true" });
-  line.style.width = `${most > 0 ? 100 * row[order] / most : 0}%`;
-  return element("tr", {}, element("th", { scope: "row", class: "name" }, line, name),
-    ...columns.map((column) => element("td", { class: "n", title: column === "uv" && row.error ? `${format.range(row.error)} (95\u202f%)` : undefined },
-      row[column] === undefined ? "" : format.number(row[column]))));
+  line.style.width = `${most > 0 && row.value !== NONE ? 100 * row[order] / most : 0}%`;
+  return element("tr", {}, element("th", { scope: "row", class: "name" }, line, name), ...columns.map((column) => cell(row, column)));
 }
 
 function tableOf(tab, label, rows, order, after = () => {}) {
-  const columns = ["visits", "uv", "pv"].filter((column) => rows.some((row) => row[column] !== undefined));
-  const most = Math.max(...rows.map((row) => row[order] ?? 0));
+  const columns = Object.keys(COLUMNS).filter((column) => rows.some((row) => row[column] !== undefined));
+  const most = Math.max(...rows.map((row) => row.value === NONE ? 0 : row[order] ?? 0));
   return [element("caption", { class: "visually-hidden" }, label),
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, KINDS[tab.kind]),
-      ...columns.map((column) => element("th", { scope: "col", class: "n" }, orderName(tab, column))))),
+      ...columns.map((column) => element("th", { scope: "col", class: "n" }, nameOf(tab, column))))),
     element("tbody", {}, ...rows.map((row) => rowOf(tab, row, order, most, columns, after)))];
 }
 
 // ---- all rows ----
 
-function matching(rows, words) {
+function matching({ kind }, rows, words) {
   const wanted = words.trim().toLowerCase();
-  return rows.filter((row) => row.value.toLowerCase().includes(wanted));
+  return rows.filter(({ value }) => called(kind, value).toLowerCase().includes(wanted));
 }
 
 async function showMore(label, tab) {
@@ -93,20 +150,21 @@ async function showMore(label, tab) {
   const panel = $("more-panel");
   let rows = [];
   const draw = (order) => {
-    const found = matching(rows, $("more-search").value);
+    const found = matching(tab, rows, $("more-search").value);
     $("more-table").replaceChildren(...tableOf(tab, label, found, order, () => dialog.close()));
     $("more-note").textContent = `${format.number(found.length)} of ${format.plural(rows.length, "row")}`
+      + (asking.filters.length > 0 ? " of the whole site" : "")
       + (rows.length === ALL ? ", the first that there are; the API's CSV and a narrower window show others" : "");
   };
   const again = () => fill(panel, async () => {
-    const { answer, order } = await load(tab, $("more-order").value, ALL);
-    rows = tab.rows(answer);
-    $("more-order").value = order;
-    draw(order);
+    const found = await load(tab, $("more-order").value, ALL);
+    rows = found.rows;
+    $("more-order").value = found.order;
+    draw(found.order);
     return rows.length === 0 ? "Nothing in this window." : "";
   }, () => $("more-table").replaceChildren());
   $("more-title").textContent = label;
-  options($("more-order"), ordersOf(tab).map((order) => [order, orderName(tab, order)]));
+  options($("more-order"), tab.orders.map((order) => [order, nameOf(tab, order)]));
   $("more-order").value = tab.order;
   $("more-search").value = "";
   $("more-order").onchange = again;
@@ -117,9 +175,9 @@ async function showMore(label, tab) {
 }
 
 async function saveCsv(label, tab) {
-  const csv = await text(tab.path, { ...asking.asked, ...tab.asked($("more-order").value), limit: ALL, round: "outer" }, "text/csv");
+  const csv = await text(tab.path, { ...asking.within, ...tab.asked($("more-order").value), limit: ALL }, "text/csv");
   const where = URL.createObjectURL(new Blob([csv], { type: "text/csv" }));
-  element("a", { href: where, download: `${asking.asked.site}-${label.toLowerCase()}.csv` }).click();
+  element("a", { href: where, download: `${asking.within.site}-${label.toLowerCase()}.csv` }).click();
   URL.revokeObjectURL(where);
   return "";
 }
@@ -135,23 +193,7 @@ function select(n, i) {
   $(`list-${n}-panel`).setAttribute("aria-labelledby", `list-${n}-tab-${i}`);
 }
 
-async function showConversion(body, rows, note) {
-  const rates = await conversion(rows).catch((error) => {
-    if (error.status !== 422) {
-      throw error;
-    }
-    return null; // a dimension without visitors
-  });
-  if (rates === null) {
-    return;
-  }
-  body.tHead.rows[0].append(element("th", { scope: "col", class: "n" }, "Conversion"));
-  rates.forEach((rate, i) => body.tBodies[0].rows[i].append(element("td", { class: "n" }, ...(rate === null ? ["–"] : [format.share(rate.value),
-    element("span", { class: "margin" }, rate.low === rate.high ? "" : `${format.share(rate.low)} to ${format.share(rate.high)}`)]))));
-  note.textContent = `Conversion: of the visitors of ${asking.filters[0]?.[1] ?? "the site"}, with the 95\u202f% range.`;
-}
-
-async function show(n) {
+function show(n) {
   const [label, tab] = PANELS[n][chosen[n]];
   const panel = $(`list-${n}`);
   const [body, note, more] = ["table", ".window", ".more"].map((part) => panel.querySelector(part));
@@ -160,19 +202,15 @@ async function show(n) {
     note.textContent = "";
     more.hidden = true;
   };
-  await fill(panel, async () => {
-    const { answer, order } = await load(tab, tab.order, ROWS);
-    const rows = tab.rows(answer);
-    if (rows.length === 0) {
+  return fill(panel, async () => {
+    const found = await nine(tab);
+    if (found.rows.length === 0) {
       clear();
       return NOTHING[tab.kind] ?? `Nothing is known of ${label.toLowerCase()} in this window.`;
     }
-    body.replaceChildren(...tableOf(tab, label, rows, order));
-    note.textContent = [tab.total(answer), asking.filters.length > 0 ? "of the whole site" : ""].filter(Boolean).join(", ");
-    if (tab.kind === "event" && converts()) {
-      await showConversion(body, rows, note);
-    }
-    more.hidden = rows.length < ROWS;
+    body.replaceChildren(...tableOf(tab, label, found.rows, found.order));
+    note.textContent = found.note;
+    more.hidden = found.n < ROWS;
     more.onclick = () => showMore(label, tab);
     return "";
   }, clear);
@@ -193,7 +231,7 @@ function panelOf(tabs, n) {
   };
   return element("section", { class: "panel", id: `list-${n}`, "aria-label": tabs.map(([label]) => label).join(", ") },
     element("div", { class: "tabs head", role: "tablist", onkeydown: arrows, "aria-label": "Lists" }, ...heads),
-    element("div", { role: "tabpanel", id: `list-${n}-panel` }, element("table")),
+    element("div", { role: "tabpanel", id: `list-${n}-panel` }, element("table", { class: "rows" })),
     element("p", { class: "foot" }, element("span", { class: "window" }), element("button", { type: "button", class: "more", hidden: true,
       "aria-label": `More of ${tabs[0][0].toLowerCase()}` }, "More")));
 }
@@ -203,7 +241,12 @@ export function build() {
   PANELS.forEach((_, n) => select(n, 0));
 }
 
-// @about: {asked, signal, filters, choose}.
+// The figures go first: until then the lists are skeletons.
+export function wait() {
+  PANELS.forEach((_, n) => $(`list-${n}`).setAttribute("aria-busy", "true"));
+}
+
+// @about: {within: what is asked of all, signal, filters, choose: a row, hasVisitors: those of the filters are counted}.
 export function showAll(about) {
   asking = about;
   PANELS.forEach((_, n) => show(n));

@@ -1,25 +1,18 @@
 // people.js - who comes back: active users, new and returning visitors, retention, a funnel, how often.  Each function
 // fills one panel and returns what is to be said there.
 import { get } from "./api.js";
-import { $, bar, element, table } from "./dom.js";
+import { $, bar, element, svg, table } from "./dom.js";
 import { parameters } from "./filters.js";
 import * as format from "./format.js";
 import { addDays } from "./windows.js";
 
 const DAYS = 30;
 const COHORTS = { day: 10, week: 8, month: 6 };
-const SVG = "http://www.w3.org/2000/svg";
 
 export function clear(panel) {
   panel.querySelectorAll("table, .drawn").forEach((part) => part.replaceChildren());
   panel.querySelectorAll(".note").forEach((part) => { part.textContent = ""; });
   panel.querySelectorAll(".number").forEach((part) => { part.textContent = "–"; });
-}
-
-function svg(name, attributes) {
-  const made = document.createElementNS(SVG, name);
-  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
-  return made;
 }
 
 // A column a day; the lower part of it is who is new.
@@ -50,20 +43,22 @@ export async function active({ site }, signal) {
   $("mau").textContent = format.number(month.users);
   $("stickiness").textContent = month.users > 0 ? format.share(average / month.users) : "–";
   $("dau-columns").replaceChildren(columns(series));
-  table($("dau-table"), "Active users a day", [["Day", ""], ["Users", "n"], ["New", "n"]],
+  table($("dau-table"), "Active users a day", ["Day", "Users", "New"],
     series.map((day) => [day.date, format.number(day.users), format.number(day.new)]));
   return month.users > 0 ? "" : `No users with an id in the last ${DAYS} days.`;
 }
 
 // Was a visitor of the window there in all of the period before it?
-export async function returning({ asked, window, filters }, signal) {
+export async function returning({ within, window, filters, hasVisitors }, signal) {
   const panel = $("returning").closest("section");
   clear(panel);
   if (filters.length > 1) {
     return "Who is new is not counted for two filters.";
   }
-  const answer = await get("overlap", { ...asked, ...parameters(filters), from: window.from, to: window.to,
-    from2: window.before[0], to2: window.until ?? window.from, round: "outer" }, signal);
+  if (!hasVisitors) {
+    return "Visitors are not counted for this filter.";
+  }
+  const answer = await get("overlap", { ...within, ...parameters(filters), from2: window.before[0], to2: window.until ?? window.from }, signal);
   if (Date.parse(answer.to2) > Date.parse(answer.from)) { // rounded to what is kept
     return "The period before is no longer kept apart from this window.";
   }
@@ -72,7 +67,7 @@ export async function returning({ asked, window, filters }, signal) {
   const all = answer.new.uv + answer.intersection.uv;
   const row = (name, { uv, error }) => [name, format.number(uv), `${format.number(error.low)} to ${format.number(error.high)}`,
     all === 0 ? "–" : bar(uv / all, format.share(uv / all))];
-  table($("returning"), "New and returning visitors", [["Visitors", ""], ["Number", "n"], ["95\u202f% range", "n"], ["Share", "n"]],
+  table($("returning"), "New and returning visitors", ["Visitors", "Number", "95\u202f% range", "Share"],
     [row("New", answer.new), row("Returning", answer.intersection)]);
   return "";
 }
@@ -86,10 +81,7 @@ function firstCohort(today, period, n) {
   return addDays(today, -(n - 1) * (period === "week" ? 7 : 1));
 }
 
-function heat({ users, rate }) {
-  return element("span", { title: format.plural(users, "user"), "data-heat": rate === 0 ? undefined : `h${Math.min(5, 1 + Math.floor(rate * 5))}` },
-    format.percent(rate));
-}
+const percent = ({ users, rate }) => element("span", { title: format.plural(users, "user") }, format.percent(rate));
 
 export async function retention({ site, period, newOnly }, signal) {
   const n = COHORTS[period];
@@ -101,10 +93,13 @@ export async function retention({ site, period, newOnly }, signal) {
   }
   const offsets = Array.from({ length: n - 1 }, (_, i) => i);
   table($("retention"), `Users of a ${period} who came back in later ${period}s`,
-    [["Cohort", ""], ["Users", "n"], ...offsets.map((i) => [`+${i + 1}`, "n"])], cohorts.map((cohort) =>
+    [`There in the ${period} of`, "Users", ...offsets.map((i) => `+${i + 1}`)], cohorts.map((cohort) =>
       [cohort.cohort, format.number(cohort.size), ...offsets.map((i) =>
-        i < cohort.returned.length && cohort.size > 0 ? heat(cohort.returned[i]) : "")]));
-  $("retention").querySelectorAll("[data-heat]").forEach((cell) => cell.parentElement.classList.add(cell.dataset.heat));
+        i < cohort.returned.length && cohort.size > 0 ? percent(cohort.returned[i]) : "")]));
+  [...$("retention").tBodies[0].rows].forEach((row, k) => cohorts[k].returned.forEach(({ rate }, i) => {
+    row.cells[i + 2].classList.add("heat");
+    row.cells[i + 2].style.setProperty("--part", rate);
+  }));
   return "";
 }
 
@@ -115,7 +110,7 @@ export async function funnel({ site, steps, window }, signal) {
     return "Name two to eight actions: the steps of the funnel.";
   }
   const answer = await get("funnel", { site, step, from: window.from, to: window.to }, signal);
-  table($("funnel"), "Users who did each step and all before it", [["Step", "name"], ["Users", "n"], ["Of the first", "n"], ["Of the one before", "n"]],
+  table($("funnel"), "Users who did each step and all before it", ["Step", "Users", "Of the first", "Of the one before"],
     answer.steps.map((row) => [row.action, format.number(row.users), bar(row.rate, format.share(row.rate)), format.share(row.step_rate)]));
   $("funnel-note").textContent = `Exact; the days from ${answer.from} to before ${answer.to}. A day has no order: the steps may be done in any.`;
   return "";
@@ -129,7 +124,7 @@ export async function frequency({ site }, signal) {
     $("frequency").replaceChildren();
     return `No users with an id in the last ${DAYS} days.`;
   }
-  table($("frequency"), `On how many of the last ${DAYS} days users were active`, [["Days", "n"], ["Users", "n"]],
-    rows.map((row) => [String(row.n), bar(row.users / most, format.number(row.users))]));
+  table($("frequency"), `On how many of the last ${DAYS} days users were active`, ["Days", "Users"],
+    rows.map((row) => [row.n, bar(row.users / most, format.number(row.users))]), 0);
   return "";
 }

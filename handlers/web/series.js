@@ -1,5 +1,6 @@
 // series.js - the chart: one metric over time, the period before as a pale line, and the same as a table.
 /* global Chart */
+import { orNull } from "./api.js";
 import { $, element, options, table } from "./dom.js";
 import { metricOf, METRICS } from "./figures.js";
 import { series as ask } from "./filters.js";
@@ -85,7 +86,7 @@ export function draw() {
 function showTable() {
   const has = METRICS.filter(([, , value]) => shown.rows.some((row) => typeof value(row) === "number"));
   $("series-details").hidden = false;
-  table($("series-table"), "Figures over time", [["From", "name"], ...has.map(([, title]) => [title, "n"])],
+  table($("series-table"), "Figures over time", ["From", ...has.map(([, title]) => title)],
     shown.rows.map((row) => [
       element("button", { type: "button", title: "Show this part only", onclick: () => shown.narrow(row, shown.step) }, format.time(row.from, shown.zone)),
       ...has.map(([, , value, write]) => typeof value(row) === "number" ? write(value(row)) : "–")]));
@@ -93,7 +94,7 @@ function showTable() {
 
 // The steps that fit a window; "" is the window's own.
 function offer(minutes, chosen) {
-  const choices = [["", "by itself"], ...stepsOf(minutes).map(([value, text]) => [value, `by ${text}`])];
+  const choices = [["", "automatic"], ...stepsOf(minutes).map(([value, text]) => [value, `by ${text}`])];
   if ([...$("step").options].map((option) => option.value).join() !== choices.map(([value]) => value).join()) {
     options($("step"), choices); // else it stays open while somebody chooses
   }
@@ -119,7 +120,7 @@ async function bySomeStep(question, filters, { step, own, metric, minutes }, sig
 
 // @stats, @before: the answers of the figures, whose windows are drawn.  What is returned is said: the figures stand
 // whatever becomes of the chart.
-export async function load({ asked, window, filters, metric, step, stats, before, narrow }, signal) {
+export async function load({ asked, window, filters, metric, step, stats, before, narrow, signal }) {
   $("chart").parentElement.hidden = false;
   const minutes = (Date.parse(stats.to) - Date.parse(stats.from)) / 60000;
   offer(minutes, step);
@@ -136,12 +137,7 @@ export async function load({ asked, window, filters, metric, step, stats, before
     return filters.length === 2 ? "No chart of two filters." : "No chart: this value is not among the largest.";
   }
   const then = before && await ask({ ...asked, from: before.from, to: before.to, step: found.step }, filters,
-    { metric, points: found.rows.length + 2 }, signal).catch((error) => {
-    if (error.name === "AbortError") {
-      throw error;
-    }
-    return null;
-  });
+    { metric, points: found.rows.length + 2 }, signal).catch(orNull);
   const [, , value] = metricOf(metric);
   const drawn = found.rows.some((row) => typeof value(row) === "number") ? metric : found.rows[0]?.uv === undefined ? "pv" : "uv";
   shown = { rows: found.rows, before: then?.rows ?? null, zone: found.tz, step: found.step, metric: drawn, narrow, open: window.to === "now" };

@@ -1,23 +1,15 @@
 // sites.js - all sites on one page: figures of each, and how it went.
-import { get } from "./api.js";
-import { $, element } from "./dom.js";
+import { get, orNull } from "./api.js";
+import { $, element, svg } from "./dom.js";
 import * as format from "./format.js";
 import { address } from "./state.js";
 
 const CURVES = 30; // more sites have figures only
-const SVG = "http://www.w3.org/2000/svg";
 
 function sparkline(values) {
   const most = Math.max(1, ...values);
   const points = values.map((value, i) => `${(100 * i / Math.max(1, values.length - 1)).toFixed(1)},${(29 - 27 * value / most).toFixed(1)}`);
-  const picture = document.createElementNS(SVG, "svg");
-  picture.setAttribute("viewBox", "0 0 100 30");
-  picture.setAttribute("preserveAspectRatio", "none");
-  picture.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS(SVG, "polyline");
-  line.setAttribute("points", points.join(" "));
-  picture.append(line);
-  return picture;
+  return svg("svg", { viewBox: "0 0 100 30", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("polyline", { points: points.join(" ") }));
 }
 
 async function drawCurve(where, site, window, step, signal) {
@@ -42,10 +34,6 @@ export async function show({ window, tz, step }, signal) {
   const cards = ordered.map(cardOf);
   $("sites-list").replaceChildren(...cards);
   await Promise.all(ordered.slice(0, CURVES).map(({ site }, i) =>
-    drawCurve(cards[i].querySelector(".curve"), site, window, step || window.step, signal).catch((error) => {
-      if (error.name === "AbortError") {
-        throw error;
-      } // no curve where it is too fine; the figures stand
-    })));
+    drawCurve(cards[i].querySelector(".curve"), site, window, step || window.step, signal).catch(orNull))); // no curve where it is too fine; the figures stand
   return truncated ? "These are the first 1,000 sites." : "";
 }

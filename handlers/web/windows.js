@@ -1,19 +1,20 @@
 // windows.js - which windows the page offers, and what each is compared with.  No requests.
 import { day } from "./format.js";
 
+// Where there is no `to`, now ends it.
 // `before`: as much of the period before as has passed of this one, so that a change compares like with like.
 // `until`: the end of all of that period, where it is not `from`, whose minute would be rounded up.
 // Borders lie where buckets are kept: minutes for two days, then hours, then days.
 const WINDOWS = {
-  now: { label: "Now", from: "now-29m", to: "now", before: ["now-59m", "now-30m"], until: "now-30m", step: "1m", words: "the last 30 minutes" },
-  "24h": { label: "24 hours", from: "now-1439m", to: "now", before: ["now-2879m", "now-1440m"], until: "now-1440m", step: "1h", words: "the last 24 hours" },
-  today: { label: "Today", from: "now/d", to: "now", before: ["now-1d/d", "now-1d"], step: "1h", words: "today" },
-  yesterday: { label: "Yesterday", from: "now-1d/d", to: "now/d", before: ["now-2d/d", "now-1d/d"], step: "1h", words: "yesterday" },
-  "7d": { label: "7 days", from: "now-6d/d", to: "now", before: ["now-13d/d", "now-7d"], step: "1d", words: "the last 7 days" },
-  "30d": { label: "30 days", from: "now-29d/d", to: "now", before: ["now-59d/d", "now-30d"], step: "1d", words: "the last 30 days" },
-  month: { label: "This month", from: "now/M", to: "now", before: ["now-1M/M", "now-1M"], step: "1d", words: "this month" },
-  lastmonth: { label: "Last month", from: "now-1M/M", to: "now/M", before: ["now-2M/M", "now-1M/M"], step: "1d", words: "last month" },
-  "12M": { label: "12 months", from: "now-11M/M", to: "now", before: ["now-23M/M", "now-12M"], step: "1M", words: "the last 12 months" },
+  now: { label: "Now", from: "now-29m", before: ["now-59m", "now-30m"], until: "now-30m", step: "1m", words: "the last 30 minutes" },
+  "24h": { label: "24 hours", from: "now-1439m", before: ["now-2879m", "now-1440m"], until: "now-1440m", step: "1h" },
+  today: { label: "Today", from: "now/d", before: ["now-1d/d", "now-1d"], step: "1h" },
+  yesterday: { label: "Yesterday", from: "now-1d/d", to: "now/d", before: ["now-2d/d", "now-1d/d"], step: "1h" },
+  "7d": { label: "7 days", from: "now-6d/d", before: ["now-13d/d", "now-7d"], step: "1d" },
+  "30d": { label: "30 days", from: "now-29d/d", before: ["now-59d/d", "now-30d"], step: "1d" },
+  month: { label: "This month", from: "now/M", before: ["now-1M/M", "now-1M"], step: "1d" },
+  lastmonth: { label: "Last month", from: "now-1M/M", to: "now/M", before: ["now-2M/M", "now-1M/M"], step: "1d" },
+  "12M": { label: "12 months", from: "now-11M/M", before: ["now-23M/M", "now-12M"], step: "1M" },
 };
 export const CHOICES = [...Object.entries(WINDOWS).map(([value, { label }]) => [value, label]), ["custom", "Custom"]];
 export const STEPS = [["1m", "minute", 1], ["5m", "5 minutes", 5], ["15m", "15 minutes", 15], ["1h", "hour", 60],
@@ -59,7 +60,8 @@ function ofDays(from, to, zone) {
 // {from, to, before: [from, to], step, words} of what is chosen; null: the custom window is not one.
 export function chosen({ range, from, to }, zone) {
   if (range !== "custom") {
-    return WINDOWS[range];
+    const { label } = WINDOWS[range];
+    return { words: /^\d/.test(label) ? `the last ${label}` : label.toLowerCase(), to: "now", ...WINDOWS[range] };
   }
   return isDate(from) && isDate(to) ? ofDays(from, to, zone) : between(from, to);
 }

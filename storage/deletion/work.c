@@ -120,16 +120,26 @@ static bool mark_partition(struct turn *turn, unsigned partition)
     struct key key;
     struct slice site = work->target.page.n == 0 ? work->target.site : SLICE("");
     activity_new_generation(id);
-    struct buffer *out = pipeline_script(&turn->pipe, partition, SCRIPT_DELETION_MARK, 2, 5);
+    bool is_first = partition == 0;
+    struct buffer *out = pipeline_script(
+        &turn->pipe, partition, SCRIPT_DELETION_MARK, is_first ? 3 : 2, is_first ? 7 : 5);
     key_fixed(&key, tag, "state", SLICE(""));
     resp_word(out, key.p, key.n);
     key_fixed(&key, tag, "pass", SLICE(""));
     resp_word(out, key.p, key.n);
+    if (is_first) { /* a leader before this one may have come to the end meanwhile */
+        deletion_list_key(turn->core, &key);
+        resp_word(out, key.p, key.n);
+    }
     resp_decimal(out, work->token);
     resp_word(out, site.p, site.n);
     resp_decimal(out, work->record.until_ms);
     resp_text(out, id);
     resp_decimal(out, redis_clock_ms(&turn->core->clock) - REPEAT_MS);
+    if (is_first) {
+        resp_word(out, work->field.p, work->field.n);
+        resp_text(out, work->record.id);
+    }
     const struct reply *reply = pipeline_ask(&turn->pipe, false);
     turn->is_fenced = reply != NULL && reply_integer(reply, 0) != 1;
     return reply != NULL && !turn->is_fenced;

@@ -1,11 +1,16 @@
 #!lua flags=allow-oom
 -- deletion_mark.lua - a partition learns of a deletion: nothing that was remembered of the partition holds any more.
--- KEYS: 1 state  2 pass
+-- KEYS: 1 state  2 pass  3 deletions, of partition 0 alone: the first to be marked
 -- ARGV: 1 fencing token  2 site whose events are not counted, '' = none  3 those that arrived before this, ms; 0 = all
---       4 a new id  5 lines of sites whose events were counted again before this are dropped, ms
--- Reply: 1 done, 0 not: the partition has seen a greater token
+--       4 a new id  5 lines of sites whose events were counted again before this are dropped, ms  6 field  7 id of the deletion
+-- Reply: 1 done, 0 not: the partition has seen a greater token, or the deletion has its instant, or is over: a leader before this
+-- one has brought it to its end, and what is counted now is not to be deleted
 local call = redis.call
 if tonumber(ARGV[1]) < tonumber(call('HGET', KEYS[2], 'ftok') or '0') then return 0 end
+if KEYS[3] then
+    local record = call('HGET', KEYS[3], ARGV[6])
+    if not record or not string.match(record, '^' .. ARGV[7] .. ' %d+ 0$') then return 0 end
+end
 call('HSET', KEYS[2], 'ftok', ARGV[1])
 local is = call('HMGET', KEYS[1], 'deleted', 'over')
 local lines = {}

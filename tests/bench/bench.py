@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from benchlib import (activity, aof, ask, beside, dashboards, decoder, filters, flood, growth, imports, ingest, limits, log, machine,
-                      overlap, query, report, robots, sketch)
+                      overlap, page, query, report, robots, sketch)
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Unknown, Webdis
@@ -34,6 +34,7 @@ SECTIONS = {
     "robots": lambda b: [robots.robots(b)],
     "sketch": lambda b: [sketch.sketch(b)],
     "overlap": lambda b: [overlap.overlap(b)],
+    "page": page.page,
     "seen": filters.seen,
     "filters": lambda b: [filters.throughput(b), filters.false_positives(b)],
     "flood": lambda b: [flood.flood(b)],

@@ -294,6 +294,8 @@ def test_a_section_is_one_true_union():
                 assert (answer["pv"], answer["visits"]) == (expected["pv"], expected["visits"])
                 assert is_close(answer["uv"], expected["uv"]) and is_close(answer["ips"], expected["ips"])
                 assert world.http.question("/visits", site="s", section="blog", from_=rfc3339(from_s), to=rfc3339(to_s))["visits"] == expected["visits"]
+                rows = world.http.question("/breakdown", site="s", by="section", metric="uv", from_=rfc3339(from_s), to=rfc3339(to_s))
+                assert [(r["value"], r["pv"], r["uv"], r["error"]) for r in rows["rows"]] == [("blog", answer["pv"], answer["uv"], answer["error"]["uv"])]
         assert world.http.question("/pages", site="s", from_="2026-03-10", to="2026-03-12")["total_pages"] == 4  # no section among them
     finally:
         world.close()

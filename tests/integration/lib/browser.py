@@ -13,6 +13,16 @@ from .waiting import wait_until
 AXE = "4.10.3"
 NEEDED = ("chromium", "chromedriver")
 
+# Notes when the first figure was painted, and what had been loaded by then.
+FIRST_FIGURES = """addEventListener('DOMContentLoaded', () => new MutationObserver((_, watch) => {
+  if (/\\d/.test(document.getElementById('uv')?.textContent ?? '')) {
+    watch.disconnect();
+    const loaded = performance.getEntriesByType('resource').filter((one) => one.responseEnd > 0)
+      .map((one) => [one.startTime, one.responseEnd, one.name]);
+    requestAnimationFrame(() => setTimeout(() => { window.firstFigures = { ms: performance.now(), loaded }; }));
+  }
+}).observe(document.body, { subtree: true, childList: true, characterData: true }))"""
+
 
 class Browser:
     """One window.  `size` (width, height), `dark`: what the page may adapt to."""
@@ -64,6 +74,22 @@ class Browser:
     def settle(self):
         """Every panel has its answer, or says why not."""
         wait_until(lambda: self.run("return document.readyState === 'complete' && !document.querySelector('[aria-busy]')"), "the page is filled", deadline_s=30)
+
+    def first_figures(self, path):
+        """Load the page anew, nothing of it remembered: (ms until the first figure was painted, round trips until then one
+        after the other behind the page itself)."""
+        self.driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+        script = self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": FIRST_FIGURES})
+        self.driver.get(self.base + path)
+        wait_until(lambda: self.run("return window.firstFigures !== undefined"), "the first figure is painted", deadline_s=30)
+        found = self.run("return window.firstFigures")
+        self.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+        chains = []  # (end, how many one after the other)
+        for start, end, name in sorted(found["loaded"]):
+            if name.endswith((".css", ".svg")):  # nothing waits for these
+                continue
+            chains.append((end, 1 + max((n for earlier, n in chains if earlier <= start), default=0)))
+        return found["ms"], max(n for _, n in chains)
 
     def complaints(self):
         """What stands in the console since the last call."""

@@ -1,0 +1,18 @@
+#include "handlers/reply/state.h"
+
+#include <stdlib.h>
+
+#include "handlers/reply/problem.h"
+
+void *state_begin(
+    struct http_exchange *exchange, size_t size, void (*release)(struct http_exchange *exchange))
+{
+    void *state = calloc(1, size);
+    if (state == NULL) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        return NULL;
+    }
+    exchange->state = state;
+    exchange->release = release;
+    return state;
+}
