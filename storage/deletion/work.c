@@ -156,9 +156,10 @@ static bool do_mark(struct turn *turn)
     return set_done(turn, DONE_MARKED);
 }
 
-static void begin_end(struct deletion_work *work)
+/* Mark all partitions: for the sweep, without an instant, or for the end. */
+static void begin_marks(struct deletion_work *work, enum deletion_phase phase)
 {
-    work->phase = DELETION_END;
+    work->phase = phase;
     work->partition = 0;
     work->record.until_ms = 0;
 }
@@ -183,7 +184,7 @@ static bool do_sweep(struct turn *turn)
     /* Pages may be written to while they are deleted; what is new then is kept, or not. */
     unsigned most = work->target.page.n > 0 ? 3 : SWEEPS;
     if (work->sweep.n_found == 0 || ++work->n_sweeps >= most) {
-        begin_end(work);
+        begin_marks(work, DELETION_END);
     } else {
         sweep_begin(&work->sweep, turn->pipe.session);
     }
@@ -211,7 +212,8 @@ static bool do_end(struct turn *turn)
         return false;
     }
     if (is_site && now_ms >= work->record.until_ms) {
-        begin_end(work); /* it took too long */
+        /* It took too long: events have come since the instant, and some partitions counted them. */
+        begin_marks(work, DELETION_MARK);
         return true;
     }
     work->phase = DELETION_OVER;
@@ -266,6 +268,7 @@ static int64_t work_on(struct turn *turn)
         bool learnt = !is_due || deletion_list_learn(turn->core, &turn->pipe);
         is_due = false;
         if (!learnt || !do_step(turn)) {
+            work->in_doubt = turn->pipe.lost && work->phase != DELETION_NONE;
             work->phase = DELETION_NONE; /* from the record, if this process still leads */
             work->look_ms = monotonic_ms() + RETRY_MS;
             return RETRY_MS;
@@ -291,6 +294,7 @@ int64_t deletion_work(struct deletion_work *work, struct core *core, struct sess
     if (work->phase == DELETION_NONE && now_ms < work->look_ms) {
         return work->look_ms - now_ms;
     }
+    work->in_doubt = false;
     pipeline_init(&turn.pipe, session, now_ms + ASK_MS + TURN_MS);
     int64_t wait_ms = work_on(&turn);
     (void)pipeline_end(&turn.pipe, ret_lost);

@@ -12,7 +12,8 @@
  *     over     once that instant has come the record is taken away
  *
  * A process that dies leaves the record, and the next leader begins again with the mark, unless the
- * record has the instant.  What is done twice does no harm.
+ * record has the instant.  What is done twice does no harm.  What is done late would: so a process
+ * that had no answer goes on under a greater fencing token, which the mark tells every partition.
  */
 #ifndef STORAGE_DELETION_WORK_H
 #define STORAGE_DELETION_WORK_H
@@ -35,11 +36,15 @@ struct deletion_work {
     unsigned n_sweeps;
     struct deletion_sweep sweep;
     int64_t look_ms; /* when to look at the list next; CLOCK_MONOTONIC */
+    /* A command went without an answer.  It may come late, after the deletion's end, and nothing
+     * but a greater token of its partition stops it. */
+    bool in_doubt;
 };
 
 /* Work at what is to be deleted, for about 100 ms.  @session is connected, and @token the fencing
  * token of this process, 0 if it does not lead: then the list alone is looked at.  Returns how long
- * to wait before the next call, ms.  *ret_lost becomes true if the session must be closed. */
+ * to wait before the next call, ms.  *ret_lost becomes true if the session must be closed.  If
+ * work->in_doubt, the next call that works needs a token greater than @token. */
 int64_t deletion_work(struct deletion_work *work, struct core *core, struct session *session,
     int64_t token, bool *ret_lost);
 

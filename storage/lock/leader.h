@@ -41,9 +41,9 @@ void leader_stop(struct leader *leader);
 /* The fencing token if this process leads now; 0 if not. */
 int64_t leader_token(struct leader *leader) MUST_CHECK;
 
-/* A partition has seen @token, which is greater than ours: draw a greater one, if we still lead.
- * (The counter can go back with lost data while a partition's memory of it does not: in a cluster.)
- */
+/* Draw a token greater than @token, if we still lead with a lesser one than that.  A partition has
+ * seen it: the counter can go back with lost data while a partition's memory of it does not, in a
+ * cluster.  Or a command under our own token may come late, and is to find a greater one. */
 void leader_outranked(struct leader *leader, int64_t token);
 
 /* Has another process asked for a pass (t:{0}:wish)?  True once for each time that a renewal found

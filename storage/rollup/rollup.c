@@ -410,6 +410,9 @@ static int64_t work_at_deletions(struct rollup *r, int64_t token)
     if (lost) {
         session_lost(session);
     }
+    if (r->deletion.in_doubt) {
+        leader_outranked(r->leader, token + 1);
+    }
     return wait_ms;
 }
 

@@ -103,6 +103,12 @@ class Process:
     def signal(self, number):
         self.process.send_signal(number)
 
+    def pause(self):
+        """SIGSTOP, and no thread does anything more when this returns."""
+        self.signal(signal.SIGSTOP)
+        threads = list(pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat"))
+        wait_until(lambda: all(t.read_text().rpartition(")")[2].split()[0] in "tT" for t in threads), "it stands still")
+
     def wait(self, timeout_s=15):
         """The exit status."""
         return self.process.wait(timeout_s)

@@ -8,6 +8,8 @@ connections; `match` chooses which commands count, by default those that run a s
 Points:  command-before  the command and what follows is not sent on
          command-inside  half of its bytes are sent on
          command-after   all of it is sent on, the answer is not waited for
+         command-stuck   it lies in the network: tallyd's side is cut at once, and Redis gets it when the test calls
+                         `fault.deliver()`, which returns when Redis has run it
          reply-before    Redis has answered; nothing of it is given back
          reply-inside    half of the answer's bytes are given back
          reply-after     all of it is given back
@@ -52,6 +54,13 @@ class Fault:
     length: int = 0    # reply-inside: of the whole reply
     fired: int = 0
     done: threading.Event = field(default_factory=threading.Event)
+    way: threading.Event = field(default_factory=threading.Event)      # command-stuck: it may go on..
+    arrived: threading.Event = field(default_factory=threading.Event)  # ..and has been run
+
+    def deliver(self, deadline_s=10):
+        """Let the command that is stuck go on to Redis."""
+        self.way.set()
+        assert self.arrived.wait(deadline_s), "Redis has run it"
 
     def hits(self, args):
         """Is this the command to harm?  Counts it."""
@@ -69,8 +78,11 @@ class Fault:
 class Proxy:
     """Listens on a unix socket; forwards to another one."""
 
+    made = 0  # each has a name of its own, as a server may have several
+
     def __init__(self, directory, upstream):
-        self.path = os.path.join(directory, "proxy.sock")
+        self.path = os.path.join(directory, f"proxy{Proxy.made}.sock")
+        Proxy.made += 1
         self.upstream = str(upstream)
         self.lock = threading.Lock()
         self.fault = None
@@ -245,7 +257,7 @@ class Connection:
                     continue
                 elif fault.point.startswith("command"):
                     self._expect(fault)  # Redis may answer before the client is cut off
-                    self._cut_up(fault.point, pass_on, frame)
+                    self._cut_up(fault, pass_on, frame)
                     return
                 else:
                     self._expect(fault)
@@ -286,14 +298,18 @@ class Connection:
             self.taken.clear()
             self.thawed.set()
 
-    def _cut_up(self, point, before, frame):
-        share = {"command-before": 0, "command-inside": len(frame) // 2, "command-after": len(frame)}
-        self._send_up(before + frame[:share[point]])
+    def _cut_up(self, fault, before, frame):
+        share = {"command-before": 0, "command-inside": len(frame) // 2, "command-after": len(frame), "command-stuck": 0}
+        self._send_up(before + frame[:share[fault.point]])
         # the client sees the end at once; Redis reads what it was sent, then the end
         self.client.shutdown(socket.SHUT_RDWR)
+        if fault.point == "command-stuck":
+            fault.way.wait()
+            self._send_up(frame)
         self.server.shutdown(socket.SHUT_WR)
         while self.server.recv(65536):
             pass
+        fault.arrived.set()
 
     def _expect(self, what):
         """Queue what to do with the next reply.  An error goes out at once if nothing stands before it."""
