@@ -93,6 +93,8 @@ static void answer(void)
     buffer_release(&out);
 }
 
+static int64_t kept_ms; /* by the last PEXPIRE */
+
 /* Carry the commands out. */
 static void carry_out(int64_t now_ms)
 {
@@ -106,6 +108,7 @@ static void carry_out(int64_t now_ms)
         for (size_t k = 2; command_is(c, 0, "HSET") && k < c->n; k += 2) {
             store(c->words[1], c->words[k], c->words[k + 1]);
         }
+        kept_ms = command_is(c, 0, "PEXPIRE") ? command_number(c, 2) : kept_ms;
     }
     commands_release(&commands);
     buffer_release(&out);
@@ -215,6 +218,21 @@ Test(places, a_place_of_the_hour_before_that_came_too_late_is_none)
     cr_expect_str_eq(FOLD(AT_S, false, SOURCE("x"), SOURCE("y"), SOURCE("z"), SOURCE("w")), "+++-");
     cr_expect_str_eq(FOLD(AT_S - 3600, false, SOURCE("w"), SOURCE("x")), "++"); /* late events */
     cr_expect_str_eq(FOLD(AT_S, false, SOURCE("w"), SOURCE("x")), "-+"); /* w was refused before */
+    places_free(places);
+}
+
+/* An hour's places are asked for in the hour behind it, and by late events of a day. */
+Test(places, how_long_they_are_kept)
+{
+    static const struct {
+        int64_t hours_ago, kept_min;
+    } cases[] = {{0, 26 * 60}, {1, 26 * 60}, {26, 26 * 60}, {27, 15}, {1000, 15}};
+    begin(4);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cr_expect_str_eq(FOLD(AT_S - 3600 * cases[i].hours_ago, false, SOURCE("a")), "+");
+        cr_expect_eq(kept_ms, cases[i].kept_min * 60 * 1000, "%d hours ago: %d ms",
+            (int)cases[i].hours_ago, (int)kept_ms);
+    }
     places_free(places);
 }
 
