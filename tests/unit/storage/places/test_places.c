@@ -187,6 +187,31 @@ Test(places, what_is_known_is_not_asked_for)
     places_free(places);
 }
 
+/* Of another partition, hour or site nothing is known. */
+Test(places, what_is_known_is_known_of_one_partition)
+{
+    struct row row = row_at(AT_S);
+    struct place_wanted wanted = want(&row, SOURCE("a"));
+    begin(4);
+    cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a")), "+"); /* of partition 7 */
+    for (unsigned partition = 6; partition <= 8; partition++) {
+        places_begin(places, partition, &known);
+        cr_assert(places_ask(places, &wanted));
+        cr_expect_eq(places_rely_on_known(places), partition == 7, "partition %u", partition);
+    }
+    row.at_s += 3600;
+    places_begin(places, 7, &known);
+    cr_assert(places_ask(places, &wanted));
+    cr_expect_not(places_rely_on_known(places), "another hour");
+    row = row_at(AT_S);
+    row.site = SLICE("t");
+    row.site_hash = page_hash(SLICE("t"), SLICE(""));
+    places_begin(places, 7, &known);
+    cr_assert(places_ask(places, &wanted));
+    cr_expect_not(places_rely_on_known(places), "another site");
+    places_free(places);
+}
+
 Test(places, pages_are_spread_and_sections_are_not_bounded)
 {
     begin(4); /* of 8 pages a partition holds 4 */
