@@ -363,6 +363,30 @@ def test_a_silent_log_is_closed_step_by_step(healed, on_cluster):
     assert http.get("/readyz").status == 200
 
 
+def test_a_log_is_cut_behind_what_no_failover_takes_back(healed, on_cluster, site):
+    """An entry stays in its log until it has been seen counted twice, as far apart as a failover can go back."""
+    nodes = healed.primaries()
+    before = open_logs(nodes)[1]
+    http = on_cluster(healed).client()
+    http.accept([{"site": site, "page": "/a"}])
+    assert http.count("pv", site=site, from_="now-1h") == 1
+    time.sleep(3)  # the cursors have been read: once, and not of what follows
+    http.accept([{"site": site, "page": "/a"}])
+    logs = {(n, key): int(n.command("XREVRANGE", key, "+", "-", "COUNT", 1)[0][0].split("-")[0])
+            for n in nodes for key in n.command("KEYS", "t:*:log:*") if key.split(":")[-1] not in before}
+    assert http.count("pv", site=site, from_="now-1h") == 2
+    assert logs
+    begun = time.monotonic()
+
+    def is_cut():
+        http.accept([{"site": site, "page": "/b"}])  # folds go on
+        first = [(n.command("XRANGE", key, "-", "+", "COUNT", 1), last) for (n, key), last in logs.items()]
+        return any(not entries or int(entries[0][0].split("-")[0]) > last for entries, last in first)
+
+    wait_until(is_cut, "it is cut", deadline_s=60, pause_s=0.2)
+    assert time.monotonic() - begun >= 10, "--log-hold"
+
+
 def test_a_start_finds_the_data_or_refuses_it(healed, on_cluster, start_tallyd, site):
     tallyd = on_cluster(healed)
     tallyd.client().accept([{"site": site, "page": "/a", "user": "u"}] * 3)
