@@ -40,9 +40,9 @@ void places_free(struct places *places);
 /* Forget all names.  The next ones are of @partition; @known is what is known of its places.
  *
  * Most names come again and again, and need not be asked for each time.  A name that has a place is
- * known by a keyed hash of partition, site, hour and name.  A place is taken away only with its site,
- * so what is known stays true until the connection is lost or a site was deleted; the caller then
- * forgets it, and begins again where the names relied on it. */
+ * known by a keyed hash of partition, site, hour and name.  A place is taken away only with its
+ * site, so what is known stays true until the connection is lost or a site was deleted.  The caller
+ * then forgets it, and begins again where the names relied on it. */
 void places_begin(struct places *places, unsigned partition, const struct known_hashes *known);
 
 /* The name will come.  False: out of memory. */

@@ -333,8 +333,8 @@ static struct visit_step in_the_next_fold(int64_t arrival_s, int64_t later_s, in
     return step;
 }
 
-/* A gap of the timeout is the same visit, and the visitor is remembered for two timeouts of arrival:
- * to the second, wherever in a slot the first one came. */
+/* A gap of the timeout is the same visit, and the visitor is remembered for two timeouts of
+ * arrival: to the second, wherever in a slot the first one came. */
 Test(merge_visits, just_in_time_for_the_next_fold)
 {
     const struct visit_step begins = {true, false, 0}, engages = {false, true, TIMEOUT_S};
