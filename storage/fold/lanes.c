@@ -5,9 +5,13 @@
 
 #include "storage/base/clock.h"
 #include "storage/cluster/topology.h"
+#include "storage/log/close.h"
 
 #define CONNECT_MS 1000
 #define SILENCE_MS 3000
+
+_Static_assert(
+    HEADS_AGE_MS < LOG_CURSOR_KEPT_MS, "a cursor outlives each head that a lane rests on");
 
 struct lane {
     struct lane *next;

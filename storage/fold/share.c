@@ -175,7 +175,8 @@ static void take_deleted(struct share *s, struct slice is)
     s->deleted = tombstones_of((struct slice){is.p + 1, is.n - 1});
     uint64_t hash = is.n == 1 ? 0 : page_hash(is, SLICE(""));
     uint64_t *known = &s->memory->deleted[s->cut.partition];
-    if (*known != hash) {
+    s->deleted_held = *known == hash;
+    if (!s->deleted_held) {
         announced_forget(&s->memory->announced);
         known_hashes_forget(&s->memory->expiries);
         known_hashes_forget(&s->memory->places);
@@ -438,7 +439,8 @@ enum share_look share_decide(
     if (!s->is_ours) {
         return SHARE_CONFIG;
     }
-    if (s->relies_on_users && !s->generation_held) {
+    if ((s->relies_on_users && !s->generation_held) ||
+        (places_rely_on_known(s->names.places) && !s->deleted_held)) {
         return SHARE_AGAIN;
     }
     s->now_ms = now_ms;

@@ -27,7 +27,7 @@ enum log_fate { LOG_COUNTS, LOG_GONE };
 enum share_look {
     SHARE_FOLDS,
     SHARE_NOTHING, /* all of it is counted */
-    SHARE_AGAIN,   /* a user was forgotten: once more, from the WATCH */
+    SHARE_AGAIN,   /* a user was forgotten, or a site deleted: once more, from the WATCH */
     SHARE_STALE,   /* the batch lacks entries that the partition has not counted */
     SHARE_CONFIG,  /* the data is kept with other settings */
     SHARE_EMPTIED, /* the partition has no state any more */

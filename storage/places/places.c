@@ -33,6 +33,7 @@ void places_begin(struct places *places, unsigned partition, const struct known_
 {
     places->partition = partition;
     places->known = known;
+    places->relies = false;
     places->n = places->n_classes = places->n_hours = places->n_asked = places->n_questions = 0;
     places->last_hour = 0;
     index_clear(&places->index);
@@ -176,6 +177,7 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
         (uint64_t)places->hours[hour].bucket.start_s ^ (uint64_t)places->partition << 48 ^
             (uint64_t)wanted->table << 60);
     place.was = known_hashes_has(places->known, place.known) ? PLACE_HELD : PLACE_OPEN;
+    places->relies = places->relies || place.was == PLACE_HELD;
     uint32_t item = (uint32_t)places->n++;
     places->all[item] = place;
     index_set(&places->index, slot, index_hash, item);
@@ -187,6 +189,11 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
     }
     of->last_place = item;
     return true;
+}
+
+bool places_rely_on_known(const struct places *places)
+{
+    return places->relies;
 }
 
 /* ---- deciding ---- */

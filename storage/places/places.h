@@ -40,12 +40,16 @@ void places_free(struct places *places);
 /* Forget all names.  The next ones are of @partition; @known is what is known of its places.
  *
  * Most names come again and again, and need not be asked for each time.  A name that has a place is
- * known by a keyed hash of partition, site, hour and name.  A place is never taken away, so what is
- * known stays true until the connection is lost; the caller then forgets it. */
+ * known by a keyed hash of partition, site, hour and name.  A place is taken away only with its
+ * site, so what is known stays true until the connection is lost or a site was deleted.  The caller
+ * then forgets it, and begins again where the names relied on it. */
 void places_begin(struct places *places, unsigned partition, const struct known_hashes *known);
 
 /* The name will come.  False: out of memory. */
 bool places_ask(struct places *places, const struct place_wanted *wanted) MUST_CHECK;
+
+/* Was a name that will come known to have a place? */
+bool places_rely_on_known(const struct places *places) MUST_CHECK;
 
 /* Append the questions to @out, and return how many they are. */
 size_t places_write_questions(struct places *places, const char *tag, struct buffer *out);

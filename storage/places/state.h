@@ -61,6 +61,7 @@ struct places {
     const struct core *core;
     unsigned partition;
     const struct known_hashes *known;
+    bool relies;       /* on what is known */
     struct place *all; /* owned */
     size_t n, capacity;
     struct index index;

@@ -283,3 +283,34 @@ def test_days_are_kept_as_long_as_was_said(start_world, site):
     assert [dau(begin - back) for back in (5, 23)] == [1, 0]
     assert [dau(begin - back) for back in (31, 200)] == [422, 422]
     check_store(world.redis, site)
+
+
+def test_the_oldest_day_of_a_site_is_kept_until_its_own_midnight(start_world, directory):
+    """West of UTC a day begins and ends later.  The sweep deletes it neither with UTC's day nor before it is refused."""
+    directory.mkdir(exist_ok=True)
+    (directory / "tallyd.conf").write_text("site.west.tz = Pacific/Honolulu\nsite.east.tz = Pacific/Auckland\n")
+    world = start_world("2026-03-01 12:00:10", *FEW, "--keep-minutes", "2h", "--keep-hours", "2d", "--keep-days", "32d",
+                        "--config", directory / "tallyd.conf")
+    http, noon = world.http, epoch("2026-02-05 12:00")
+    days = {"west": 5, "plain": 5, "east": 6}  # of February: where 12:00 UTC lies
+    for i, site in enumerate(days):
+        http.accept([{"site": site, "page": "/", "user": f"u{i}", "ts": noon}, {"site": site, "page": "/", "user": "far", "ts": noon - 7 * DAY_S}])
+    counted(http)
+
+    def kept(site):
+        """Days of which Redis has bits; what the oldest one answers."""
+        found = sorted(int(k[-4:]) for k in world.redis.command("KEYS", f"t:*:act:{site}:active:*"))
+        answer = http.get("/dau", site=site, date=f"2026-02-{days[site]:02}")
+        return [day for day in found if day > 200], answer.json["users"] if answer.status == 200 else answer.status
+
+    # 32 days back it is 5 February 22:00 UTC: 12:00 in Honolulu, the 6th in Auckland
+    for when, answers in (("2026-03-09 22:01:00", {"west": 1, "plain": 1, "east": 1}),
+                          ("2026-03-10 09:59:00", {"west": 1, "plain": 422, "east": 1}),
+                          ("2026-03-10 10:01:00", {"west": 422, "plain": 422, "east": 1}),
+                          ("2026-03-10 11:01:00", {"west": 422, "plain": 422, "east": 422})):
+        world.move(when)
+        assert http.request("POST", "/rollup").status == 200
+        wait_until(lambda: not world.redis.command("KEYS", "t:*:act:*:0129"), "what is far back is swept away")
+        for site, answer in answers.items():
+            assert kept(site)[1] == answer, (when, site)
+            assert answer == 422 or kept(site)[0] == [200 + days[site]], (when, site)

@@ -77,6 +77,23 @@ def test_pages_and_events():
         assert [r["value"] for r in answer["rows"]] == ["e0", "e1", "e2"] and answer["other"] == 7
 
 
+def test_a_deleted_site_gives_its_places_back():
+    """A process remembers which names have places; of a site that was deleted nothing of that holds."""
+    with running("--max-pages", "3", "--partitions", "1") as tallyd:
+        http = tallyd.client()
+
+        def pages():
+            return {row["page"] for row in http.question("/pages", site="s")["pages"]} - {"(other)"}
+
+        http.accept([{"site": "s", "page": page} for page in ("/a", "/b", "/c", "/d")])
+        assert "/d" not in pages()
+        assert http.request("DELETE", "/sites/s").status == 202
+        wait_until(lambda: http.get("/sites/s").status == 404, "it is gone", deadline_s=30)
+        wait_until(lambda: http.post({"site": "s", "page": "/a"}).status == 202, "it is taken again")
+        http.accept([{"site": "s", "page": page} for page in ("/x", "/y", "/z")])
+        assert pages() == {"/a", "/x", "/y"}
+
+
 def test_a_name_of_the_hour_before_keeps_its_place():
     world = World("2026-03-10 10:10", *FOREVER, "--max-values", "3", "--partitions", "2")
     try:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from lib.clock import FakeClock, epoch
 from lib.log import FakeLog, commands, states
 from lib.process import ROOT, Redis, short_directory
 from lib.waiting import wait_until
@@ -47,6 +48,20 @@ def test_a_silent_log_is_closed(server, start_tallyd):
     wait_until(lambda: not young.is_open() and set(young.cursors()) == {None}, "what was young is old now", deadline_s=10)
     assert all(set(server.command("HKEYS", key)) >= set(fields[key]) for key in keys)
     assert tallyd.alive() and settled(tallyd)
+
+
+def test_half_a_minute_is_silence(start_redis, start_tallyd):
+    """By Redis's clock, which stands still meanwhile."""
+    directory = short_directory()
+    clock = FakeClock(directory, "2026-03-10 10:00:00")
+    redis = start_redis(directory, clock=clock, appendonly=True)
+    start_tallyd(*FOUR, redis=redis)
+    clock.stand_still(epoch("2026-03-10 10:01:00"))
+    silent, heard_of = (FakeLog(redis, 3, silent_s=s) for s in (30, 25))
+    for log in (heard_of, silent):
+        log.cursor("3")
+    wait_until(lambda: not silent.is_open(), "it is closed", deadline_s=20)
+    assert heard_of.is_open() and heard_of.cursors() == ["3"] * 4
 
 
 @pytest.mark.parametrize("fsync", ["always", "everysec"])

@@ -5,6 +5,7 @@ What clients were told is compared with what is counted.  TALLYD_REDIS_SERVER= c
 
 import json
 import random
+import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -340,6 +341,50 @@ def test_sigterm_closes_the_logs(healed, on_cluster, site):
     assert open_logs(nodes)[0] - before[0], "what was counted may be taken back"
     replica.resume()
     assert on_cluster(healed).client().count("pv", site=site, from_="now-1h") == 26
+
+
+def test_a_silent_log_is_closed_step_by_step(healed, on_cluster):
+    """Heads and cursors lie on servers that may go back one without the other.  So a log is closed when it has been seen
+    counted for as long as a failover can go back, and its cursors stay for half a minute more."""
+    http = on_cluster(healed).client()
+    nodes, log = healed.primaries(), secrets.token_hex(8)
+    home, heads = next((n, key) for n in nodes for key in n.command("KEYS", "t:*:heads"))
+    states = [(n, key) for n in nodes for key in n.command("KEYS", "t:*:state")]
+    for node, key in states:
+        node.command("HSET", key, log, "3")
+    home.command("HSET", heads, log, f"3 0123456789abcdef {int(time.time() * 1000) - 31_000}")
+    begun = time.monotonic()
+    wait_until(lambda: not home.command("HEXISTS", heads, log), "it is closed", deadline_s=40)
+    assert time.monotonic() - begun >= 10, "--log-hold"
+    closed = time.monotonic()
+    wait_until(lambda: not any(node.command("HEXISTS", key, log) for node, key in states), "its cursors are gone",
+               deadline_s=60, pause_s=0.5)
+    assert time.monotonic() - closed >= 30
+    assert http.get("/readyz").status == 200
+
+
+def test_a_log_is_cut_behind_what_no_failover_takes_back(healed, on_cluster, site):
+    """An entry stays in its log until it has been seen counted twice, as far apart as a failover can go back."""
+    nodes = healed.primaries()
+    before = open_logs(nodes)[1]
+    http = on_cluster(healed).client()
+    http.accept([{"site": site, "page": "/a"}])
+    assert http.count("pv", site=site, from_="now-1h") == 1
+    time.sleep(3)  # the cursors have been read: once, and not of what follows
+    http.accept([{"site": site, "page": "/a"}])
+    logs = {(n, key): int(n.command("XREVRANGE", key, "+", "-", "COUNT", 1)[0][0].split("-")[0])
+            for n in nodes for key in n.command("KEYS", "t:*:log:*") if key.split(":")[-1] not in before}
+    assert http.count("pv", site=site, from_="now-1h") == 2
+    assert logs
+    begun = time.monotonic()
+
+    def is_cut():
+        http.accept([{"site": site, "page": "/b"}])  # folds go on
+        first = [(n.command("XRANGE", key, "-", "+", "COUNT", 1), last) for (n, key), last in logs.items()]
+        return any(not entries or int(entries[0][0].split("-")[0]) > last for entries, last in first)
+
+    wait_until(is_cut, "it is cut", deadline_s=60, pause_s=0.2)
+    assert time.monotonic() - begun >= 10, "--log-hold"
 
 
 def test_a_start_finds_the_data_or_refuses_it(healed, on_cluster, start_tallyd, site):

@@ -132,6 +132,18 @@ def test_data_without_its_secret(start_redis, start_tallyd):
     assert content(redis) == before
 
 
+@pytest.mark.parametrize("secret", ["", "short", "x" * 33])
+def test_a_secret_that_is_none(start_redis, start_tallyd, secret):
+    redis = start_redis()
+    start_tallyd(*FOUR, redis=redis).terminate()
+    redis.command("SET", redis.command("KEYS", "t:*:secret")[0], secret)
+    before = content(redis)
+    tallyd = start_tallyd(*FOUR, redis=redis, wait_ready=False)
+    assert tallyd.process.wait(20) == 2
+    assert "the secret is not one of ours" in tallyd.log_text()
+    assert content(redis) == before
+
+
 @pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
 def test_a_node_of_a_cluster_with_foreign_data(start_tallyd, site):
     """One node's data is that of another installation: the whole process refuses, whichever node a request is for."""

@@ -282,6 +282,25 @@ def test_a_day(start_world):
     assert world.http.count("pv", from_="2026-03-10", to="2026-03-13") == 2
 
 
+def test_what_repeats_rest_on_is_kept(start_world):
+    """As Redis has it: what expires does so when it was said, and nothing else that a fold rests on expires at all."""
+    world = start_world("2026-03-10 10:56:20", "--partitions", "1", "--keep-seen", "10d", appendonly=True)
+    http, redis, hour = world.http, world.redis, 3600
+    event = {"site": "s", "page": "/", "user": "u", "actions": ["checkin"], "utm_source": "x"}
+    assert keyed(http, event, "k", first=1).status == http.post({**event, "user": "v"}, first=1).status == 202
+    http.question("/seen", site="s", user="u", page="/")
+    expires = {"key": [25 * hour], "first": [2 * hour, 48 * hour], "visit": [2 * hour + 60], "places": [26 * hour],
+               "seen": [epoch("2026-04-11") - redis.time()]}  # the month's end, and ten days
+    found = {}
+    for key in redis.command("KEYS", "t:*"):
+        found.setdefault(key.split(":")[2], []).append(redis.command("PTTL", key) / 1000)
+    for kind, left_s in expires.items():
+        assert len(found[kind]) == len(left_s) and all(s - 15 < f <= s + 1 for f, s in zip(sorted(found[kind]), left_s)), (kind, found[kind])
+    kept = set(found) - set(expires) - {"lock", "probe", "hot", "wish"}
+    assert kept >= {"heads", "log", "state", "secret", "meta", "uid", "ids", "act", "uv", "pv", "vv", "open", "sites"}, kept
+    assert all(ttl < 0 for kind in kept for ttl in found[kind]), found
+
+
 def test_an_event_keeps_the_arrival_of_the_first_try(start_world, cleanup):
     """The first try is appended, and its process dies before it answers; what comes 20 minutes later is a repeat, and all
     events are in the first one's minute."""

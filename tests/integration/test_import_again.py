@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from lib.http_proxy import Answer, HttpProxy, harm
 from lib.process import binary, environment, run
 from lib.truth import Model
 from lib.waiting import wait_until
@@ -124,6 +125,23 @@ def test_the_server_is_killed(start_redis, start_tallyd, site, file):
     reader.join(90)
     assert child.returncode == 0 and "events accepted 20000" in said[0], said
     check(port_of.client(), site, events)
+
+
+@pytest.mark.parametrize("applied", [False, True], ids=["lost", "counted"])
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_an_answer_that_leaves_open_what_happened(tallyd, cleanup, site, file, status, applied):
+    """A fault of the server's, or a proxy's: the same request goes again under the same key, and counts once."""
+    between = HttpProxy(tallyd.port)
+    cleanup.append(between.close)
+    between.plan = harm(None, Answer(status, (("Retry-After", "0"),), b"<html>", applied), Answer(status, (), b"", applied))
+    events = make_events(3000)
+    done = run("import", "--site", site, "--url", between.url, file(lines(events)))
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, *tries = [(r.key, r.text()) for r in between.requests]
+    assert tries[0] == tries[1] == tries[2] and tries[0][0] and len({key for key, _ in [first, *tries]}) == len(tries) - 1
+    assert f"the server answers {status}" in done.stderr
+    assert "events accepted 3000" in done.stdout and "counted before" not in done.stdout, "it was this run that had it counted"
+    check(tallyd.client(), site, events)
 
 
 # A file that has grown

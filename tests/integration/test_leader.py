@@ -9,6 +9,7 @@ import pytest
 from lib.clock import FakeClock, epoch
 from lib.log import counted
 from lib.process import ROOT, run, short_directory
+from lib.proxy import Fault
 from lib.resp import RespError
 from lib.waiting import wait_until
 
@@ -273,6 +274,32 @@ def test_a_leader_that_stood_still_does_not_write(start_redis, start_proxy, star
     assert heir.client().metric("tallyd_rollup_passes_total") == passes
     for tallyd in (heir, stale):
         assert tallyd.client().count("pv", site=site, from_="2026-03-10T08:00:00Z", to="2026-03-10T10:00:00Z") == 501
+
+
+def test_a_token_ends_with_its_lease(start_redis, start_proxy, start_tallyd):
+    """Renewals are not answered, and the leader's thread waits for an answer when the lease ends: it does not lead while it
+    waits."""
+    proxy, acquired, renewals = start_proxy(start_redis()), [], []
+    judge = proxy.judge
+
+    def starve(args):
+        keys = args[3:5] if args[0].upper() == b"EVALSHA" else []
+        if len(keys) == 2 and keys[1].endswith(b":fence"):
+            acquired.append(time.monotonic())
+        if len(keys) == 2 and keys[1].endswith(b":wish"):
+            renewals.append(time.monotonic())
+            # two that fail at once shift the others: one is asked before the lease's end and awaited beyond it
+            return Fault("command-before") if len(renewals) <= 2 else Fault("reply-hole", late_s=5)
+        return judge(args)
+
+    proxy.judge = starve
+    tallyd = start_tallyd(*ONE, redis=proxy)
+    wait_until(lambda: leads(tallyd), "it leads")
+    time.sleep(acquired[0] + LEASE_S - time.monotonic())
+    while time.monotonic() < acquired[0] + LEASE_S + 0.5:
+        assert not leads(tallyd)
+    assert len(acquired) > 1, "it has tried to lead again"
+    assert len(renewals) > 6, "all the time it asked"
 
 
 # Fencing

@@ -159,6 +159,14 @@ def test_what_is_held_expires(script, redis):
     assert redis.command("STRLEN", "k:1") == 8
 
 
+def test_a_log_expires_when_its_last_call_leaves(script, redis):
+    """By Redis's clock, also where that was set back: the call leaves later then."""
+    run, policy = script("policy", True), Policy([Sliding(5, SECOND)], None)
+    for at, n, least, most in ((0, 1, 900, 1001), (-900_000, 1, 1800, 1901), (-10 * SECOND, 0, 900, 1001)):
+        assert run(START + at, job(policy, "k", n))[0][0] == n
+        assert least < redis.command("PTTL", "k:0") <= most, at
+
+
 def test_no_call_holds_redis_for_long(script, redis):
     """As many policies as one call has, each of eight limits and a penalty, all of them refused."""
     run = script("policy")

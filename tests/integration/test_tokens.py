@@ -118,6 +118,21 @@ def test_a_token_of_one_site_reaches_no_other(start, method, target, body):
         assert (response.status == 403) == refused, (site, response)
 
 
+@pytest.mark.parametrize("method, target, body", [
+    ("GET", "/pixel.gif?page=/", None), ("HEAD", "/pixel.gif?page=/", None), ("POST", "/api/event", None)])
+def test_a_token_of_one_site_sends_for_no_other(start, method, target, body):
+    """Of what browsers send, too.  HEAD foretells what GET would be told."""
+    http = start(EVERYTHING + line("t-ingest", "ingest,read", "all")).client()
+    for site, refused in (("shop", False), ("blog", True), ("default", True)):
+        if method == "POST":
+            body = json.dumps({"n": "pageview", "u": "https://x.example/", "d": site})
+        query = f"{target}&site={site}" if target.startswith("/pixel") else target
+        response = http.request(method, query, body, bearer("t-site"))
+        assert response.status == (403 if refused else 202), (site, response)
+        if method != "HEAD":
+            assert http.request("GET", f"/pv?site={site}", headers=bearer("t-ingest")).json["pv"] == (0 if refused else 1)
+
+
 def test_hot_pages_of_other_sites_are_not_listed(start):
     http = start(LINES + EVERYTHING).client()
     for site in ("shop", "blog"):
@@ -246,9 +261,11 @@ ORIGINS = f"site.blog.origins = {PAGE}, http://b.example:8080\nsite.zone.tz = UT
 
 
 def ask(http, headers, site="blog"):
-    """The statuses of the pixel and of /api/event."""
+    """The statuses of the pixel and of /api/event.  HEAD of the pixel foretells the first one."""
     event = json.dumps({"n": "pageview", "u": "https://x.example/", "d": site})
-    pixel = http.request("GET", f"/pixel.gif?page=/&site={site}", headers=headers)
+    target = f"/pixel.gif?page=/&site={site}"
+    pixel = http.request("GET", target, headers=headers)
+    assert http.request("HEAD", target, headers=headers).status == pixel.status
     return pixel.status, http.request("POST", "/api/event", event, {"Content-Type": "text/plain", **headers}).status
 
 

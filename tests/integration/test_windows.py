@@ -157,9 +157,11 @@ def test_now_is_the_end_of_the_minute_also_at_second_0(world, http, site):
         http.question("/pv", site=site)  # tallyd hears of the time
         post = http.post({"site": site, "page": "/", "user": "u"})
         answer = http.question("/pv", site=site, from_="now-1m", to="now")
+        stamp = http.question("/pv", site=site, from_="now-1m", to=rfc3339(minute).replace("Z", ".001Z"))  # JavaScript's now
         if world.redis.time() >= minute + 1:
             return False  # too slow to tell
         assert post.status == 202 and answer["pv"] >= 1
+        assert (stamp["to"], stamp["pv"]) == (rfc3339(minute + 60), answer["pv"])
         return answer["to"] == rfc3339(minute + 60)
 
     wait_until(at_second_0, "to=now is the end of the current minute")

@@ -159,16 +159,28 @@ Test(http_deadline, silent_connections_may_idle_longer)
 {
     struct toy *toy = toy_start(quick, TOY_THREAD);
     struct answer answer;
-    int used = toy_connect(toy), fresh = toy_connect(toy);
-    toy_send(used, "GET /now HTTP/1.1\r\n" HOST "\r\n");
-    cr_assert(toy_answer(used, &answer));
-    cr_expect_not(toy_ended(used, 3 * TIMEOUT));
+    static const char *const first[] = {"GET /now HTTP/1.1\r\n" HOST "\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\na",
+        "POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"};
+    int used[3], fresh = toy_connect(toy);
+    for (size_t i = 0; i < 3; i++) {
+        used[i] = toy_connect(toy);
+        toy_send(used[i], first[i]);
+        cr_assert(toy_answer(used[i], &answer));
+    }
+    cr_expect_not(toy_ended(used[0], 3 * TIMEOUT));
     cr_expect_not(toy_ended(fresh, 0));
-    toy_send(used, "GET /now HTTP/1.1\r\n" HOST "\r\n");
-    cr_assert(toy_answer(used, &answer));
+    for (size_t i = 0; i < 3; i++) {
+        cr_expect_not(toy_readable(used[i], 0), "connection %zu", i);
+        toy_send(used[i], "GET /now HTTP/1.1\r\n" HOST "\r\n");
+        cr_assert(toy_answer(used[i], &answer));
+        cr_expect_eq(answer.status, 200);
+    }
     cr_expect(toy_ended(fresh, 12 * TIMEOUT), "an idle connection is kept for ever");
     cr_expect_eq(toy_stats(toy).late, 0);
-    (void)close(used);
+    for (size_t i = 0; i < 3; i++) {
+        (void)close(used[i]);
+    }
     (void)close(fresh);
     toy_stop(toy);
 }
@@ -181,6 +193,21 @@ Test(http_deadline, an_answer_that_nobody_reads_ends)
     toy_send(fd, "GET /big HTTP/1.1\r\n" HOST "\r\n");
     toy_await_connections(toy, 1);
     toy_await_connections(toy, 0);
+    (void)close(fd);
+    toy_stop(toy);
+}
+
+/* The timeout of a request is none of its answer's. */
+Test(http_deadline, an_answer_may_be_read_later)
+{
+    struct toy *toy = toy_start(quick, TOY_THREAD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    toy_send(fd, "GET /big HTTP/1.1\r\n" HOST "\r\n");
+    (void)usleep(3 * TIMEOUT * 1000); /* what the test is about: nobody reads meanwhile */
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_eq(answer.status, 200);
+    cr_expect_eq(answer.n, (size_t)4 << 20);
     (void)close(fd);
     toy_stop(toy);
 }

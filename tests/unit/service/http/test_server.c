@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "service/http/request.h"
 #include "tests/lib/gzip.h"
 #include "tests/lib/toy_server.h"
 
@@ -540,6 +541,33 @@ Test(http_server, framing_without_end_is_cut)
     char extension[4000] = ";";
     memset(extension + 1, 'e', sizeof(extension) - 2);
     expect_cut(toy, 1, extension, 1);
+    toy_stop(toy);
+}
+
+/* What a connection has brought before is no framing of this body. */
+Test(http_server, framing_is_counted_from_the_body_on)
+{
+    enum { CHUNKS = 300, BEFORE = 9000 };
+    struct toy *toy = toy_start((struct http_server_config){.max_body = 10000}, TOY_THREAD);
+    struct answer answer;
+    char body[BEFORE] = {0}, chunks[CHUNKS * 6 + 1] = "";
+    int fd = toy_connect(toy);
+    for (int i = 0; i < 2 * REQUEST_FRAMING_FACTOR; i++) {
+        toy_send(fd, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9000\r\n\r\n");
+        toy_send_n(fd, body, sizeof(body));
+        cr_assert(toy_answer(fd, &answer));
+        cr_assert_eq(answer.status, 200);
+    }
+    for (size_t i = 0; i < CHUNKS; i++) {
+        memcpy(chunks + 6 * i, "1\r\nx\r\n", 7);
+    }
+    toy_send(fd, "POST /echo HTTP/1.1\r\n" HOST CHUNKED "\r\n");
+    toy_send(fd, chunks);
+    toy_send(fd, "0\r\n\r\n");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_eq(answer.status, 200);
+    cr_expect_eq(answer.n, (size_t)CHUNKS);
+    (void)close(fd);
     toy_stop(toy);
 }
 

@@ -47,6 +47,9 @@ Test(heads, that_are_none)
     cr_expect_not(take(&heads, bad, 2));
     cr_expect_eq(heads.n, 0u);
     cr_expect_not(take(&heads, bad + 2, 2));
+    const char *const behind[] = {good[0], good[1], bad[0], bad[1]};
+    cr_expect_not(take(&heads, behind, 4));
+    cr_expect_eq(heads.n, 0u, "no part of a register");
     cr_expect_not(take(&heads, good, 1));
     cr_expect_not(heads_take(&heads, &number));
     cr_assert(take(&heads, good, 0));

@@ -309,6 +309,47 @@ Test(merge_visits, agrees_with_the_rule_one_by_one)
     merge_visits_free(merge);
 }
 
+/* ---- borders between two folds ---- */
+
+/* What a view is, @later_s in event time and @arrives_s in arrival behind a fold with the
+ * visitor's first one. */
+static struct visit_step in_the_next_fold(int64_t arrival_s, int64_t later_s, int64_t arrives_s)
+{
+    struct row row = row_of("shop", arrival_s, 1);
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct fake fake = fake_make();
+    struct visit_step step = {0};
+    const int64_t arrivals_s[2] = {arrival_s, arrival_s + arrives_s};
+    for (int i = 0; i < 2; i++) {
+        row.at_s = arrival_s + (i == 0 ? 0 : later_s);
+        merge_visits_clear(merge);
+        cr_assert(merge_visits_ask(merge, &row, arrivals_s[i]));
+        ask(&fake, merge);
+        step = merge_visits_add(merge, &row, arrivals_s[i]);
+        carry_out(&fake, merge);
+    }
+    merge_visits_free(merge);
+    free(fake.values);
+    return step;
+}
+
+/* A gap of the timeout is the same visit, and the visitor is remembered for two timeouts of
+ * arrival: to the second, wherever in a slot the first one came. */
+Test(merge_visits, just_in_time_for_the_next_fold)
+{
+    const struct visit_step begins = {true, false, 0}, engages = {false, true, TIMEOUT_S};
+    const int64_t slot_s = NOW_S / (2 * TIMEOUT_S) * 2 * TIMEOUT_S;
+    const int64_t starts_s[] = {slot_s, slot_s + 1, NOW_S, slot_s + 2 * TIMEOUT_S - 1};
+    for (size_t i = 0; i < sizeof(starts_s) / sizeof(starts_s[0]); i++) {
+        int64_t at_s = starts_s[i];
+        cr_expect(same_step(in_the_next_fold(at_s, TIMEOUT_S, 1), engages));
+        cr_expect(same_step(in_the_next_fold(at_s, TIMEOUT_S + 1, 1), begins));
+        cr_expect(same_step(in_the_next_fold(at_s, TIMEOUT_S, TIMEOUT_S), engages));
+        cr_expect(same_step(in_the_next_fold(at_s, TIMEOUT_S, 2 * TIMEOUT_S), engages));
+        cr_expect(same_step(in_the_next_fold(at_s, TIMEOUT_S, 2 * TIMEOUT_S + 1), begins));
+    }
+}
+
 /* ---- named events ---- */
 
 /* They begin no visit; they prolong one that is open. */

@@ -288,6 +288,25 @@ Test(share, begins_again_when_a_user_was_forgotten, .init = setup, .fini = teard
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
 }
 
+/* So does a place of a name that is known, when a site was deleted: its places are gone. */
+Test(share, begins_again_when_a_site_was_deleted, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .b = "6"};
+    struct buffer out;
+    buffer_init(&out);
+    core->config.max_pages = 1000;
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    cr_assert_gt(share_write_commands(share, &out), 1u);
+    share_learn(share);
+    state.deleted = "another 1 id\n";
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    buffer_release(&out);
+}
+
 /* ---- over ---- */
 
 /* The instant that is written to `over`, and an id that never was there; -1: none. */

@@ -75,9 +75,12 @@ Test(unfolded, places_are_apart_and_share_the_bound, .init = setup, .fini = tear
 Test(unfolded, the_oldest_of_all_places_tells_the_age, .init = setup, .fini = teardown)
 {
     put(1, B, 1, 1, 5000);
+    put(1, B, 2, 1, 7000);
     put(0, A, 1, 1, 9000);
     cr_expect_eq(unfolded.oldest_ms, 5000);
     unfolded_done(&unfolded, 1, B, 1);
+    cr_expect_eq(unfolded.oldest_ms, 7000);
+    unfolded_done(&unfolded, 1, B, 2);
     cr_expect_eq(unfolded.oldest_ms, 9000);
     unfolded_begin(&unfolded, 0, B);
     cr_expect_eq(unfolded.oldest_ms, 0, "another log begins: what waited is let go");

@@ -92,3 +92,25 @@ Test(place_names, what_is_put_together, .init = setup, .fini = teardown)
         cr_expect_eq(names.n_capped, 3u);
     }
 }
+
+/* What is remembered of a value is of one hour and one site. */
+Test(place_names, a_value_in_another_hour, .init = setup, .fini = teardown)
+{
+    struct counted_for is[PLACE_NAMES_MAX];
+    struct row rows[] = {view(SLICE("/"), 2), view(SLICE("/"), 1), view(SLICE("/"), 1)};
+    rows[1].at_s = AT_S + 3600;
+    rows[2].at_s = AT_S - 3600;
+    rows[1].values = rows[2].values = &numbers[1];
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert(place_names_ask_site(&names, &rows[i]));
+    }
+    place_names_decide(&names);
+    cr_assert_eq(place_names_of_site(&names, &rows[0], is), 3u);
+    EXPECT(&is[2], "\x04\x02s", false, false);
+    for (size_t i = 1; i < 3; i++) {
+        cr_assert_eq(place_names_of_site(&names, &rows[i], is), 2u);
+        EXPECT(&is[1], "\x02sb.example", true, false);
+        cr_assert_eq(place_names_of_site(&names, &rows[0], is), 3u);
+        EXPECT(&is[2], "\x04\x02s", false, false);
+    }
+}

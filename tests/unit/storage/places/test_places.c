@@ -93,6 +93,8 @@ static void answer(void)
     buffer_release(&out);
 }
 
+static int64_t kept_ms; /* by the last PEXPIRE */
+
 /* Carry the commands out. */
 static void carry_out(int64_t now_ms)
 {
@@ -106,6 +108,7 @@ static void carry_out(int64_t now_ms)
         for (size_t k = 2; command_is(c, 0, "HSET") && k < c->n; k += 2) {
             store(c->words[1], c->words[k], c->words[k + 1]);
         }
+        kept_ms = command_is(c, 0, "PEXPIRE") ? command_number(c, 2) : kept_ms;
     }
     commands_release(&commands);
     buffer_release(&out);
@@ -184,6 +187,31 @@ Test(places, what_is_known_is_not_asked_for)
     places_free(places);
 }
 
+/* Of another partition, hour or site nothing is known. */
+Test(places, what_is_known_is_known_of_one_partition)
+{
+    struct row row = row_at(AT_S);
+    struct place_wanted wanted = want(&row, SOURCE("a"));
+    begin(4);
+    cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a")), "+"); /* of partition 7 */
+    for (unsigned partition = 6; partition <= 8; partition++) {
+        places_begin(places, partition, &known);
+        cr_assert(places_ask(places, &wanted));
+        cr_expect_eq(places_rely_on_known(places), partition == 7, "partition %u", partition);
+    }
+    row.at_s += 3600;
+    places_begin(places, 7, &known);
+    cr_assert(places_ask(places, &wanted));
+    cr_expect_not(places_rely_on_known(places), "another hour");
+    row = row_at(AT_S);
+    row.site = SLICE("t");
+    row.site_hash = page_hash(SLICE("t"), SLICE(""));
+    places_begin(places, 7, &known);
+    cr_assert(places_ask(places, &wanted));
+    cr_expect_not(places_rely_on_known(places), "another site");
+    places_free(places);
+}
+
 Test(places, pages_are_spread_and_sections_are_not_bounded)
 {
     begin(4); /* of 8 pages a partition holds 4 */
@@ -215,6 +243,21 @@ Test(places, a_place_of_the_hour_before_that_came_too_late_is_none)
     cr_expect_str_eq(FOLD(AT_S, false, SOURCE("x"), SOURCE("y"), SOURCE("z"), SOURCE("w")), "+++-");
     cr_expect_str_eq(FOLD(AT_S - 3600, false, SOURCE("w"), SOURCE("x")), "++"); /* late events */
     cr_expect_str_eq(FOLD(AT_S, false, SOURCE("w"), SOURCE("x")), "-+"); /* w was refused before */
+    places_free(places);
+}
+
+/* An hour's places are asked for in the hour behind it, and by late events of a day. */
+Test(places, how_long_they_are_kept)
+{
+    static const struct {
+        int64_t hours_ago, kept_min;
+    } cases[] = {{0, 26 * 60}, {1, 26 * 60}, {26, 26 * 60}, {27, 15}, {1000, 15}};
+    begin(4);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cr_expect_str_eq(FOLD(AT_S - 3600 * cases[i].hours_ago, false, SOURCE("a")), "+");
+        cr_expect_eq(kept_ms, cases[i].kept_min * 60 * 1000, "%d hours ago: %d ms",
+            (int)cases[i].hours_ago, (int)kept_ms);
+    }
     places_free(places);
 }
 

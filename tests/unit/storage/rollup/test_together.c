@@ -134,6 +134,18 @@ Test(together, a_pass_that_begins_again_forgets_what_was_put_together)
     cr_expect_str_eq(ways(), "own. own./1 anew.\x04");
 }
 
+/* Late events may have come into any part of what is put together, also where it is listed. */
+Test(together, what_was_put_together_in_the_parts_is_looked_for_in_all)
+{
+    static const char *const names[] = {"/a", "/b", "/c", "\x04"};
+    for (size_t i = 0; i < 4; i++) {
+        add(0, KEY_PV, names[i], 1);
+    }
+    cr_assert(rollup_put_together(&list, &together));
+    cr_expect_str_eq(ways(), "own./a own./b anew.\x04 together./c");
+    cr_expect_eq(list.items[2].parts, (UINT64_C(1) << 24) - 1);
+}
+
 Test(together, names_stay_where_parts_may_be_gone_before_the_pass_is)
 {
     for (char name[] = "/0"; name[1] < '9'; name[1]++) {
