@@ -237,6 +237,15 @@ def test_segment(http, site):
     assert table(http, site, "utm_campaign") == {"may": 1} and table(http, site, "os") == {"iOS": 1}
 
 
+@pytest.mark.parametrize("properties, page, source", [
+    ('"https://b.example/"', "{}", "b.example"), ('"https://b.example/"', '{"referrer":"https://c.example/"}', "c.example"),
+    ('"https://b.example/"', '{"referrer":null}', "b.example"), ("7", "{}", "(none)"), ('{"a":"https://b.example/"}', "{}", "(none)")])
+def test_segments_two_referrers(http, site, properties, page, source):
+    body = '{"userId":"u","properties":{"url":"https://a.example/x","referrer":%s},"context":{"page":%s}}' % (properties, page)
+    assert http.request("POST", f"/v1/page?site={site}", body, {"Content-Type": "application/json"}).status == 200
+    assert table(http, site, "source") == {source: 1}
+
+
 def test_switched_off(tmp_path):
     config = tmp_path / "tallyd.conf"
     config.write_text("dimensions = off\nsite.a.dimensions = os\nsite.a.visitors-by = os\ndeny-sources = spam.example\n"
