@@ -273,6 +273,17 @@ def test_a_bad_option_is_named(tmp_path, line):
 # Pages: rules and sections
 
 
+def test_sections_that_a_page_would_be_left_out_of(tmp_path):
+    """A page is in 8 sections at most, and there are 100: more is an error, as a figure would lack it in silence."""
+    config = tmp_path / "tallyd.conf"
+    nested = ["/", *("/" + "a" * i for i in range(1, 8))]
+    for prefixes, name in ((nested, None), ([*nested, "/b"], None), ([*nested, "/aaaaaaaa"], "s8"), (["/aaaaaaaa", *nested], "s0"),
+                           ([f"/{i:03}" for i in range(100)], None), ([f"/{i:03}" for i in range(101)], "s100")):
+        config.write_text("".join(f"section.s{i} = {prefix}\n" for i, prefix in enumerate(prefixes)))
+        done = run("config", "--config", config)
+        assert done.returncode == (2 if name else 0) and (name is None or f"section.{name}: " in done.stderr), done.stderr
+
+
 def test_rules_make_one_page_of_many(tmp_path):
     config = tmp_path / "tallyd.conf"
     config.write_text("page.2 = /user/*/** -> /user/:id\npage.1 = /user/me -> /me\nsection.blog = /blog/\nsection.user = /user/\n")
