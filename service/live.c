@@ -210,8 +210,7 @@ static bool make_pages(struct live *live)
     }
     for (size_t i = 0; i < o->n_entries; i++) {
         const struct option_entry *entry = &o->entries[i];
-        if (entry->family == &option_families[OPTION_FAMILY_SECTION] &&
-            app->n_sections < PAGE_SECTIONS_MAX) {
+        if (entry->family == &option_families[OPTION_FAMILY_SECTION]) {
             live->sections[app->n_sections++] =
                 (struct page_section){slice_of(entry->name), slice_of(entry->value)};
         }

@@ -135,6 +135,17 @@ static json_t *answer_of_rows(
     return root;
 }
 
+/* A table has no member `other`: there it is the last row. */
+static void add_other_row(const struct http_exchange *exchange, json_t *root)
+{
+    json_t *other = json_object_get(root, "other");
+    if (json_integer_value(other) > 0 && csv_wanted(exchange->request.fields[FIELD_ACCEPT])) {
+        json_array_append_new(
+            json_object_get(root, "rows"), json_pack("{s:s,s:O,s:n,s:O}", "value", "(other)", "pv",
+                                               other, "uv", "at_most", other));
+    }
+}
+
 /* ---- their series ---- */
 
 static void reply_answer(struct http_exchange *exchange, const struct csv_shape *shape)
@@ -230,6 +241,7 @@ void breakdown_finish(struct http_exchange *exchange)
     }
     state->answer = answer_of_rows(exchange, state);
     if (state->asked.step == STEP_NONE) {
+        add_other_row(exchange, state->answer);
         reply_answer(exchange, state->with_uv ? &rows_alone : &rows_without_uv);
         return;
     }

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "handlers/text/url.h"
+#include "handlers/text/utf8.h"
 
 struct known_source {
     const char *host, *name;
@@ -155,7 +156,7 @@ bool source_host(struct slice url, char *to, struct slice *ret)
         }
     }
     *ret = (struct slice){to, host.n};
-    return true;
+    return utf8_valid(*ret); /* a header may have any bytes, an answer may not */
 }
 
 static int compare(const void *host, const void *source)

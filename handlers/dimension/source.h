@@ -19,7 +19,7 @@
 
 /* The host of @url, which is http, https or android-app, without "www."; it is written to @to,
  * which has room for SOURCE_HOST_MAX bytes.  False: it is not such a URL, or its host is no name
- * and no address. */
+ * and no address, or no UTF-8. */
 bool source_host(struct slice url, char *to, struct slice *ret) MUST_CHECK;
 
 /* The short name of a well-known host (static); any other host is its own name. */

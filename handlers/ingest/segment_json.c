@@ -15,6 +15,7 @@
 struct message {
     struct segment_traits traits;
     struct slice type, user, visitor, event, id, timestamp, url, path, address, agent, write_key;
+    struct slice referrer;        /* of properties */
     const char *fault_at, *fault; /* the first fault, static; NULL: none so far */
 };
 
@@ -106,6 +107,9 @@ static bool take_property(struct decoder *d, struct slice name)
 {
     if (slice_equal(name, SLICE("url"))) {
         return take_text(d, "properties.url", &d->message.url);
+    }
+    if (slice_equal(name, SLICE("referrer")) && json_scan_peek(&d->scan) == SCAN_STRING) {
+        return json_scan_string(&d->scan, &d->message.referrer);
     }
     return slice_equal(name, SLICE("path")) ? take_text(d, "properties.path", &d->message.path)
                                             : json_scan_skip(&d->scan);
@@ -295,6 +299,9 @@ static bool keep(struct decoder *d, const struct event *event)
     }
     body->traits[body->n] = d->message.traits;
     body->traits[body->n].url = d->message.url;
+    if (d->message.traits.referrer.n == 0) {
+        body->traits[body->n].referrer = d->message.referrer;
+    }
     body->events[body->n++] = *event;
     return true;
 }

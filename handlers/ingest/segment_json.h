@@ -15,7 +15,8 @@
  *     context.ip, .userAgent     whose address and agent
  *     context.locale             the language
  *     context.campaign           source, medium, name, term, content
- *     context.page.referrer      where the visitor came from
+ *     context.page.referrer      where the visitor came from, ..
+ *     properties.referrer        .. and where there is none; what is no string is passed over
  *     timestamp                  when; else the time of arrival
  *     messageId                  what a repeat is known by
  *

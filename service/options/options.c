@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "handlers/dimension/page_rules.h"
 #include "service/options/limit_option.h"
 #include "service/options/loader.h"
 #include "service/options/option_table.h"
@@ -181,6 +182,45 @@ static bool check_together(const struct loader *loader)
         body);
 }
 
+static bool is_section(const struct option_entry *entry)
+{
+    return entry->family == &option_families[OPTION_FAMILY_SECTION];
+}
+
+/* In how many sections is a page that begins as section @at does? */
+static size_t sections_around(const struct options *options, const struct option_entry *at)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < options->n_entries; i++) {
+        const char *prefix = options->entries[i].value;
+        n += is_section(&options->entries[i]) && strncmp(at->value, prefix, strlen(prefix)) == 0;
+    }
+    return n;
+}
+
+/* A page is counted for so many sections, and no more.  One that it were left out of would have
+ * wrong figures. */
+static bool check_sections(const struct loader *loader)
+{
+    const struct options *options = loader->options;
+    size_t n = 0;
+    for (size_t i = 0; i < options->n_entries; i++) {
+        const struct option_entry *entry = &options->entries[i];
+        n += is_section(entry);
+        if (is_section(entry) && n > PAGE_SECTIONS_MAX) {
+            return loader_fail(
+                loader, "section.%.64s: more than %d sections", entry->name, PAGE_SECTIONS_MAX);
+        }
+        if (is_section(entry) && sections_around(options, entry) > DIMENSION_SECTIONS_MAX) {
+            return loader_fail(loader,
+                "section.%.64s: its pages are in more than %d sections, with those of shorter "
+                "prefixes",
+                entry->name, DIMENSION_SECTIONS_MAX);
+        }
+    }
+    return true;
+}
+
 bool options_load(
     struct options *options, int argc, char *const *argv, char *const *environment, char *ret_error)
 {
@@ -190,8 +230,8 @@ bool options_load(
         read_environment(&loader, environment) && options_file_read(&loader) &&
         set_all(&loader, loader.environment, OPTION_ENVIRONMENT) &&
         set_all(&loader, loader.flags, OPTION_FLAG) && check_together(&loader) &&
-        resolve_memory(&loader) && resolve_burst(&loader) && resolve_partitions(&loader) &&
-        resolve_ack_replicas(&loader)) {
+        check_sections(&loader) && resolve_memory(&loader) && resolve_burst(&loader) &&
+        resolve_partitions(&loader) && resolve_ack_replicas(&loader)) {
         return true;
     }
     options_release(options);

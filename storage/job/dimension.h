@@ -44,7 +44,7 @@ enum dimension {
 #define DIMENSION_PROPS_MAX 2               /* properties of a site */
 #define DIMENSION_PROP_MAX  64              /* bytes of a property's name, [A-Za-z0-9._-] */
 
-/* Sections of one page view; a page that is in more of them counts in the first ones. */
+/* Sections of one page view; the options see to it that no page is in more. */
 #define DIMENSION_SECTIONS_MAX 8
 
 /* What one page view may be counted for beside its page and its site. */

@@ -97,6 +97,10 @@ def views(http, site):
     return {row["page"]: row["pv"] for row in http.question("/pages", site=site, from_="now-1h")["pages"]}
 
 
+def sources(http, site):
+    return {row["value"]: row["pv"] for row in http.question("/breakdown", site=site, by="source", from_="now-1h")["rows"]}
+
+
 def test_fluent_bit(http, site):
     now = int(time.time())
     records = [{**record, "site": site} for record in fluent_bit_records(now)]
@@ -106,6 +110,7 @@ def test_fluent_bit(http, site):
         assert response.status == 202 and response.headers["Idempotency-Replayed"] == replayed, response
     assert response.json["accepted"] == 4 and response.json["dropped_total"] == 1
     assert views(http, site) == {"/a": 3, "/b%20c": 1} and http.count("uv", site=site, from_="now-1h") == 2
+    assert sources(http, site) == {"example.org": 4}
     assert fluent_bit_post(http, [dict(records[0], offset=99_999)]).status == 202
     assert views(http, site)["/a"] == 4, "another line of the same second, page and visitor counts"
 
@@ -157,10 +162,10 @@ def vector_events(vector, site, now):
     """The events that the transform makes: its last line names the members."""
     made = vector["transforms"]["page_views"]["source"].rstrip().splitlines()[-1]
     names = re.findall(r'"(\w+)":', made)
-    assert names == ["site", "page", "ip", "ua", "ts", "offset"], made
+    assert names == ["site", "page", "ip", "ua", "referrer", "ts", "offset"], made
     at = datetime.datetime.fromtimestamp(now, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     values = [(page, ua) for page, ua in (("/a", FIREFOX), ("/a", FIREFOX), ("/b", FIREFOX), ("/a", GOOGLEBOT))]
-    return [dict(zip(names, (site, page, "192.0.2.7", ua, at, 100 * i))) for i, (page, ua) in enumerate(values)]
+    return [dict(zip(names, (site, page, "192.0.2.7", ua, "https://example.org/", at, 100 * i))) for i, (page, ua) in enumerate(values)]
 
 
 def test_vector(vector, http, site):
@@ -169,7 +174,7 @@ def test_vector(vector, http, site):
     for replayed in (None, "true"):
         response = vector_post(http, sink, events)
         assert response.status == 202 and response.headers["Idempotency-Replayed"] == replayed, response
-    assert views(http, site) == {"/a": 2, "/b": 1}
+    assert views(http, site) == {"/a": 2, "/b": 1} and sources(http, site) == {"example.org": 3}
     assert response.json["accepted"] == 3 and response.json["dropped_total"] == 1
     assert vector_post(http, sink, [dict(events[0], offset=4711)]).status == 202
     assert views(http, site) == {"/a": 3, "/b": 1}

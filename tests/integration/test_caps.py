@@ -7,7 +7,7 @@ import random
 import pytest
 
 from lib.clock import epoch, rfc3339
-from lib.process import Tallyd
+from lib.process import Tallyd, run
 from lib.waiting import wait_until
 from lib.world import FOREVER, World
 
@@ -52,6 +52,18 @@ def test_beyond_the_cap_names_are_put_together():
         assert breakdown(http, "t")["other"] == 0
         http.accept([{"site": "s", "event": f"e{i}"} for i in range(600)])  # 0 is no cap
         assert breakdown(http, "s", by="event")["other"] == 0
+
+
+def test_tables_without_json_say_what_was_put_together():
+    with running("--max-values", "2") as tallyd:
+        http = tallyd.client()
+        http.accept(views("s", ["a.example", "b.example", "c.example", "c.example"]))
+        text = http.request("GET", "/breakdown?site=s&by=source", headers={"Accept": "text/csv"}).body.decode()
+        assert text == ("site,value,pv,uv,at_most\r\ns,a.example,1,1,1\r\ns,b.example,1,1,1\r\ns,(other),2,,2\r\n")
+        assert len(breakdown(http, "s")["rows"]) == 2  # in JSON it has a member
+        asked = ("query", "breakdown", "--by", "source", "--site", "s", "--url", f"http://127.0.0.1:{tallyd.port}")
+        assert "a cap put names together: 2 are counted as (other)" in run(*asked).stderr
+        assert run(*asked, "--to", "now-1d", "--from", "now-2d").stderr == ""
 
 
 def test_pages_and_events():

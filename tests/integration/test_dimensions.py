@@ -237,6 +237,15 @@ def test_segment(http, site):
     assert table(http, site, "utm_campaign") == {"may": 1} and table(http, site, "os") == {"iOS": 1}
 
 
+@pytest.mark.parametrize("properties, page, source", [
+    ('"https://b.example/"', "{}", "b.example"), ('"https://b.example/"', '{"referrer":"https://c.example/"}', "c.example"),
+    ('"https://b.example/"', '{"referrer":null}', "b.example"), ("7", "{}", "(none)"), ('{"a":"https://b.example/"}', "{}", "(none)")])
+def test_segments_two_referrers(http, site, properties, page, source):
+    body = '{"userId":"u","properties":{"url":"https://a.example/x","referrer":%s},"context":{"page":%s}}' % (properties, page)
+    assert http.request("POST", f"/v1/page?site={site}", body, {"Content-Type": "application/json"}).status == 200
+    assert table(http, site, "source") == {source: 1}
+
+
 def test_switched_off(tmp_path):
     config = tmp_path / "tallyd.conf"
     config.write_text("dimensions = off\nsite.a.dimensions = os\nsite.a.visitors-by = os\ndeny-sources = spam.example\n"
@@ -262,6 +271,17 @@ def test_a_bad_option_is_named(tmp_path, line):
 
 
 # Pages: rules and sections
+
+
+def test_sections_that_a_page_would_be_left_out_of(tmp_path):
+    """A page is in 8 sections at most, and there are 100: more is an error, as a figure would lack it in silence."""
+    config = tmp_path / "tallyd.conf"
+    nested = ["/", *("/" + "a" * i for i in range(1, 8))]
+    for prefixes, name in ((nested, None), ([*nested, "/b"], None), ([*nested, "/aaaaaaaa"], "s8"), (["/aaaaaaaa", *nested], "s0"),
+                           ([f"/{i:03}" for i in range(100)], None), ([f"/{i:03}" for i in range(101)], "s100")):
+        config.write_text("".join(f"section.s{i} = {prefix}\n" for i, prefix in enumerate(prefixes)))
+        done = run("config", "--config", config)
+        assert done.returncode == (2 if name else 0) and (name is None or f"section.{name}: " in done.stderr), done.stderr
 
 
 def test_rules_make_one_page_of_many(tmp_path):

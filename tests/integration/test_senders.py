@@ -91,6 +91,18 @@ def test_a_trusted_proxy_says_the_page(tallyd, http, start_tallyd, redis, site, 
     assert pixel(stranger, 422, site=site, headers={name: "/a"}) == "rejected"
 
 
+@pytest.mark.parametrize("host, source", [(b"b\xff\xfe.example", "(none)"), (b"b\xc3.example", "(none)"),
+                                          (b"b\xc3\xa9.example", "b\u00e9.example")])
+def test_the_referer_of_a_mirrored_request_has_any_bytes(tallyd, http, site, host, source):
+    """What cannot be said in an answer is no source; the values still add up to the page views."""
+    with Raw(tallyd.port) as raw:
+        raw.send(f"GET /pixel.gif?site={site} HTTP/1.1\r\nHost: x\r\nUser-Agent: {FIREFOX}\r\nX-Original-URI: /a\r\n".encode()
+                 + b"Referer: https://" + host + b"/\r\n\r\n")
+        assert raw.receive()[0] == 202
+    answer = http.question("/breakdown", site=site, by="source", from_="now-1h")
+    assert [(row["value"], row["pv"]) for row in answer["rows"]] == [(source, 1)] and answer["total"] == 1
+
+
 def test_a_head_of_the_pixel_tells_and_does_not_count(start_tallyd, redis, site):
     http = start_tallyd("--ingest-limit", "2/1h", "--ingest-limit-by", "site", redis=redis).client()
 

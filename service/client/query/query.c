@@ -50,6 +50,13 @@ static void say_notes(const json_t *answer)
     if (json_is_true(json_object_get(answer, "clamped"))) {
         say("note", "an estimate of visitors was above the page views, and was cut to them");
     }
+    json_int_t other = json_integer_value(json_object_get(answer, "other"));
+    if (other > 0) {
+        char text[96];
+        (void)snprintf(text, sizeof(text),
+            "a cap put names together: %" JSON_INTEGER_FORMAT " are counted as (other)", other);
+        say("note", text);
+    }
     if (json_is_false(json_object_get(json_object_get(answer, "intersection"), "significant"))) {
         say("note", "the intersection is smaller than its error: it may as well be nothing");
     }

@@ -56,7 +56,8 @@ Test(source, what_is_no_source)
 {
     static const char *const rows[] = {"", "example.org", "/a", "ftp://a.example/", "https://",
         "https:///a", "mailto:a@b.example", "https://a b/", "https://a%20b/", "https://[::1/",
-        "javascript://x/", "https://www.:80@/", "http://.", "http://a\x01.example/"};
+        "javascript://x/", "https://www.:80@/", "http://.", "http://a\x01.example/",
+        "https://b\xff.example/", "https://\xc3/", "https://a.example\xe2\x82:80/"};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         check(rows[i], NULL);
     }
