@@ -212,7 +212,7 @@ static bool do_end(struct turn *turn)
         return false;
     }
     if (is_site && now_ms >= work->record.until_ms) {
-        /* It took too long: events have come since the instant, and some partitions counted them. */
+        /* It took too long: what has come since the instant, some partitions have counted. */
         begin_marks(work, DELETION_MARK);
         return true;
     }

@@ -159,8 +159,7 @@ static bool still_mine(void *data)
 
 static void fenced(void *data, int64_t token)
 {
-    struct rollup *r = data;
-    leader_outranked(r->leader, token);
+    leader_outranked(((struct rollup *)data)->leader, token);
 }
 
 /* What the workers do. */
@@ -396,13 +395,12 @@ static int64_t turn_of_follower(struct rollup *r)
 
 /* ---- both ---- */
 
-/* Look at what is to be deleted, and do it as the leader: @token, 0 otherwise.  Returns how long to
- * sleep. */
+/* Look at what is to be deleted; the leader, of @token, does it.  Returns how long to sleep. */
 static int64_t work_at_deletions(struct rollup *r, int64_t token)
 {
     bool lost = false;
-    struct session *session =
-        atomic_load(&r->core->ready) && connected(r) ? session_of_all(r) : NULL;
+    bool can = atomic_load(&r->core->ready) && connected(r);
+    struct session *session = can ? session_of_all(r) : NULL;
     if (session == NULL) {
         return RETRY_MS;
     }
@@ -439,8 +437,7 @@ static void *rollup_main(void *argument)
 
 static int64_t take_late(void *data, struct storage_job **ret_late)
 {
-    struct rollup *r = data;
-    return rollup_jobs_take_late(&r->jobs, monotonic_ms(), ret_late);
+    return rollup_jobs_take_late(&((struct rollup *)data)->jobs, monotonic_ms(), ret_late);
 }
 
 /* Where several servers share the partitions.  False: out of memory. */
