@@ -1,11 +1,12 @@
 """A headless Chromium (Debian's chromium, chromium-driver and python3-selenium), and axe-core, which looks for what people
-with a keyboard or a screen reader would stumble over (from npm, into build/axe)."""
+with a keyboard or a screen reader would stumble over (from npm, into build/axe).
+
+Only what skips a test imports pytest: `make bench` takes Browser, and needs none.
+"""
 
 import json
 import shutil
 import subprocess
-
-import pytest
 
 from .process import ROOT, short_directory
 from .waiting import wait_until
@@ -113,6 +114,8 @@ class Browser:
 
 def need_browser():
     """Skip where there is none."""
+    import pytest
+
     missing = [name for name in NEEDED if shutil.which(name) is None]
     if missing:
         pytest.skip(f"no browser: {', '.join(missing)} missing (apt-get install chromium chromium-driver)")
@@ -121,6 +124,8 @@ def need_browser():
 
 def axe_source():
     """The script; skip where npm cannot fetch it."""
+    import pytest
+
     directory = ROOT / "build/axe"
     script = directory / "node_modules/axe-core/axe.min.js"
     if not script.exists():
