@@ -125,6 +125,15 @@ def test_an_unknown_zone_is_said(http, shop, look):
     assert stats["from"].endswith("T15:00:00Z") and browser.text("#window").endswith("00:00, Asia/Tokyo")
 
 
+@pytest.mark.parametrize("garbage", ["range=toString", "range=constructor", "constructor=x", "metric=x", "step=x", "period=x", "compare=x"])
+def test_garbage_in_the_address_is_passed_over(http, shop, look, garbage):
+    """Names that every object has are no windows and no filters."""
+    browser = look(f"/?site=shop&{garbage}")
+    assert_figures(browser, http.question("/stats", site="shop", from_="now-29d/d", to="now"))
+    assert len(chart(browser)) == 2 and browser.find("#range").get_attribute("value") == "30d"
+    assert browser.run("return document.querySelectorAll('.chip').length") == 0 and browser.complaints() == []
+
+
 def test_an_old_log_is_compared_with_nothing(http, look):
     """Of 2015 only months are kept: the period before, rounded to them, is the same month."""
     http.accept([{"site": "log", "page": "/", "user": i, "ts": f"2015-05-{10 + i}T10:00:00Z"} for i in range(9)])
