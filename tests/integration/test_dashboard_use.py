@@ -183,6 +183,33 @@ def test_first_figures_come_first(shop, look, capsys):
     browser.settle()
 
 
+# Answers of the paths that are not in the list never come.
+HOLD = """const ask = window.fetch; window.asked = []; window.fetch = (address, how) => {
+  const path = String(address).split('?')[0];
+  asked.push(path);
+  return %s.includes(path) ? ask(address, how) : new Promise(() => {});
+}"""
+DAYS_OF_A_ZONE = f"/?site=shop&{CUSTOM}&tz=Asia/Tokyo"
+
+
+@pytest.mark.parametrize("path, needed", [("/?site=shop&range=30d", ["stats"]), (f"/?site=shop&{CUSTOM}", ["pv", "stats"]),
+                                          (DAYS_OF_A_ZONE, ["stats"])], ids=["a link", "days of the site's zone", "days of a zone"])
+def test_first_figures_wait_for_nothing_else(shop, look, path, needed):
+    """Every other answer is held back for ever, so what the figures wait for is a matter of cause and not of time: on a busy
+    machine scripts and answers come one after the other that do not wait for each other.  The site's zone is asked for by
+    /pv where days are cut in it, and nothing has said it yet."""
+    browser = look("/ops")
+    hold = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": HOLD % needed})
+    browser.driver.get(browser.base + path)
+    wait_until(lambda: browser.run("return /\\d/.test(document.getElementById('uv')?.textContent ?? '')"), "the figures are there", deadline_s=30)
+    asked = browser.run("return asked")
+    browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", hold)
+    assert [name for name in asked[:asked.index("stats") + 1] if name != "sites"] == needed  # the menu's names are asked for beside
+    scripts = browser.run("return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('.js')).map((one) => one.name)")
+    named = browser.run("return [...document.querySelectorAll('link[rel=modulepreload], script')].map((one) => one.href ?? one.src)")
+    assert scripts and set(scripts) <= set(named)  # the page names them all, so none waits for another to name it
+
+
 # ---- time passes ----
 
 def an_hour_later(browser):
