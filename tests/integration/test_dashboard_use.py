@@ -303,6 +303,22 @@ def test_a_token_is_asked_for(closed, shop, cleanup):
     assert "token=" not in browser.driver.current_url and browser.run("return localStorage.length") == 0
 
 
+def test_who_has_no_token_is_asked_once(closed, shop, cleanup):
+    browser = Browser(closed.url)
+    cleanup.append(browser.close)
+    browser.driver.get(closed.url + "/?site=shop&range=now")
+    dialog = browser.find("#token-dialog")
+    wait_until(dialog.is_displayed, "it asks")
+    browser.run("window.asked = 0; const show = HTMLDialogElement.prototype.showModal;"
+                " HTMLDialogElement.prototype.showModal = function () { asked++; show.call(this); }")
+    browser.run("[...document.querySelectorAll('#token-dialog button')].at(-1).click()")
+    browser.settle()
+    assert any("The server asks for a token. Load the page again" in text for text in messages(browser))
+    an_hour_later(browser)
+    browser.settle()
+    assert browser.run("return asked") == 0 and not dialog.is_displayed()
+
+
 def test_a_link_to_share(closed, shop, cleanup):
     """Its token reads one site: the page of it, not of all, and never in what is sent."""
     browser = Browser(closed.url)
@@ -319,6 +335,22 @@ def test_a_link_to_share(closed, shop, cleanup):
     cleanup.append(other.close)
     other.open(link.removeprefix(closed.url))
     assert other.text("#pv") == browser.text("#pv")
+
+
+def test_a_token_that_was_typed_is_in_no_link(closed, shop, cleanup):
+    """It may be one that reads all sites, or deletes them: only who has a link to share passes its token on unasked."""
+    browser = Browser(closed.url)
+    cleanup.append(browser.close)
+    browser.driver.get(closed.url + "/?site=shop#token=wrong")
+    wait_until(browser.find("#token-dialog").is_displayed, "it asks")
+    browser.find("#token").send_keys("read\n")
+    wait_until(lambda: browser.text("#pv") not in ("", "–"), "the figures are there")
+    browser.settle()
+    browser.find("#share").click()
+    assert browser.run("return document.getElementById('share-token').value") == ""
+    assert "#" not in browser.run("return document.getElementById('share-link').value")
+    browser.find("#share-token").send_keys("guest")
+    assert browser.run("return document.getElementById('share-link').value").endswith("#token=guest")
 
 
 # ---- everybody ----
