@@ -2,8 +2,10 @@
 import { element } from "./dom.js";
 
 const KEY = "tallyd-token";
+const OF_LINK = "tallyd-token-of-link";
 const PATIENCE_MS = 30000;
 let asking = null; // one dialog for all questions that wait for a token
+let declined = false;
 
 // A question that was not answered; the message is for people.
 class Refusal extends Error {
@@ -15,11 +17,15 @@ class Refusal extends Error {
 
 export const token = () => sessionStorage.getItem(KEY);
 
+// What a further link may carry: a token that was typed may read all sites, or delete them.
+export const tokenOfLink = () => sessionStorage.getItem(OF_LINK) === token() ? token() : null;
+
 // A link to share carries its token behind the #, which no browser sends and no log keeps.  It leaves the address.
 export function takeTokenOfLink() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given) {
     sessionStorage.setItem(KEY, given);
+    sessionStorage.setItem(OF_LINK, given);
     history.replaceState(null, "", location.pathname + location.search);
   }
 }
@@ -36,6 +42,9 @@ const dialog = element("dialog", { id: "token-dialog", "aria-labelledby": "token
 document.body.append(dialog);
 
 function askForToken(refused) {
+  if (declined) {
+    return false;
+  }
   asking ??= new Promise((resolve) => {
     if (refused) {
       why.textContent = "The server does not know that token. Another one, with the scope read?";
@@ -46,7 +55,8 @@ function askForToken(refused) {
       if (dialog.returnValue === "token" && field.value !== "") {
         sessionStorage.setItem(KEY, field.value.trim());
       }
-      resolve(dialog.returnValue === "token");
+      declined = dialog.returnValue !== "token";
+      resolve(!declined);
       field.value = "";
     }, { once: true });
     dialog.returnValue = "";

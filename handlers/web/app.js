@@ -1,5 +1,5 @@
 // app.js - the page: all sites or one of them, by what its address says.  It asks again by itself while it is looked at.
-import { get, takeTokenOfLink, token } from "./api.js";
+import { get, takeTokenOfLink, tokenOfLink } from "./api.js";
 import * as common from "./common.js";
 import { $, element, fill, onSubmit, options } from "./dom.js";
 import * as figures from "./figures.js";
@@ -245,7 +245,7 @@ function shareLink() {
 
 function listenToShare() {
   $("share").onclick = () => {
-    $("share-token").value = token() ?? "";
+    $("share-token").value = tokenOfLink() ?? "";
     shareLink();
     $("share-dialog").showModal();
   };

@@ -14,7 +14,7 @@ export function clear() {
   chart?.destroy();
   chart = shown = null;
   $("series-table").replaceChildren();
-  $("series-details").hidden = $("chart").parentElement.hidden = true;
+  $("series-details").hidden = $("legend").hidden = $("chart").parentElement.hidden = true;
 }
 
 function colours() {

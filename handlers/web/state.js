@@ -18,7 +18,7 @@ export function readAddress() {
   if (!isWindow(state.range)) {
     state.range = DEFAULTS.range;
   }
-  state.filters = [...query].filter(([name, value]) => name in KINDS && value !== "").slice(0, MOST_FILTERS);
+  state.filters = [...query].filter(([name, value]) => Object.hasOwn(KINDS, name) && value !== "").slice(0, MOST_FILTERS);
 }
 
 export function address(changes = {}) {

@@ -21,7 +21,7 @@ export const STEPS = [["1m", "minute", 1], ["5m", "5 minutes", 5], ["15m", "15 m
   ["1d", "day", 1440], ["1w", "week", 10080], ["1M", "month", 43800]];
 const MOST_POINTS = 500;
 
-export const isWindow = (name) => name in WINDOWS || name === "custom";
+export const isWindow = (name) => Object.hasOwn(WINDOWS, name) || name === "custom";
 
 export function addDays(date, n) {
   const at = new Date(`${date}T00:00:00Z`);

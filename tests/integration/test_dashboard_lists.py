@@ -180,8 +180,10 @@ def test_a_dimension_is_a_filter(http, shop, look):
     assert chart(browser)[0]["data"] == [point["uv"] for point in row["series"]]
     assert "Visits and addresses are not counted by source" in browser.text("#uncounted")
     assert browser.run("return document.getElementById('visits')") is None
-    press(browser, "google", "#list-1")
+    assert browser.find("#legend").is_displayed()
     press(browser, "Germany", "#list-2")
+    assert not browser.find("#legend").is_displayed() and chart(browser) == []  # two filters have none
+    press(browser, "google", "#list-1")
     assert asked_filters(browser)["country"] == ["DE"] and browser.text(".chip b") == "Germany"
     browser = look(f"/?site=shop&{CUSTOM}&browser=(none)")
     assert "Visitors are not counted by browser here" in browser.text("#uncounted") and number(browser.text("#pv")) > 0

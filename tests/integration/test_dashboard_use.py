@@ -1,15 +1,13 @@
-"""The dashboard as people use it: other zones and open windows, a slow or absent server, tokens, keyboard, axe-core, small
+"""The dashboard as people use it: other zones and open windows, a slow or absent server, keyboard, axe-core, small
 screens.  Skipped where Chromium, its driver or selenium are missing; looking with axe-core is skipped without npm."""
 
-import hashlib
 import time
-import urllib.parse
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from lib.browser import Browser, need_browser
-from lib.dashboard import CUSTOM, FROM, TODAY, assert_figures, chart, messages, number, question
+from lib.dashboard import CUSTOM, FROM, TODAY, an_hour_later, assert_figures, chart, messages, number, question
 from lib.waiting import wait_until
 
 
@@ -125,6 +123,15 @@ def test_an_unknown_zone_is_said(http, shop, look):
     assert stats["from"].endswith("T15:00:00Z") and browser.text("#window").endswith("00:00, Asia/Tokyo")
 
 
+@pytest.mark.parametrize("garbage", ["range=toString", "range=constructor", "constructor=x", "metric=x", "step=x", "period=x", "compare=x"])
+def test_garbage_in_the_address_is_passed_over(http, shop, look, garbage):
+    """Names that every object has are no windows and no filters."""
+    browser = look(f"/?site=shop&{garbage}")
+    assert_figures(browser, http.question("/stats", site="shop", from_="now-29d/d", to="now"))
+    assert len(chart(browser)) == 2 and browser.find("#range").get_attribute("value") == "30d"
+    assert browser.run("return document.querySelectorAll('.chip').length") == 0 and browser.complaints() == []
+
+
 def test_an_old_log_is_compared_with_nothing(http, look):
     """Of 2015 only months are kept: the period before, rounded to them, is the same month."""
     http.accept([{"site": "log", "page": "/", "user": i, "ts": f"2015-05-{10 + i}T10:00:00Z"} for i in range(9)])
@@ -174,12 +181,34 @@ def test_first_figures_come_first(shop, look, capsys):
     browser.settle()
 
 
+# Answers of the paths that are not in the list never come.
+HOLD = """const ask = window.fetch; window.asked = []; window.fetch = (address, how) => {
+  const path = String(address).split('?')[0];
+  asked.push(path);
+  return %s.includes(path) ? ask(address, how) : new Promise(() => {});
+}"""
+DAYS_OF_A_ZONE = f"/?site=shop&{CUSTOM}&tz=Asia/Tokyo"
+
+
+@pytest.mark.parametrize("path, needed", [("/?site=shop&range=30d", ["stats"]), (f"/?site=shop&{CUSTOM}", ["pv", "stats"]),
+                                          (DAYS_OF_A_ZONE, ["stats"])], ids=["a link", "days of the site's zone", "days of a zone"])
+def test_first_figures_wait_for_nothing_else(shop, look, path, needed):
+    """Every other answer is held back for ever, so what the figures wait for is a matter of cause and not of time: on a busy
+    machine scripts and answers come one after the other that do not wait for each other.  The site's zone is asked for by
+    /pv where days are cut in it, and nothing has said it yet."""
+    browser = look("/ops")
+    hold = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": HOLD % needed})
+    browser.driver.get(browser.base + path)
+    wait_until(lambda: browser.run("return /\\d/.test(document.getElementById('uv')?.textContent ?? '')"), "the figures are there", deadline_s=30)
+    asked = browser.run("return asked")
+    browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", hold)
+    assert [name for name in asked[:asked.index("stats") + 1] if name != "sites"] == needed  # the menu's names are asked for beside
+    scripts = browser.run("return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('.js')).map((one) => one.name)")
+    named = browser.run("return [...document.querySelectorAll('link[rel=modulepreload], script')].map((one) => one.href ?? one.src)")
+    assert scripts and set(scripts) <= set(named)  # the page names them all, so none waits for another to name it
+
+
 # ---- time passes ----
-
-def an_hour_later(browser):
-    """The page is looked at again, and its clock has gone on."""
-    browser.run("const now = Date.now; Date.now = () => now() + 3600000; document.dispatchEvent(new Event('visibilitychange'))")
-
 
 def test_it_refreshes_quietly_and_stops_when_hidden(http, look):
     http.accept({"site": "wall", "page": "/", "user": 1})
@@ -235,54 +264,6 @@ def test_an_outage_is_told_and_ends(start_redis, start_tallyd, look):
         return browser.text("#pv") == "0" and not [m for m in messages(browser) if "(503)" in m]
 
     wait_until(shown, "the figures are back")
-
-
-# ---- tokens ----
-
-@pytest.fixture
-def closed(redis, start_tallyd, directory):
-    """A server that asks for tokens: `read`, `ingest`, and `guest`, which reads the shop only."""
-    directory.mkdir(exist_ok=True)
-    (directory / "tokens").write_text("".join(f"{hashlib.sha256(t.encode()).hexdigest()} {line}\n" for t, line in (
-        ("read", "read read"), ("ingest", "ingest ingest"), ("guest", "read site=shop guest"))))
-    tallyd = start_tallyd("--tokens", directory / "tokens", redis=redis, wait_ready=False)
-    tallyd.wait_ready_line()
-    return tallyd
-
-
-def test_a_token_is_asked_for(closed, shop, cleanup):
-    browser = Browser(closed.url)
-    cleanup.append(browser.close)
-    browser.driver.get(closed.url + "/?site=shop")
-    dialog = browser.find("#token-dialog")
-    wait_until(dialog.is_displayed, "it asks")
-    assert browser.run("return document.activeElement.id") == "token"
-    browser.find("#token").send_keys("wrong\n")
-    wait_until(lambda: "does not know" in browser.text("#token-why"), "it asks again")
-    wait_until(dialog.is_displayed, "it asks again")
-    browser.find("#token").send_keys("read\n")
-    wait_until(lambda: browser.text("#pv") not in ("", "–"), "the figures are there")
-    browser.open("/?site=shop&range=7d")  # kept while the tab is open
-    assert browser.text("#pv") != "–" and not browser.find("#token-dialog").is_displayed()
-    assert "token=" not in browser.driver.current_url and browser.run("return localStorage.length") == 0
-
-
-def test_a_link_to_share(closed, shop, cleanup):
-    """Its token reads one site: the page of it, not of all, and never in what is sent."""
-    browser = Browser(closed.url)
-    cleanup.append(browser.close)
-    browser.open("/?range=7d#token=guest")
-    assert number(browser.text("#pv")) > 0 and not browser.find("#token-dialog").is_displayed()
-    address = browser.driver.current_url
-    assert "site=shop" in address and "guest" not in address
-    assert not [url for url in browser.requested() if "guest" in url.partition("#")[0]]
-    browser.find("#share").click()
-    link = browser.run("return document.getElementById('share-link').value")
-    assert urllib.parse.urlsplit(link).fragment == "token=guest" and "site=shop" in link and "range=7d" in link
-    other = Browser(closed.url)
-    cleanup.append(other.close)
-    other.open(link.removeprefix(closed.url))
-    assert other.text("#pv") == browser.text("#pv")
 
 
 # ---- everybody ----

@@ -66,3 +66,8 @@ def chart(browser):
     """The lines of the chart: [{label, data: [y], tension}]."""
     return browser.run("const at = Chart.getChart('chart'); return at ? at.data.datasets.map((line) =>"
                        " ({label: line.label, tension: line.tension, data: line.data.map((point) => point.y)})) : []")
+
+
+def an_hour_later(browser):
+    """The page is looked at again, and its clock has gone on."""
+    browser.run("const now = Date.now; Date.now = () => now() + 3600000; document.dispatchEvent(new Event('visibilitychange'))")
