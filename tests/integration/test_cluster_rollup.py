@@ -166,7 +166,7 @@ def test_a_pass_that_is_asked_for(world):
     wait_until(lambda: any(leads(t) for t in world.tallyds), "one leads", deadline_s=30)
     end = int(world.clock.now()) // 3600 * 3600 + 3600
     world.clock.set(end + 2)
-    other = next(t for t in world.tallyds if not leads(t))
+    other = wait_until(lambda: next((t for t in world.tallyds if not leads(t)), None), "one of them does not lead", deadline_s=30)
     answer = other.client().request("POST", "/rollup")
     assert answer.status == 200 and answer.json["watermarks"]["hour"] == rfc3339(end), answer
     world.check()

@@ -361,7 +361,7 @@ def test_the_end_does_not_wait_for_redis(start_redis, start_tallyd, site):
             begin = time.monotonic()
             assert tallyd.terminate() == 0
             assert time.monotonic() - begin < 7.5
-            assert [request.result().status for request in under_way] == [504, 504]
+            assert [request.result().status for request in under_way] == [504, 503]
     finally:
         redis.signal(signal.SIGCONT)
 

@@ -317,7 +317,7 @@ def test_every_rollup_script_is_fenced(start_redis, start_tallyd):
     redis.command("HSET", of_pass, "pass", "id", "cur", "m0", "ftok", "7")
     steps = {
         "takeover": ([state, of_pass], [cfg, st, "id", "new", "6", "m0"], 0),
-        "merge": ([state, of_pass, f"{tag}:open", f"{tag}:sum", f"{tag}:part"], [cfg, "id", "m0", "6", 0, 2000, "", "H", 1, 1, "/", 0, 0], -1),
+        "merge": ([state, of_pass, f"{tag}:open", f"{tag}:sum", f"{tag}:part"], [cfg, "id", "m0", "6", 0, 2000, "", "H", 1, 1, "own", "", "/", 0, 0], -1),
         "advance": ([state, of_pass], [cfg, "id", "m0", "6", st, st, "ver"], 0),
         "expire": ([state, of_pass, f"{tag}:open"], [cfg, "id", "m0", "6", "x1", "1", 0], 0),
     }

@@ -25,6 +25,7 @@ def test_a_pass_longer_than_the_lease_is_finished(start_redis, start_proxy, star
     both = [start_tallyd(*ONE, redis=proxy, name=f"tallyd{i}") for i in range(2)]
     clients = [tallyd.client() for tallyd in both]
     clients[0].accept([{"site": site, "page": f"/{i}", "user": i} for i in range(PAGES)])
+    assert clients[0].count("pv", site=site, from_="now-1h") == PAGES  # a fold behind the pass would leave it little to do
     state = redis.command("KEYS", "t:*:state")[0]
     of_pass = state.replace(":state", ":pass")
     cleanup.append(lambda: setattr(proxy, "delay_s", 0))  # the processes stop at once
