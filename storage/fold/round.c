@@ -165,8 +165,7 @@ struct fold_range {
     struct session *session;
     struct transaction *tx;
     struct heads *heads;
-    _Atomic unsigned *left; /* partitions that nobody has taken; NULL: all are this one's */
-    bool from_end;
+    struct cutter cutter;
     int trim; /* by the last transaction: see transaction_run() */
     enum fold_end result;
     uint32_t stale; /* the log, of FOLD_STALE */
@@ -175,12 +174,12 @@ struct fold_range {
 
 /* What the next transaction counts; none at the end. */
 static struct fold_cuts next_cuts(
-    const struct fold_range *range, struct cutter *cutter, struct cut cuts[CUTS_MAX], bool *no_more)
+    struct fold_range *range, struct cut cuts[CUTS_MAX], bool *no_more)
 {
     if (*no_more) {
         return (struct fold_cuts){.n = 0};
     }
-    unsigned n = cutter_next(cutter, transaction_limit_us(range->tx), cuts, no_more);
+    unsigned n = cutter_next(&range->cutter, transaction_limit_us(range->tx), cuts, no_more);
     return (struct fold_cuts){cuts, n};
 }
 
@@ -188,20 +187,15 @@ static void *range_fold(void *data)
 {
     struct fold_range *range = data;
     struct round *r = range->round;
-    struct cutter cutter;
     struct cut cuts[2][CUTS_MAX]; /* of this transaction and the next, in turn */
     struct fold_cuts now;
     bool no_more = false;
     range->result = FOLD_DONE;
     range->err = STORAGE_OK;
-    cutter_begin(&cutter, r->core, &r->batch);
-    if (range->left != NULL) {
-        cutter_share(&cutter, range->left, range->from_end);
-    }
-    struct fold_cuts next = next_cuts(range, &cutter, cuts[0], &no_more);
+    struct fold_cuts next = next_cuts(range, cuts[0], &no_more);
     for (unsigned i = 1; range->result == FOLD_DONE && next.n > 0; i++) {
         now = next;
-        next = next_cuts(range, &cutter, cuts[i % 2], &no_more);
+        next = next_cuts(range, cuts[i % 2], &no_more);
         range->result = transaction_run(range->tx, range->session, &r->batch, now, next,
             next.n == 0 ? range->trim : -1, monotonic_ms() + ROUND_STEP_MS, range->heads,
             &range->stale, &range->err);
@@ -227,14 +221,17 @@ static bool can_fold_beside(struct round *r)
     return true;
 }
 
-/* Fold on two threads.  Afterwards the log @trim is cut, if all is counted. */
+/* Fold on two threads.  Afterwards the log @trim is cut, if all is counted.
+ *
+ * Each takes its first partition here, before the other thread runs.  So this thread always has a
+ * transaction, whose reading of the heads is what the round's goal rests on. */
 static void fold_beside(struct round *r, struct fold_range *own, int trim)
 {
     pthread_t thread;
     _Atomic unsigned left = r->core->partitions.n;
-    own->left = &left;
     struct fold_range other = *own;
-    other.from_end = true;
+    cutter_share(&own->cutter, &left, false);
+    cutter_share(&other.cutter, &left, true);
     other.session = &r->beside.session;
     other.tx = r->beside.tx;
     other.heads = &r->beside.heads;
@@ -245,7 +242,7 @@ static void fold_beside(struct round *r, struct fold_range *own, int trim)
     } else {
         (void)range_fold(&other);
     }
-    own->left = NULL;
+    own->cutter.left = NULL;
     if (own->result == FOLD_DONE || other.result == FOLD_LOST) {
         own->result = other.result;
         own->stale = other.stale;
@@ -266,6 +263,7 @@ static enum fold_end count_here(
     int trim = own_number(r, goal);
     struct fold_range all = {
         .round = r, .session = &r->session, .tx = r->tx, .heads = &r->heads, .trim = -1};
+    cutter_begin(&all.cutter, r->core, &r->batch);
     if (can_fold_beside(r)) {
         fold_beside(r, &all, trim);
     } else {
