@@ -9,16 +9,19 @@
 #define VISITORS_AT_ONCE 1000 /* in a command: Redis does nothing else meanwhile */
 #define SLOT_TIMEOUTS    2    /* a slot is so long: how long a visitor is remembered */
 #define SLOTS_BACK       2    /* the slot of the arrival, and the one before */
-#define QUESTIONS        (SLOTS_BACK + 1)
 #define TIME_BYTES       5
 #define VALUE_BYTES      (2 * TIME_BYTES)
 #define BOUNCE_BIT       (INT64_C(1) << 39) /* of the last event's time: it is the only one */
 
-/* Some visitors of a site whose first event here arrived in the same slot. */
+/* Some visitors of a site whose first event here arrived in the same slot.
+ *
+ * The first events may be counted already: that is not known before the answers.  By then another
+ * process may have counted events that arrived in a later slot.  So the slots up to that of the last
+ * event here are asked, too. */
 struct group {
     struct slice site;
     uint64_t site_hash;
-    int64_t slot;
+    int64_t slot, last_slot;
     uint32_t first_visitor, last_visitor, n_visitors;
     bool is_new; /* Redis has no hash for the slot */
 };
@@ -38,6 +41,7 @@ struct merge_visits {
     struct visitor *visitors;
     size_t n_groups, n_visitors;
     size_t groups_capacity, visitors_capacity;
+    size_t answering, answered; /* the group whose answers come; how many came of those before */
     struct index visitor_index;
 };
 
@@ -90,6 +94,7 @@ static uint32_t find_group(struct merge_visits *merge, const struct row *row, in
     merge->groups[merge->n_groups] = (struct group){.site = row->site,
         .site_hash = row->site_hash,
         .slot = slot,
+        .last_slot = slot,
         .first_visitor = INDEX_NONE,
         .last_visitor = INDEX_NONE};
     return (uint32_t)merge->n_groups++;
@@ -135,6 +140,9 @@ bool merge_visits_ask(struct merge_visits *merge, const struct row *row, int64_t
     }
     struct index_slot *slot = find_visitor(merge, &row->visitor, &hash);
     if (slot->item != INDEX_NONE) {
+        struct group *of = &merge->groups[merge->visitors[slot->item].group];
+        int64_t last_slot = slot_of(merge, arrival_s);
+        of->last_slot = last_slot > of->last_slot ? last_slot : of->last_slot;
         return true;
     }
     uint32_t group = find_group(merge, row, slot_of(merge, arrival_s));
@@ -161,15 +169,23 @@ static void write_hash_key(struct buffer *out, const char *tag, struct slice sit
     resp_word(out, key.p, key.n + n);
 }
 
-size_t merge_visits_write_questions(
-    const struct merge_visits *merge, const char *tag, struct buffer *out)
+/* How many slots are asked for: from the last one back to the one before the first. */
+static size_t slots_asked(const struct group *group)
 {
+    return (size_t)(group->last_slot - group->slot) + SLOTS_BACK;
+}
+
+size_t merge_visits_write_questions(struct merge_visits *merge, const char *tag, struct buffer *out)
+{
+    size_t n = 0;
+    merge->answering = merge->answered = 0;
     for (size_t i = 0; i < merge->n_groups; i++) {
         const struct group *group = &merge->groups[i];
-        for (int64_t back = 0; back < SLOTS_BACK; back++) {
+        n += slots_asked(group) + 1;
+        for (size_t back = 0; back < slots_asked(group); back++) {
             resp_head(out, 2 + group->n_visitors);
             resp_text(out, "HMGET");
-            write_hash_key(out, tag, group->site, group->slot - back);
+            write_hash_key(out, tag, group->site, group->last_slot - (int64_t)back);
             for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
                 resp_word(out, merge->visitors[v].id.bytes, sizeof(merge->visitors[v].id.bytes));
             }
@@ -178,7 +194,7 @@ size_t merge_visits_write_questions(
         resp_text(out, "EXISTS");
         write_hash_key(out, tag, group->site, group->slot);
     }
-    return merge->n_groups * QUESTIONS;
+    return n;
 }
 
 static int64_t read_time(const char *bytes)
@@ -214,10 +230,12 @@ static bool take_visitors(
 
 bool merge_visits_take(struct merge_visits *merge, size_t i, const struct reply *reply)
 {
-    struct group *group = &merge->groups[i / QUESTIONS];
-    if (i % QUESTIONS < SLOTS_BACK) {
+    struct group *group = &merge->groups[merge->answering];
+    if (i - merge->answered < slots_asked(group)) {
         return take_visitors(merge, group, reply);
     }
+    merge->answering++;
+    merge->answered = i + 1;
     group->is_new = reply->type == REPLY_INTEGER && reply->integer == 0;
     return reply->type == REPLY_INTEGER;
 }

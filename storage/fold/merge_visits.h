@@ -49,9 +49,9 @@ bool merge_visits_ask(
 
 /* Append the questions to @out, and return how many they are. */
 size_t merge_visits_write_questions(
-    const struct merge_visits *merge, const char *tag, struct buffer *out);
+    struct merge_visits *merge, const char *tag, struct buffer *out);
 
-/* The answer to question @i.  False: it is none. */
+/* The answer to question @i, in the order of the questions.  False: it is none. */
 bool merge_visits_take(struct merge_visits *merge, size_t i, const struct reply *reply) MUST_CHECK;
 
 /* What an event does to the visits of its visitor.  All zero: nothing that is counted. */

@@ -375,7 +375,7 @@ def test_random_histories(start_world, chance, site, zone, cluster, directory):
         now = int(world.now())
         for _ in range(chance.randrange(1, 4)):
             events = [draw(chance, site, now) for _ in range(chance.choice([1, 5, 60]))]
-            http = clients[0] if cluster else chance.choice(clients)
+            http = chance.choice(clients)
             world.post(events, http)
             http.count("visits", site=site)  # counted in all partitions: two processes arrive in the order that the model has
             for event in events:

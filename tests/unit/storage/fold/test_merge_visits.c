@@ -350,6 +350,34 @@ Test(merge_visits, just_in_time_for_the_next_fold)
     }
 }
 
+/* A batch may hold events that are counted already, here the first one: whether they are is read
+ * together with what is remembered.  Another fold has counted a later one meanwhile. */
+Test(merge_visits, an_event_that_is_counted_already_does_not_hide_a_later_one)
+{
+    for (int64_t slots = 1; slots <= 5; slots++) {
+        struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+        struct fake fake = fake_make();
+        const int64_t late_s = NOW_S + slots * 2 * TIMEOUT_S;
+        struct row first = row_of("s", NOW_S, 1), later = row_of("s", late_s, 1);
+        struct row last = row_of("s", late_s + 60, 1);
+        const struct row *counted[] = {&first, &later};
+        for (size_t i = 0; i < 2; i++) { /* by two folds */
+            cr_assert(merge_visits_ask(merge, counted[i], counted[i]->at_s));
+            ask(&fake, merge);
+            cr_expect(merge_visits_add(merge, counted[i], counted[i]->at_s).begins);
+            carry_out(&fake, merge);
+            merge_visits_clear(merge);
+        }
+        cr_assert(merge_visits_ask(merge, &first, NOW_S));
+        cr_assert(merge_visits_ask(merge, &last, late_s + 60));
+        ask(&fake, merge);
+        cr_expect(same_step(merge_visits_add(merge, &last, late_s + 60),
+            (struct visit_step){.engages = true, .seconds = 60}));
+        merge_visits_free(merge);
+        free(fake.values);
+    }
+}
+
 /* ---- named events ---- */
 
 /* They begin no visit; they prolong one that is open. */
