@@ -16,8 +16,8 @@
 /* Some visitors of a site whose first event here arrived in the same slot.
  *
  * The first events may be counted already: that is not known before the answers.  By then another
- * process may have counted events that arrived in a later slot.  So the slots up to that of the last
- * event here are asked, too. */
+ * process may have counted events that arrived in a later slot.  So the slots up to that of the
+ * last event here are asked, too. */
 struct group {
     struct slice site;
     uint64_t site_hash;
