@@ -392,7 +392,7 @@ def good_and_bad(http, operation):
         yield from filters(http, operation)
         return
     if operation.id in DELETIONS:
-        http.accept({"site": "left", "page": "/"})
+        wait_until(lambda: http.post({"site": "left", "page": "/"}).status == 202, "what another operation deleted is gone")
         for status, target in DELETIONS[operation.id]:
             yield status, http.request(operation.method, target)
         return

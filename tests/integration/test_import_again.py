@@ -140,7 +140,8 @@ def test_an_answer_that_leaves_open_what_happened(tallyd, cleanup, site, file, s
     first, *tries = [(r.key, r.text()) for r in between.requests]
     assert tries[0] == tries[1] == tries[2] and tries[0][0] and len({key for key, _ in [first, *tries]}) == len(tries) - 1
     assert f"the server answers {status}" in done.stderr
-    assert "events accepted 3000" in done.stdout and "counted before" not in done.stdout, "it was this run that had it counted"
+    if not (status == 503 and applied):  # tallyd's 503 means that nothing counts, so a batch that does was another run's
+        assert "events accepted 3000" in done.stdout and "counted before" not in done.stdout, "it was this run that had it counted"
     check(tallyd.client(), site, events)
 
 
