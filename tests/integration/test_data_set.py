@@ -30,8 +30,11 @@ def data_set(server, key):
 
 
 def make_foreign(server):
-    """As a restored data set of another installation leaves it: other states, another secret, no log and no lock of this process."""
+    """As a restored data set of another installation leaves it: other states, another secret, no log and no lock of this process.
+    Nor has it cursors of this process's log, which its leader would clear away: they have no head."""
     for key in states(server):
+        for cursor in [field for field in server.command("HKEYS", key) if re.fullmatch("[0-9a-f]{16}", field)]:
+            server.command("HDEL", key, cursor)
         server.command("HSET", key, "cfg", re.sub(r" set=\w+", " set=00000000000000ff", server.command("HGET", key, "cfg")))
     for key in server.command("KEYS", "t:*:secret"):
         server.command("SET", key, "x" * 32)

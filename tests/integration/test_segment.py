@@ -407,7 +407,8 @@ def test_the_node_sdk_counts(sdk, start_redis, start_tallyd, directory):
     beside = start_tallyd(redis=redis).client()
     assert run_sdk(sdk, tallyd, "t-shop", 100) == (0, "")
     assert figures(beside, "shop") == [100, 7, 1] and figures(beside, "shop", page="/p0")[0] == 34
-    assert figures(beside, "shop", event="Signup") == [100, 50, 0]
+    times, users, visits = figures(beside, "shop", event="Signup")
+    assert (times, visits) == (100, 0) and abs(users - 50) <= 3  # two of fifty may share a register: 7 runs in 100
     errors, said = run_sdk(sdk, tallyd, "t-wrong", 1)
     assert errors >= 1 and "401" in said
     assert figures(beside, "shop")[0] == 100
