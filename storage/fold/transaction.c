@@ -5,7 +5,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/core/reply_fault.h"
-#include "storage/fold/command_words.h"
+#include "storage/redis/command_words.h"
 #include "storage/fold/streams.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"

@@ -2,8 +2,8 @@
  *
  * Layer: storage, pure.  Thread-safe: no state.
  */
-#ifndef STORAGE_FOLD_COMMAND_WORDS_H
-#define STORAGE_FOLD_COMMAND_WORDS_H
+#ifndef STORAGE_REDIS_COMMAND_WORDS_H
+#define STORAGE_REDIS_COMMAND_WORDS_H
 
 #include "storage/base/buffer.h"
 

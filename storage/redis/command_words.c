@@ -1,4 +1,4 @@
-#include "storage/fold/command_words.h"
+#include "storage/redis/command_words.h"
 
 #include "storage/redis/resp.h"
 
