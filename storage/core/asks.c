@@ -1,5 +1,8 @@
 #include "storage/core/asks.h"
 
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
 static void end_command(struct asks *a)
 {
     if (a->n > 0 && a->session->dispatcher != NULL) {
@@ -48,4 +51,14 @@ enum redis_status asks_run(struct asks *a, int64_t deadline_ms, redis_take_fn *t
     a->n = 0;
     a->failed = false;
     return status;
+}
+
+void asks_get(struct asks *a, const struct core *core, const char *name)
+{
+    struct key key;
+    struct buffer *out = asks_begin(a, 0);
+    key_fixed(&key, core->partitions.tag[0], name, SLICE(""));
+    resp_head(out, 2);
+    resp_text(out, "GET");
+    resp_word(out, key.p, key.n);
 }

@@ -80,16 +80,6 @@ static bool take_look(void *data, size_t i, const struct reply *reply)
     return take_set(l, l->p->asked[i - FIXED_REPLIES], reply);
 }
 
-static void put_get(struct asks *asks, const struct core *core, const char *name)
-{
-    struct key key;
-    struct buffer *out = asks_begin(asks, 0);
-    key_fixed(&key, core->partitions.tag[0], name, SLICE(""));
-    resp_head(out, 2);
-    resp_text(out, "GET");
-    resp_word(out, key.p, key.n);
-}
-
 /* Of a cluster the states are made once, on all servers. */
 static bool may_go_on(struct preparation *p)
 {
@@ -109,8 +99,8 @@ static bool look(struct session *session, struct preparation *p, int64_t deadlin
     struct buffer b;
     buffer_init(&b);
     struct asks asks = asks_to(session, &b);
-    put_get(&asks, p->core, "secret");
-    put_get(&asks, p->core, "made");
+    asks_get(&asks, p->core, "secret");
+    asks_get(&asks, p->core, "made");
     for (unsigned i = 0; i < p->core->partitions.n; i++) {
         struct key state;
         if (part_set_has(&p->away, i)) {

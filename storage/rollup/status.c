@@ -12,16 +12,6 @@
 /* The replies, in the order of asking; behind them one for each partition. */
 enum { REPLY_OF_TIME, REPLY_OF_LOCK, REPLY_OF_FENCE, REPLIES_BEFORE_PARTITIONS };
 
-static void put_get(struct asks *asks, const struct core *core, const char *name)
-{
-    struct key key;
-    struct buffer *b = asks_begin(asks, 0);
-    key_fixed(&key, core->partitions.tag[0], name, SLICE(""));
-    resp_head(b, 2);
-    resp_text(b, "GET");
-    resp_word(b, key.p, key.n);
-}
-
 static enum storage_err take_partition(
     struct core *core, unsigned partition, const struct reply *reply, struct rollup_job *ret)
 {
@@ -92,8 +82,8 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
     buffer_init(&b);
     struct asks asks = asks_to(session, &b);
     resp_command(asks_begin(&asks, 0), "TIME", NULL);
-    put_get(&asks, core, "lock");
-    put_get(&asks, core, "fence");
+    asks_get(&asks, core, "lock");
+    asks_get(&asks, core, "fence");
     for (unsigned p = 0; p < core->partitions.n; p++) {
         partition_state_ask(asks_begin(&asks, p), core->partitions.tag[p], 0);
     }
