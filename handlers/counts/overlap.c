@@ -144,12 +144,16 @@ static void add_significance(json_t *object, const struct hll_figure *figure)
     }
 }
 
-static json_t *count_json(const struct hll_figure *figure)
+/* @most: what it is at the most, where a cap has to do with it; else 0. */
+static json_t *count_json(const struct hll_figure *figure, double most)
 {
     double low, high;
     bounds(figure, &low, &high);
     json_t *root = json_pack("{s:o,s:{s:o,s:o,s:o}}", "uv", whole(figure->value), "error",
         "relative", relative(figure), "low", whole(floor(low)), "high", whole(ceil(high)));
+    if (most > 0) {
+        json_object_set_new(root, "at_most", whole(most));
+    }
     add_significance(root, figure);
     return root;
 }
@@ -166,7 +170,8 @@ static struct slice side_name(struct slice page, const char **ret_what)
     return (struct slice){page.p + n, page.n - n};
 }
 
-static json_t *side_json(const struct overlap_side *side, const struct hll_figure *figure)
+static json_t *side_json(
+    const struct overlap_side *side, const struct hll_figure *figure, double most)
 {
     const char *what = "pageset";
     struct slice name = side->set.name;
@@ -175,16 +180,19 @@ static json_t *side_json(const struct overlap_side *side, const struct hll_figur
     }
     json_t *root =
         json_pack("{s:o}", what, name.n > 0 ? json_stringn(name.p, name.n) : json_null());
-    json_object_update_new(root, count_json(figure));
+    json_object_update_new(root, count_json(figure, most));
     return root;
 }
 
-static json_t *share_json(const struct hll_figure *figure)
+static json_t *share_json(const struct hll_figure *figure, double most)
 {
     double low, high;
     bounds(figure, &low, &high);
     json_t *root = json_pack("{s:f,s:{s:o,s:f,s:f}}", "value", figure->value, "error", "relative",
         relative(figure), "low", low, "high", high < 1 ? high : 1.0);
+    if (most > 0) {
+        json_object_set_new(root, "at_most", json_real(most));
+    }
     add_significance(root, figure);
     return root;
 }
@@ -199,7 +207,7 @@ static void add_second_window(
     all.to_s = b->answered.to_s > all.to_s ? b->answered.to_s : all.to_s;
     json_object_set_new(root, "from2", window_time_json(b->answered.from_s));
     json_object_set_new(root, "to2", window_time_json(b->answered.to_s));
-    json_object_set_new(root, "new", count_json(&job->joint.only_a));
+    json_object_set_new(root, "new", count_json(&job->joint.only_a, job->most.only_a));
     json_object_set_new(
         root, "cover2", window_cover_json(b->per_level, b->explain, b->keys, b->n_keys));
     if (window_spans_rotation(exchange->app, all)) {
@@ -211,6 +219,8 @@ void overlap_finish(struct http_exchange *exchange)
 {
     const struct overlap_job *job = &exchange->job.u.overlap;
     const struct window_question *asked = &job->asked;
+    const struct hll_joint *joint = &job->joint;
+    const struct overlap_most *most = &job->most;
     if (exchange->job.err != STORAGE_OK) {
         if (exchange->job.err == STORAGE_NO_SET) {
             window_no_set(exchange, asked->site, job->sides[job->unknown].set.name);
@@ -224,11 +234,11 @@ void overlap_finish(struct http_exchange *exchange)
         return;
     }
     json_t *root = window_head_json(exchange->state, asked->answered);
-    json_object_set_new(root, "a", side_json(&job->sides[0], &job->joint.a));
-    json_object_set_new(root, "b", side_json(&job->sides[1], &job->joint.b));
-    json_object_set_new(root, "union", count_json(&job->joint.either));
-    json_object_set_new(root, "intersection", count_json(&job->joint.both));
-    json_object_set_new(root, "jaccard", share_json(&job->joint.jaccard));
+    json_object_set_new(root, "a", side_json(&job->sides[0], &joint->a, most->sides[0]));
+    json_object_set_new(root, "b", side_json(&job->sides[1], &joint->b, most->sides[1]));
+    json_object_set_new(root, "union", count_json(&joint->either, most->either));
+    json_object_set_new(root, "intersection", count_json(&joint->both, most->both));
+    json_object_set_new(root, "jaccard", share_json(&joint->jaccard, most->jaccard));
     window_tail_json(exchange, asked, root);
     if (job->two_windows) {
         add_second_window(exchange, job, root);

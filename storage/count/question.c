@@ -7,11 +7,6 @@
 
 const struct slice count_whole_site = {"", 0};
 
-/* What caps put together of a partition's named events, and of its pages: job/counted_name.h. */
-static const char other_marks[] = {NAME_MARK_OTHER, NAME_MARK_EVENT};
-static const struct slice other_events = {other_marks, 2};
-static const struct slice other_pages = {other_marks, 1};
-
 enum key_kind metric_kind(enum metric metric)
 {
     switch (metric) {
@@ -36,7 +31,7 @@ enum key_kind metric_kind(enum metric metric)
 struct slice metric_name(enum metric metric, struct slice page)
 {
     if (metric >= METRIC_OTHER_PV) {
-        return event_name_is(page) ? other_events : other_pages;
+        return counted_name_others(page);
     }
     return metric == METRIC_ENGAGED   ? NAME_VISITS_ENGAGED
            : metric == METRIC_SECONDS ? NAME_VISITS_SECONDS

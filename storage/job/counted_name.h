@@ -107,6 +107,13 @@ static inline bool event_name_is(struct slice name)
     return counted_name_mark(name) == NAME_MARK_EVENT;
 }
 
+/* The name of what a cap put together of the class that @name, of a page or of a named event, is
+ * of. */
+static inline struct slice counted_name_others(struct slice name)
+{
+    return event_name_is(name) ? SLICE("\x04\x01") : SLICE("\x04");
+}
+
 /* The name as users know it, without the mark.  @name is that of a named event, or of a section. */
 static inline struct slice event_name_bare(struct slice name)
 {

@@ -90,6 +90,13 @@ struct overlap_side {
     struct page_set_ref set;
 };
 
+/* What figures of an overlap are at the most: where caps put names together (places/places.h), any
+ * visitor of those may be one of a side's.  0: no cap has to do with the figure.  Estimates, too.
+ */
+struct overlap_most {
+    double sides[2], either, both, only_a, jaccard;
+};
+
 /* Input and result of STORAGE_OVERLAP: the visitors that two sides have in common.  Both sides are
  * asked over one window, or each over a window of its own: then they may be the same pages. */
 struct overlap_job {
@@ -100,7 +107,8 @@ struct overlap_job {
 
     /* Written by storage. */
     struct hll_joint joint;
-    size_t unknown; /* on an error: the side at fault, 0 or 1 */
+    struct overlap_most most; /* of pages and named events; values have none */
+    size_t unknown;           /* on an error: the side at fault, 0 or 1 */
 };
 
 #define PAGE_SET_MAX 1000 /* pages in a set */

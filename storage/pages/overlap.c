@@ -2,11 +2,13 @@
  *
  * Over one window the sketches of both sides are read by one proved reading (read/proved_read.h).
  * With a window for each side there is a reading for each.  The estimate of what the sides have in
- * common is sketch/hll_joint.h. */
+ * common is sketch/hll_joint.h.  What caps put together in the partitions of the pages is read
+ * beside them, and says what the figures are at the most. */
 #include "storage/read/operation.h"
 
 #include <stdlib.h>
 
+#include "storage/job/counted_name.h"
 #include "storage/pages/sketches.h"
 #include "storage/read/listed_keys.h"
 #include "storage/read/page_sets.h"
@@ -14,38 +16,78 @@
 
 #define REMEMBERED 32 /* pages, at most, whose closed buckets are remembered */
 
+/* The sketches of an answer: of each side, and of what caps put together where its pages lie. */
+enum { OWN = 0, HIDDEN = 2, SKETCHES = 4 };
+
+/* One reading, of one side or of both. */
 struct pair {
     struct proved_read r;
-    struct hll sketches[2];
-    size_t n_first; /* pages of the first side */
-    size_t n;
-    struct sketched_page pages[]; /* of the first side, then of the second */
+    const struct overlap_job *overlap;
+    size_t from, to;             /* the sides */
+    struct hll *sketches;        /* SKETCHES of them */
+    struct sketched_page *pages; /* owned; behind the sides' own, what caps put together */
+    uint8_t *sketch_of;          /* owned; of each page */
+    size_t n_own, n;
 };
 
 static void overlap_take(void *data, size_t i, const struct hll *sketch)
 {
     struct pair *pair = data;
-    hll_unite(&pair->sketches[i < pair->n_first ? 0 : 1], sketch);
+    hll_unite(&pair->sketches[pair->sketch_of[i]], sketch);
 }
 
-/* The pages of sides [@from, @to); NULL: no memory. */
-static struct pair *pair_of(const struct overlap_job *overlap, size_t from, size_t to)
+static void pair_add(struct pair *pair, struct slice page, unsigned partition, unsigned sketch)
 {
-    size_t n[2] = {
-        from == 0 ? overlap->sides[0].n_pages : 0, to == 2 ? overlap->sides[1].n_pages : 0};
-    struct pair *pair = malloc(sizeof(*pair) + (n[0] + n[1]) * sizeof(pair->pages[0]));
-    if (pair == NULL) {
-        return NULL;
+    pair->pages[pair->n] = (struct sketched_page){.page = page, .partition = partition};
+    pair->sketch_of[pair->n++] = (uint8_t)sketch;
+}
+
+/* What caps put together of the class of page @i, once a partition. */
+static void pair_add_others(struct pair *pair, size_t i)
+{
+    const struct sketched_page *own = &pair->pages[i];
+    struct slice others = counted_name_others(own->page);
+    unsigned sketch = HIDDEN + pair->sketch_of[i];
+    char mark = counted_name_mark(own->page);
+    if (own->page.n == 0 || (mark != '\0' && mark != NAME_MARK_EVENT)) {
+        return; /* the whole site has all; sections have no cap; nobody counts others' visitors */
     }
-    pair->r = (struct proved_read){0};
-    pair->n_first = n[0];
-    pair->n = n[0] + n[1];
+    for (size_t k = pair->n_own; k < pair->n; k++) {
+        if (pair->sketch_of[k] == sketch && pair->pages[k].partition == own->partition &&
+            slice_equal(pair->pages[k].page, others)) {
+            return;
+        }
+    }
+    pair_add(pair, others, own->partition, sketch);
+}
+
+/* The pages of the sides.  The reading has begun.  False: no memory. */
+static bool pair_fill(struct pair *pair)
+{
+    size_t n = 0;
+    for (size_t s = pair->from; s < pair->to; s++) {
+        n += pair->overlap->sides[s].n_pages;
+    }
+    pair->pages = malloc((2 * n + 1) * sizeof(*pair->pages));
+    pair->sketch_of = malloc(2 * n + 1);
+    if (pair->pages == NULL || pair->sketch_of == NULL) {
+        return false;
+    }
+    for (size_t s = pair->from; s < pair->to; s++) {
+        const struct overlap_side *side = &pair->overlap->sides[s];
+        for (size_t i = 0; i < side->n_pages; i++) {
+            struct slice page = side->pages[i];
+            pair_add(pair, page, page_partition(&pair->r, page), OWN + (unsigned)s);
+        }
+    }
+    pair->n_own = pair->n;
+    for (size_t i = 0; i < pair->n_own; i++) {
+        pair_add_others(pair, i);
+    }
     for (size_t i = 0; i < pair->n; i++) {
-        const struct overlap_side *side = &overlap->sides[i < n[0] ? 0 : 1];
-        pair->pages[i] = (struct sketched_page){
-            side->pages[i < n[0] ? i : i - n[0]], NULL, pair->n <= REMEMBERED};
+        pair->pages[i].remember = pair->n_own <= REMEMBERED;
     }
-    return pair;
+    return true;
 }
 
 static enum storage_err overlap_count_keys(struct pair *pair)
@@ -53,9 +95,9 @@ static enum storage_err overlap_count_keys(struct pair *pair)
     struct proved_read *r = &pair->r;
     enum storage_err err = STORAGE_OK;
     window_clear_keys(r);
-    for (size_t i = 0; err == STORAGE_OK && i < pair->n; i++) {
+    for (size_t i = 0; err == STORAGE_OK && i < pair->n_own; i++) {
         const struct slice *page = &pair->pages[i].page;
-        unsigned p = page_partition(r, *page);
+        unsigned p = pair->pages[i].partition;
         err = window_count_keys(r, p, KEY_UV, &page, 1, &r->covers[p]);
     }
     window_sort_keys(r->asked);
@@ -67,8 +109,8 @@ static bool overlap_too_broad(const struct pair *pair)
     const struct proved_read *r = &pair->r;
     size_t keys = 0;
     size_t page_bytes = 0;
-    for (size_t i = 0; i < pair->n; i++) {
-        size_t n = r->covers[page_partition(r, pair->pages[i].page)].n;
+    for (size_t i = 0; i < pair->n_own; i++) {
+        size_t n = r->covers[pair->pages[i].partition].n;
         keys += n;
         page_bytes += n * pair->pages[i].page.n;
     }
@@ -81,10 +123,12 @@ static enum storage_err read_pair(void *data)
     struct pair *pair = data;
     struct part_set partitions = {{0}};
     for (size_t i = 0; i < pair->n; i++) {
-        part_set_add(&partitions, page_partition(&pair->r, pair->pages[i].page));
+        part_set_add(&partitions, pair->pages[i].partition);
     }
-    hll_clear(&pair->sketches[0]);
-    hll_clear(&pair->sketches[1]);
+    for (size_t s = pair->from; s < pair->to; s++) {
+        hll_clear(&pair->sketches[OWN + s]);
+        hll_clear(&pair->sketches[HIDDEN + s]);
+    }
     enum storage_err err = window_plan(&pair->r, &partitions);
     if (err != STORAGE_OK) {
         return err;
@@ -112,26 +156,51 @@ static enum storage_err overlap_resolve(
     return err;
 }
 
-/* Read sides [@from, @to) over the window of @asked, into sketches of the same numbers. */
+/* Read sides [@from, @to) over the window of @asked, into @sketches. */
 static enum storage_err overlap_read(struct reader *reader, struct storage_job *job, size_t from,
-    size_t to, struct window_question *asked, struct hll sketches[2], bool *ret_lost)
+    size_t to, struct window_question *asked, struct hll *sketches, bool *ret_lost)
 {
     struct overlap_job *overlap = &job->u.overlap;
-    struct pair *pair = pair_of(overlap, from, to);
-    if (pair == NULL) {
-        return STORAGE_NOMEM;
-    }
+    struct pair pair = {.overlap = overlap, .from = from, .to = to, .sketches = sketches};
     overlap->unknown = from;
-    bool begun = proved_begin(&pair->r, reader, job, asked, ret_lost);
-    enum storage_err err = begun ? proved_attempts(&pair->r, read_pair, pair) : STORAGE_NOMEM;
-    err = err == STORAGE_OK ? overlap_count_keys(pair) : err;
-    for (size_t i = from; err == STORAGE_OK && i < to; i++) {
-        sketches[i] = pair->sketches[i];
-    }
-    proved_end(&pair->r);
-    proved_release(&pair->r);
-    free(pair);
+    bool begun = proved_begin(&pair.r, reader, job, asked, ret_lost) && pair_fill(&pair);
+    enum storage_err err = begun ? proved_attempts(&pair.r, read_pair, &pair) : STORAGE_NOMEM;
+    err = err == STORAGE_OK ? overlap_count_keys(&pair) : err;
+    proved_end(&pair.r);
+    proved_release(&pair.r);
+    free(pair.pages);
+    free(pair.sketch_of);
     return err;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* What the figures are if all that caps put together were the sides' own.  What they put together
+ * is overwritten. */
+static void bound(struct hll *sketches, const struct hll_joint *is, struct overlap_most *ret)
+{
+    struct hll_joint most;
+    bool capped[2];
+    *ret = (struct overlap_most){0};
+    for (size_t s = 0; s < 2; s++) {
+        capped[s] = hll_estimate(&sketches[HIDDEN + s]) > 0;
+        hll_unite(&sketches[HIDDEN + s], &sketches[OWN + s]);
+    }
+    if (!capped[0] && !capped[1]) {
+        return;
+    }
+    hll_joint_estimate(&sketches[HIDDEN], &sketches[HIDDEN + 1], &most);
+    ret->sides[0] = capped[0] ? larger(most.a.value, is->a.value) : 0;
+    ret->sides[1] = capped[1] ? larger(most.b.value, is->b.value) : 0;
+    ret->either = larger(most.either.value, is->either.value);
+    ret->both = larger(most.both.value, is->both.value);
+    ret->jaccard = is->either.value > ret->both ? ret->both / is->either.value : 1;
+    /* most are only in a if b has none of what was put together */
+    hll_joint_estimate(&sketches[HIDDEN], &sketches[OWN + 1], &most);
+    ret->only_a = larger(most.only_a.value, is->only_a.value);
 }
 
 enum storage_err overlap_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
@@ -139,7 +208,7 @@ enum storage_err overlap_run(struct reader *reader, struct storage_job *job, boo
     struct overlap_job *overlap = &job->u.overlap;
     size_t at_once = overlap->two_windows ? 1 : 2;
     enum storage_err err = overlap_resolve(reader, job, overlap, ret_lost);
-    struct hll *sketches = err == STORAGE_OK ? malloc(2 * sizeof(*sketches)) : NULL;
+    struct hll *sketches = err == STORAGE_OK ? malloc(SKETCHES * sizeof(*sketches)) : NULL;
     if (sketches == NULL) {
         return err == STORAGE_OK ? STORAGE_NOMEM : err;
     }
@@ -148,7 +217,8 @@ enum storage_err overlap_run(struct reader *reader, struct storage_job *job, boo
         err = overlap_read(reader, job, 1, 2, &overlap->asked_b, sketches, ret_lost);
     }
     if (err == STORAGE_OK) {
-        hll_joint_estimate(&sketches[0], &sketches[1], &overlap->joint);
+        hll_joint_estimate(&sketches[OWN], &sketches[OWN + 1], &overlap->joint);
+        bound(sketches, &overlap->joint, &overlap->most);
         atomic_fetch_add(&reader->core->stats.queries, 1);
     }
     free(sketches);

@@ -134,7 +134,8 @@ static enum storage_err read_batch(struct ranking *r, size_t first, size_t n)
             return STORAGE_NOMEM;
         }
         const struct page_sum *sum = &r->scan.sums.all[first + i];
-        pages[i] = (struct sketched_page){sum->page, sum->present, first + i < REMEMBERED};
+        pages[i] = (struct sketched_page){
+            sum->page, page_partition(&r->read, sum->page), sum->present, first + i < REMEMBERED};
         r->rows[r->n_rows + i] = row_of(r, sum);
     }
     return page_sketches_read(&r->read, pages, n, rank_sketch, r);

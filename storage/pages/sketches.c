@@ -7,7 +7,6 @@
 #define SKETCHES_AHEAD   768 /* asked for and not answered: 9 MB that Redis buffers for us */
 
 struct walk_page {
-    unsigned partition;
     size_t first_run, n_runs; /* in walk->runs */
     struct cache_id name;     /* if it has any */
     bool unread;              /* nothing of it need be asked for */
@@ -38,7 +37,7 @@ unsigned page_partition(const struct proved_read *r, struct slice page)
 
 static const struct cover *cover_of(const struct walk *walk, size_t page)
 {
-    return &walk->r->covers[walk->about[page].partition];
+    return &walk->r->covers[walk->pages[page].partition];
 }
 
 static bool may_be_in(const struct sketched_page *page, size_t bucket)
@@ -88,10 +87,11 @@ static bool is_in_any(const struct sketched_page *page, size_t first, size_t end
 /* Is what the run has of the page remembered? */
 static void sketch_recall(struct walk *walk, size_t page, struct remembered_run *run)
 {
-    struct walk_page *about = &walk->about[page];
+    const struct walk_page *about = &walk->about[page];
     struct cache_id id = run_id(walk->r->core->cache, &about->name, cover_of(walk, page), run);
     run->text = walk->texts.n;
-    run->recalled = proved_recall(walk->r, about->partition, run, &id, copy_text, &walk->texts);
+    run->recalled =
+        proved_recall(walk->r, walk->pages[page].partition, run, &id, copy_text, &walk->texts);
     run->n_text = walk->texts.n - run->text;
 }
 
@@ -101,18 +101,19 @@ static bool sketch_find_runs(struct walk *walk, size_t page)
     struct proved_read *r = walk->r;
     struct walk_page *about = &walk->about[page];
     const struct slice *name_of = &walk->pages[page].page;
+    unsigned partition = walk->pages[page].partition;
     const struct cover *cover = cover_of(walk, page);
     struct remembered_runs *runs = &walk->runs;
     struct buffer scratch;
     about->first_run = runs->n;
-    if (!walk->pages[page].remember || !proved_may_recall(r, about->partition)) {
+    if (!walk->pages[page].remember || !proved_may_recall(r, partition)) {
         return true;
     }
     buffer_init(&scratch);
     about->name =
-        run_name(r->core->cache, &scratch, about->partition, KEY_UV, r->asked->site, &name_of, 1);
-    bool ok = !scratch.failed &&
-              runs_find(runs, r->zone, &r->known[about->partition].view, cover, 0, cover->n);
+        run_name(r->core->cache, &scratch, partition, KEY_UV, r->asked->site, &name_of, 1);
+    bool ok =
+        !scratch.failed && runs_find(runs, r->zone, &r->known[partition].view, cover, 0, cover->n);
     buffer_release(&scratch);
     size_t kept = about->first_run;
     for (size_t i = about->first_run; ok && i < runs->n; i++) {
@@ -134,11 +135,10 @@ static bool begin_page(struct walk *walk)
 {
     struct proved_read *r = walk->r;
     struct walk_page *about = &walk->about[walk->page];
-    about->partition = page_partition(r, walk->pages[walk->page].page);
     if (!sketch_find_runs(walk, walk->page)) {
         return false;
     }
-    about->unread = r->known[about->partition].seen &&
+    about->unread = r->known[walk->pages[walk->page].partition].seen &&
                     next_bucket(walk, walk->page, 0) == cover_of(walk, walk->page)->n;
     return true;
 }
@@ -147,7 +147,7 @@ static bool begin_page(struct walk *walk)
 static bool ask_piece(struct walk *walk)
 {
     struct proved_read *r = walk->r;
-    unsigned partition = walk->about[walk->page].partition;
+    unsigned partition = walk->pages[walk->page].partition;
     const struct cover *cover = cover_of(walk, walk->page);
     size_t first = walk->bucket;
     if (!proved_piece(r, partition, cover, NULL, first)) { /* runs move as pages come */
@@ -192,11 +192,11 @@ static enum storage_err ask_pages(struct walk *walk)
 static void finish_sketch_run(struct walk *walk, const struct remembered_run *run)
 {
     struct proved_read *r = walk->r;
-    const struct walk_page *about = &walk->about[walk->at];
     const struct cover *cover = cover_of(walk, walk->at);
-    struct cache_id id = run_id(r->core->cache, &about->name, cover, run);
+    struct cache_id id = run_id(r->core->cache, &walk->about[walk->at].name, cover, run);
     uint8_t text[HLL_DENSE_SIZE];
-    (void)proved_keep(r, about->partition, cover, run, &id, text, hll_encode(&walk->run, text));
+    (void)proved_keep(
+        r, walk->pages[walk->at].partition, cover, run, &id, text, hll_encode(&walk->run, text));
     hll_unite(&walk->sketch, &walk->run);
 }
 

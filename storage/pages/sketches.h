@@ -18,6 +18,7 @@ typedef void page_sketch_fn(void *data, size_t i, const struct hll *sketch);
 
 struct sketched_page {
     struct slice page;
+    unsigned partition;     /* that it lies in: page_partition(), but for what a cap put together */
     const uint8_t *present; /* bit i & 7 of byte i / 8: it is in bucket i of its partition's cover;
                                NULL: not known, all are read */
     bool remember; /* what closed buckets come to: for pages that are asked for again and again */

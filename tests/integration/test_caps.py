@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import json
 import random
 
 import pytest
@@ -87,6 +88,40 @@ def test_pages_and_events():
                 assert http.question("/" + metric, event="e0", from_="now-1h")["at_most"] == events, metric
         answer = breakdown(http, "default", by="event")
         assert [r["value"] for r in answer["rows"]] == ["e0", "e1", "e2"] and answer["other"] == 7
+
+
+def most(answer, *names):
+    return [answer[name].get("at_most") for name in names]
+
+
+def test_what_two_names_have_in_common(tmp_path):
+    """Visitors put together may be those of either side, or of both."""
+    config = tmp_path / "tallyd.conf"
+    config.write_text("section.zero = /0\n")
+    with running("--max-pages", "4", "--max-events", "3", "--partitions", "1", "--config", str(config)) as tallyd:
+        http = tallyd.client()
+        http.accept([{"page": f"/{i}", "user": f"u{i}"} for i in range(10)])
+        http.accept([{"event": f"e{i}", "user": f"u{i}"} for i in range(3)])
+        for _ in range(2):  # the second time what is over is recalled
+            answer = http.question("/overlap", page=["/0", "/1"], from_="now-1h")
+            assert [answer[n]["uv"] for n in ("a", "b", "union", "intersection")] == [1, 1, 2, 0]
+            assert most(answer, "a", "b", "union", "intersection", "jaccard") == [7, 7, 8, 6, 1]
+        answer = http.question("/overlap", page="/0", event="e0", from_="now-1h")  # no event was put together
+        assert most(answer, "a", "b", "union", "intersection", "jaccard") == [7, None, 7, 1, 1]
+        http.accept([{"event": f"f{i}", "user": f"u{i}"} for i in range(5)])
+        answer = http.question("/overlap", page="/0", event="e0", from_="now-1h")
+        assert most(answer, "a", "b", "union", "intersection", "jaccard") == [7, 5, 10, 2, 1]
+        assert http.request("PUT", "/pagesets/both", json.dumps({"pages": ["/0", "/1"]}).encode()).status == 201
+        answer = http.question("/overlap", page="/0", pageset="both", from_="now-1h")
+        assert most(answer, "a", "b", "union", "intersection") == [7, 8, 8, 7]
+        answer = http.question("/overlap", page="/0", from_="now-1h", from2="now-2d", to2="now-1d")
+        assert most(answer, "a", "b", "new") == [7, None, 7] and answer["new"]["uv"] == 1
+        answer = http.question("/overlap", page="/0", from_="now-2d", to="now-1d", from2="now-1h", to2="now")
+        assert most(answer, "a", "b", "new") == [None, 7, None]
+        for whole in ({}, {"section": "zero"}):
+            answer = http.question("/overlap", from_="now-1h", from2="now-2d", to2="now-1d", **whole)
+            assert most(answer, "a", "b", "union", "new") == [None] * 4, whole
+        assert most(http.question("/overlap", page=["/0", "/1"], from_="now-2d", to="now-1d"), "a", "union") == [None] * 2
 
 
 def test_a_deleted_site_gives_its_places_back():
