@@ -159,16 +159,17 @@ static enum storage_err run_trip(struct reading *r, struct session *session, int
     return r->err;
 }
 
-/* What was learnt of the logs that were known before; the others go to the front, to be asked for.
- * Returns their number. */
-static size_t sort_known(struct reading *r)
+/* What was learnt of the logs that were known before, and have not grown if that was long ago; the
+ * others go to the front, to be asked for.  Returns their number. */
+static size_t sort_known(struct reading *r, bool asked)
 {
     struct log_standing *fresh = r->progress->next;
+    const struct log_progress *p = r->progress;
     size_t n_new = 0;
     for (size_t i = 0; i < r->n_fresh; i++) {
         struct log_standing log = fresh[i];
-        const struct log_standing *known = find(r->asked, r->n_asked, log.head.id, i);
-        if (known != NULL) {
+        const struct log_standing *known = find(p->logs, p->n, log.head.id, i);
+        if (known != NULL && (asked || known->counted >= log.head.n)) {
             fresh[i].counted = known->counted;
         } else if (log.head.n > 0) { /* of an empty log there is nothing to be counted */
             fresh[i] = fresh[n_new];
@@ -178,36 +179,67 @@ static size_t sort_known(struct reading *r)
     return n_new;
 }
 
+/* CLOCK_MONOTONIC: since when all connections of the session stand. */
+static int64_t stands_since(const struct session *session)
+{
+    return session->dispatcher != NULL ? session->dispatcher->stood_us : session->opened_us;
+}
+
+/* The logs of the last reading are those of the newest trip. */
+static void keep_fresh(struct log_progress *progress, size_t n)
+{
+    struct log_standing *before = progress->logs;
+    size_t capacity = progress->capacity;
+    progress->logs = progress->next;
+    progress->n = n;
+    progress->capacity = progress->next_capacity;
+    progress->next = before;
+    progress->next_capacity = capacity;
+}
+
+/* @all: the cursors of all logs that are known are asked for at once. */
+static enum storage_err read_progress(
+    struct reading *r, struct session *session, int64_t deadline_ms, bool all)
+{
+    struct log_progress *progress = r->progress;
+    r->asked = progress->logs;
+    r->n_asked = all ? progress->n : 0;
+    enum storage_err err = run_trip(r, session, deadline_ms);
+    size_t n_new = err == STORAGE_OK ? sort_known(r, all) : 0;
+    if (n_new > 0) {
+        r->asked = progress->next;
+        r->n_asked = n_new;
+        r->n_heads = 0;
+        r->has_time = false;
+        err = run_trip(r, session, deadline_ms);
+    }
+    progress->is_whole = all;
+    return err;
+}
+
 enum storage_err log_progress_read(struct log_progress *progress, struct core *core,
     struct session *session, int64_t deadline_ms, bool *ret_lost)
 {
-    struct reading r = {.progress = progress,
+    const struct reading begun = {.progress = progress,
         .core = core,
-        .asked = progress->logs,
-        .n_asked = progress->n,
         .n_heads = core_logs(core),
         .has_time = core->is_spread,
         .err = STORAGE_OK};
+    struct reading r = begun;
+    int64_t since_us = stands_since(session);
+    bool knows = progress->remembers && progress->stood_us != 0 && progress->stood_us == since_us;
     progress->detail[0] = '\0';
-    enum storage_err err = run_trip(&r, session, deadline_ms);
-    size_t n_new = err == STORAGE_OK ? sort_known(&r) : 0;
-    if (n_new > 0) {
-        r.asked = progress->next;
-        r.n_asked = n_new;
-        r.n_heads = 0;
-        r.has_time = false;
-        err = run_trip(&r, session, deadline_ms);
+    progress->stood_us = 0;
+    enum storage_err err = read_progress(&r, session, deadline_ms, !knows);
+    if (err == STORAGE_OK && knows && stands_since(session) != since_us) {
+        r = begun; /* what was known may not be so any more */
+        err = read_progress(&r, session, deadline_ms, true);
     }
     *ret_lost = *ret_lost || r.lost;
     if (err != STORAGE_OK) {
         return err;
     }
-    struct log_standing *before = progress->logs;
-    size_t capacity = progress->capacity;
-    progress->logs = progress->next;
-    progress->n = r.n_fresh;
-    progress->capacity = progress->next_capacity;
-    progress->next = before;
-    progress->next_capacity = capacity;
+    progress->stood_us = since_us == stands_since(session) ? since_us : 0;
+    keep_fresh(progress, r.n_fresh);
     return STORAGE_OK;
 }

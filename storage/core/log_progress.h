@@ -9,6 +9,10 @@
  * Of a cluster the registers of all places are read, and the cursors at the same time over other
  * connections.  A cursor that has reached a head's number says all the same that all was counted.
  *
+ * A reader of questions remembers what was counted.  A cursor only grows unless its server goes
+ * back, and that ends a connection.  So as long as all connections stand over which heads and
+ * cursors were read, the cursors are asked for only of logs that have grown since.
+ *
  * With one server the cursors are read after the heads, over the same connection.  A cursor only
  * grows, unless Redis goes back, and that ends the connection.  So what is counted by a reading
  * stays counted for as long as the connection lives.
@@ -31,15 +35,19 @@ struct log_progress {
     struct log_standing *next; /* owned; where the next reading goes */
     size_t next_capacity;
     struct buffer out;
-    char detail[96]; /* with STORAGE_REFUSED: why */
+    char detail[96];  /* with STORAGE_REFUSED: why */
+    bool remembers;   /* the caller's: cursors of logs that have not grown need not be read again */
+    bool is_whole;    /* by the last reading: all cursors were read */
+    int64_t stood_us; /* since when all connections stood at the last reading; 0: there is none */
 };
 
 void log_progress_release(struct log_progress *progress);
 
 /* Read anew which logs are open, and how far they are.  One round trip; a second one if there is a
- * log that was not there at the last reading.  @session is connected, or has a dispatcher;
- * *ret_lost becomes true if it must be closed.  Where it fails, progress->logs are the logs of the
- * last reading, and what is counted of them is void. */
+ * log that was not there at the last reading, or, where the reader remembers, if one has grown.
+ * @session is connected, or has a dispatcher; *ret_lost becomes true if it must be closed.  Where
+ * it fails, progress->logs are the logs of the last reading, and what is counted of them is void.
+ */
 enum storage_err log_progress_read(struct log_progress *progress, struct core *core,
     struct session *session, int64_t deadline_ms, bool *ret_lost) MUST_CHECK;
 

@@ -123,10 +123,13 @@ static enum storage_err read_again(struct wait *w, bool first)
     if (dispatcher != NULL) {
         dispatcher_record(dispatcher);
     }
+    s->progress.remembers = true;
     enum storage_err err =
         log_progress_read(&s->progress, w->core, w->session, w->job->deadline_ms, w->ret_lost);
     if (dispatcher != NULL) {
         dispatcher_recorded(dispatcher);
+        /* Cursors that were not read have no record of who answered. */
+        dispatcher->has_recorded = s->progress.is_whole;
     }
     if (err != STORAGE_OK) {
         (void)snprintf(w->job->detail, sizeof(w->job->detail), "%s", s->progress.detail);
@@ -160,8 +163,7 @@ static enum storage_err give_up(struct wait *w)
     return STORAGE_BEHIND;
 }
 
-/* Is it known that all is counted that was acknowledged before @job arrived? */
-static bool is_known(
+bool settled_is_known(
     const struct core *core, struct session *session, const struct storage_job *job)
 {
     int64_t settled_us = atomic_load(&core->settled_us);
@@ -176,7 +178,7 @@ static bool catch_up(struct wait *w)
     int64_t last_ms = w->job->deadline_ms - MARGIN_MS;
     until_ms = until_ms < last_ms ? until_ms : last_ms;
     w->why = core_catch_up(w->core, w->job->arrived_us, until_ms);
-    return w->why == STORAGE_OK && is_known(w->core, w->session, w->job);
+    return w->why == STORAGE_OK && settled_is_known(w->core, w->session, w->job);
 }
 
 /* Wait until nothing is missing any more. */
@@ -224,7 +226,7 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
     if (session->dispatcher != NULL) {
         session->dispatcher->has_recorded = false; /* what others found holds where all stand */
     }
-    if (is_known(core, session, job)) {
+    if (settled_is_known(core, session, job)) {
         return STORAGE_OK;
     }
     if (atomic_load(&core->stats.log_events) > 0 && catch_up(&w)) {

@@ -41,6 +41,11 @@ void settled_release(struct settled *settled);
 enum storage_err settled_await(struct settled *settled, struct core *core, struct session *session,
     struct storage_job *job, bool *ret_lost) MUST_CHECK;
 
+/* Is it known, without asking Redis, that all is counted that was acknowledged before @job arrived?
+ */
+bool settled_is_known(
+    const struct core *core, struct session *session, const struct storage_job *job) MUST_CHECK;
+
 /* What was read since settled_await() has returned, with STORAGE_OK, was read of servers that have
  * not gone back meanwhile, as far as connections tell.  @since_us: settled_stands_since() of then.
  */
