@@ -67,7 +67,8 @@ static enum storage_err run_job_once(
         *ret_lost = true;
         return STORAGE_DOWN;
     }
-    if (operation->after != AFTER_NOTHING) {
+    bool settles = operation->after == AFTER_COUNTED || operation->after == AFTER_SAFE;
+    if (settles) {
         err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
     }
     int64_t since_us = settled_stands_since(&r->session);
@@ -77,8 +78,7 @@ static enum storage_err run_job_once(
     if (err == STORAGE_OK) {
         err = operation->run(r, job, ret_lost);
     }
-    if (err == STORAGE_OK && operation->after != AFTER_NOTHING &&
-        !settled_still(&r->session, since_us)) {
+    if (err == STORAGE_OK && settles && !settled_still(&r->session, since_us)) {
         err = STORAGE_DOWN; /* a server may have gone back behind what was settled: once more */
     }
     if (*ret_lost) {

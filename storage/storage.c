@@ -163,6 +163,7 @@ struct storage *storage_open(const struct storage_config *config, const char **r
     s->core.config.site_zones = NULL; /* so has core.sites */
     core_init(&s->core);
     unfolded_init(&s->unfolded, &s->core.stats);
+    s->core.unfolded = &s->unfolded;
     if (!storage_start(s, config, ret_error)) {
         storage_close(s);
         return NULL;

@@ -34,6 +34,7 @@
 struct asker;
 struct script_digests;
 struct topology;
+struct unfolded;
 
 struct core {
     struct storage_config config; /* its strings are of no use after the start */
@@ -61,8 +62,10 @@ struct core {
     const struct script_digests *_Atomic scripts;
     struct period_secrets period_secrets; /* thread-safe */
     struct deletions deletions;           /* thread-safe */
-    _Atomic bool ready;           /* the writer's connection stands and the schema was checked */
-    _Atomic bool refusing;        /* Redis has been away for a while: refuse new jobs at once */
+    struct unfolded
+        *unfolded;         /* thread-safe: what this process has acknowledged (log/unfolded.h) */
+    _Atomic bool ready;    /* the writer's connection stands and the schema was checked */
+    _Atomic bool refusing; /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool unacknowledged;  /* one server: too few replicas acknowledge: refuse to write */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve.. */
     _Atomic bool is_foreign;      /* ..or is that of another installation */

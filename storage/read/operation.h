@@ -47,7 +47,8 @@ typedef bool operation_share_fn(const struct storage_job *from, struct storage_j
 enum operation_after {
     AFTER_NOTHING,
     AFTER_COUNTED, /* it is counted, whichever process took it: settled.h */
-    AFTER_SAFE,    /* and what this process took cannot be lost by Redis and appended again */
+    AFTER_ITSELF,  /* the same, or it may wait in memory: the operation sees to that */
+    AFTER_SAFE,    /* and this process's cannot be lost by Redis and appended again */
 };
 
 /* The list: each operation is ALONE or SHARED.
@@ -74,7 +75,7 @@ enum operation_after {
     ALONE(STORAGE_FIRST, first_run, true, AFTER_COUNTED)                                           \
     ALONE(STORAGE_FILTER_READ, filter_run, true, AFTER_NOTHING)                                    \
     ALONE(STORAGE_FILTER_WRITE, filter_run, false, AFTER_NOTHING)                                  \
-    ALONE(STORAGE_SEEN, seen_run, true, AFTER_COUNTED)                                             \
+    ALONE(STORAGE_SEEN, seen_run, true, AFTER_ITSELF)                                              \
     ALONE(STORAGE_ROLLUP_STATUS, rollup_status_run, true, AFTER_NOTHING)                           \
     ALONE(STORAGE_CLUSTER, cluster_status_run, false, AFTER_NOTHING)                               \
     ALONE(STORAGE_LOOK_KEY, look_key_run, true, AFTER_NOTHING)                                     \

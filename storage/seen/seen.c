@@ -1,5 +1,7 @@
 #include "storage/read/operation.h"
 
+#include "storage/job/counted_name.h"
+#include "storage/log/waiting.h"
 #include "storage/read/page_sets.h"
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
@@ -9,8 +11,10 @@
 
 struct question {
     struct core *core;
+    struct waiting waiting; /* acknowledged, and not counted yet */
     struct pipeline pipe;
     struct seen_job *job;
+    struct visitor_id user;
     unsigned partition;
     const char *tag;
     struct wanted wanted; /* the pages */
@@ -24,21 +28,37 @@ static enum storage_err prepare(struct question *q)
 {
     struct core *core = q->core;
     const struct secret *secret = atomic_load(&core->secret);
-    struct visitor_id user;
     if (secret == NULL) {
         return STORAGE_DOWN;
     }
-    identity_user(secret, q->job->site, q->job->user, &user);
+    identity_user(secret, q->job->site, q->job->user, &q->user);
     for (size_t i = 0; i < q->job->n_pages; i++) {
         uint64_t page = page_hash(q->job->site, q->job->pages[i]);
-        if (!wanted_add(&q->wanted, seen_fingerprint(&user, page))) {
+        if (!wanted_add(&q->wanted, seen_fingerprint(&q->user, page))) {
             return STORAGE_NOMEM;
         }
     }
-    q->partition = visitor_partition(&core->partitions, &user);
+    q->partition = visitor_partition(&core->partitions, &q->user);
     q->tag = core->partitions.tag[q->partition];
     q->now_s = redis_clock_ms(&core->clock) / 1000;
     return STORAGE_OK;
+}
+
+/* An event of the user waits to be counted. */
+static void take_waiting(void *data, const struct chunk_event *event)
+{
+    struct question *q = data;
+    if (event->page.n > 0 && !event_name_is(event->page)) {
+        uint64_t page = page_hash(event->site, event->page);
+        uint64_t fingerprint = seen_fingerprint(&q->user, page);
+        wanted_find_in_log(&q->wanted, (const char *)&fingerprint, sizeof(fingerprint));
+    }
+}
+
+static enum storage_err look_at_waiting(struct question *q)
+{
+    return waiting_find(&q->waiting, q->job->site, q->job->user, take_waiting, q) ? STORAGE_OK
+                                                                                  : STORAGE_NOMEM;
 }
 
 static void ask_key(struct question *q, const char *command, struct bucket month, const char *what)
@@ -155,26 +175,39 @@ static double true_negatives(const struct question *q)
     return of_all;
 }
 
+/* All is counted, or waits in q->waiting. */
+static enum storage_err answer(
+    struct question *q, struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    struct bloom_params params = seen_params(&q->core->config.seen, q->core->partitions.n);
+    enum storage_err err = page_set_resolve(
+        reader, job, &q->job->set, q->job->site, &q->job->pages, &q->job->n_pages, ret_lost);
+    err = err == STORAGE_OK ? prepare(q) : err;
+    err = err == STORAGE_OK ? look_at_waiting(q) : err;
+    if (err != STORAGE_OK) {
+        return err;
+    }
+    pipeline_init(&q->pipe, &reader->session, job->deadline_ms);
+    pipeline_keep_order(&q->pipe);
+    if (read_all(q, &params)) {
+        tell(q);
+    }
+    q->job->false_positives = 1 - true_negatives(q);
+    return pipeline_answer(&q->pipe, job, ret_lost);
+}
+
 enum storage_err seen_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct question q = {.core = reader->core, .job = &job->u.seen};
-    struct bloom_params params = seen_params(&q.core->config.seen, q.core->partitions.n);
-    enum storage_err err = page_set_resolve(
-        reader, job, &q.job->set, q.job->site, &q.job->pages, &q.job->n_pages, ret_lost);
-    if (err != STORAGE_OK) {
-        return err;
+    enum storage_err err = waiting_await(&q.waiting, reader, job, ret_lost);
+    int64_t since_us = settled_stands_since(&reader->session);
+    if (err == STORAGE_OK) {
+        err = answer(&q, reader, job, ret_lost);
     }
-    err = prepare(&q);
-    if (err != STORAGE_OK) {
-        wanted_release(&q.wanted);
-        return err;
-    }
-    pipeline_init(&q.pipe, &reader->session, job->deadline_ms);
-    pipeline_keep_order(&q.pipe);
-    if (read_all(&q, &params)) {
-        tell(&q);
+    if (err == STORAGE_OK && !settled_still(&reader->session, since_us)) {
+        err = STORAGE_DOWN; /* a server may have gone back since: once more */
     }
     wanted_release(&q.wanted);
-    q.job->false_positives = 1 - true_negatives(&q);
-    return pipeline_answer(&q.pipe, job, ret_lost);
+    waiting_release(&q.waiting);
+    return err;
 }

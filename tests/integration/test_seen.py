@@ -8,7 +8,7 @@ import pytest
 
 from lib.client import Unknown, query
 from lib.clock import epoch
-from lib.log import counted
+from lib.log import HELD, counted
 from lib.proxy import Fault
 from lib.waiting import wait_until
 
@@ -316,6 +316,43 @@ def test_what_somebody_left_half_folded(start_redis, start_tallyd, site):
     assert not missing(http, first, 7) and not missing(http, more, 37)
 
 
+def test_what_waits_to_be_counted_is_seen(start_redis, start_tallyd, site):
+    """No fold takes place, and no answer waits for one."""
+    redis = start_redis()
+    http = start_tallyd("--request-timeout", "300ms", redis=redis, env=HELD).client()
+    http.accept([{"site": site, "page": "/a", "user": "u"}, {"site": site, "page": "/b", "user": 42}])
+    keyed = [{"site": site, "page": "/k", "user": "u"}, {"site": site, "event": "done", "user": "u"}]
+    assert http.post(keyed, headers={"Idempotency-Key": "key"}).status == 202
+    http.accept([{"site": "other", "page": "/o", "user": "u"}, {"site": site, "page": "/x", "user": "another"}])
+    assert seen(http, "u", "/a", site=site) and seen(http, "42", "/b", site=site) and seen(http, "u", "/k", site=site)
+    for user, page in (("u", "/b"), ("42", "/a"), ("u", "done"), ("u", "/o"), ("u", "/x"), ("4", "/b"), ("nother", "/x")):
+        assert not seen(http, user, page, site=site), (user, page)
+    assert which(http, "u", ["/x", "/k", "/b", "/a"], site=site) == [False, True, False, True]
+    assert http.get("/uv", site=site).status == 503, "the entries do wait"
+
+
+def test_what_waits_elsewhere_is_waited_for(start_redis, start_tallyd, site):
+    """What another process took, and what stands in the log under another era than in memory."""
+    redis = start_redis()
+    one, two = (start_tallyd("--request-timeout", "300ms", redis=redis, env=HELD, name=n).client() for n in ("one", "two"))
+    one.accept([{"site": site, "page": "/a", "user": "u"}])
+    assert seen(one, "u", "/a", site=site)
+    assert two.get("/seen", site=site, user="u", page="/a").status == 503
+    two.accept([{"site": site, "page": "/b", "user": "u"}])
+    for http in (one, two):
+        refused = http.get("/seen", site=site, user="u", page="/a")
+        assert refused.status == 503 and b"behind" in refused.body, refused
+    (key,) = redis.command("KEYS", "t:*:heads")
+    values = redis.command("HGETALL", key)
+    redis.command("DEL", key)
+    assert not seen(one, "u", "/none", site=site), "logs that are closed are counted"
+    for log, head in zip(values[::2], values[1::2]):
+        n, _, seen_at = head.split()
+        redis.command("HSET", key, log, f"{n} {'0' * 16} {seen_at}")
+    for http in (one, two):
+        assert http.get("/seen", site=site, user="u", page="/a").status == 503
+
+
 def test_two_processes_feed_and_fold(start_redis, start_tallyd, site):
     redis = start_redis()
     daemons = [start_tallyd(*ONE, "--seen-capacity", "5000", redis=redis, name=f"tallyd{i}") for i in range(2)]
@@ -463,6 +500,7 @@ def test_months_go_as_a_whole(start_world):
     world.move("2026-02-20 10:00:00")
     view("february")
     assert seen(http, "january", "/a", site="s") and seen(http, "february", "/a", site="s")
+    counted(http)
     assert month_keys(world, "s") == {"202601", "202602"}
     world.move("2026-03-12 23:50:00")  # not yet the end of January and 40 days
     view("march")
