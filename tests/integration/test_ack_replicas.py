@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lib.campaign import Report
+from lib.report import Report
 from lib.cluster import Cluster, server_missing
 from lib.firsts import notes, told
 from lib.ledger import EVENTS, Clients, Ledger
