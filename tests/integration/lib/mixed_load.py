@@ -54,7 +54,8 @@ class Worker:
         self.http = tallyd.client()
         self.stopping = threading.Event()
         self.fault = None
-        self.done, self.refused, self.slowest_s = 0, 0, 0.0
+        self.done = self.refused = self.lost = 0
+        self.slowest_s = 0.0
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self):
@@ -118,7 +119,7 @@ class Writer(Worker):
             try:
                 answer = self.http.post(body, headers=key, **form)
             except Unknown:
-                self.http = self.tallyd.client()
+                self.lost += 1
                 continue
             self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
             if answer.status == 202:
@@ -149,7 +150,11 @@ class Asker(Worker):
         chance = self.chance
         path, params = chance.choice(self.questions())
         begin = time.monotonic()
-        answer = self.http.get(path, **params)
+        try:
+            answer = self.http.get(path, **params)
+        except Unknown:  # the machine stood still for longer than an idle connection may live
+            self.lost += 1
+            return
         self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
         expected = 400 if params.get("from_") == "rubbish" else 200
         self.refused += answer.status == 503
