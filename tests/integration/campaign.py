@@ -104,7 +104,7 @@ def one_piece(task, progress):
     try:
         task.run(report, random.Random(seed), first, n)
     except Exception as error:
-        report.faults.append(f"{error!r:.500}")
+        report.faults.append(f"{type(error).__name__}: {str(error)[-500:]}")
         progress.add(task.name, report, 0, time.monotonic() - begin, version())
         raise
     progress.add(task.name, report, task.unit(report, n), time.monotonic() - begin, version())

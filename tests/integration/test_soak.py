@@ -18,7 +18,7 @@ def test_a_mixed_load_is_counted_once(seed):
 
 
 def test_two_days_on_a_moved_clock(chance):
-    two = Fortnight(chance, days=2, steps=24)
+    two = Fortnight(chance, days=2, steps=36)
     two.run(threading.Event())
     two.judge()
     assert sum(two.kills.values()) > 0 and two.compared > 100 and [day.number for day in two.days] == [0, 1]

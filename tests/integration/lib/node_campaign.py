@@ -57,7 +57,15 @@ class NodeVictims:
         self.group.stop()
 
     def wait(self):
-        self.tallyd.wait_ready_line()
+        """tallyd is ready.  A start is refused while the primary has no replica, for example because that one has just taken
+        over: then it is started again, now that a replica follows."""
+        try:
+            self.tallyd.wait_ready_line()
+        except RuntimeError:
+            if "so no request could be acknowledged there" not in self.tallyd.tail(3):
+                raise
+            self.tallyd.start(wait_ready=False)
+            self.tallyd.wait_ready_line()
 
     def harm(self, chance, killed):
         """Kill something and heal all but tallyd, which comes back before or behind the servers, and is not waited for.
