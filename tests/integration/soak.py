@@ -24,14 +24,14 @@ from lib.waiting import wait_until
 SAMPLES = 240            # of a run, at most one a second
 RESIDENT_MIB = 32        # what tallyd may take under this load
 GROWTH_MIB_PER_HOUR = 4  # of tallyd, once it has warmed up: in the second half of a run
-WARM_S = 300             # until then caches fill
+WARM_S = 1200            # until then caches fill
 HOUR_S = 3600
 
 
-def sample(tallyd, redis_pid, begin, events):
+def sample(tallyd, redis_pid, at_s, events):
     memory = int(tallyd.redis_command("INFO", "memory").split("used_memory:")[1].split()[0])
     assert redis_pid == tallyd.redis_pids()[0], "Redis was started again"
-    return Sample(time.monotonic() - begin, resident(tallyd.pid), descriptors(tallyd.pid), memory, tallyd.redis_command("DBSIZE"), events)
+    return Sample(at_s, resident(tallyd.pid), descriptors(tallyd.pid), memory, tallyd.redis_command("DBSIZE"), events)
 
 
 def compare(tallyd, load):
@@ -65,11 +65,12 @@ def long_load(seed, seconds, stopping, scale=1.0):
     samples = []
     try:
         tallyd.start()
-        redis_pid, begin, load = tallyd.redis_pids()[0], time.monotonic(), MixedLoad(tallyd, seed, "soak", scale=scale).start()
+        redis_pid, load = tallyd.redis_pids()[0], MixedLoad(tallyd, seed, "soak", scale=scale).start()
         try:
             every_s = max(1.0, seconds / SAMPLES)
-            while not stopping.wait(every_s) and time.monotonic() - begin < seconds and not load.faults():
-                samples.append(sample(tallyd, redis_pid, begin, load.views().total()))
+            # by the number of samples: the whole process may be stopped and go on later
+            while not stopping.wait(every_s) and len(samples) < seconds / every_s and not load.faults():
+                samples.append(sample(tallyd, redis_pid, (len(samples) + 1) * every_s, load.views().total()))
                 if len(samples) % 20 == 0:
                     print(row(samples[-1]), flush=True)
         finally:
