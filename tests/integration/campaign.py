@@ -101,6 +101,7 @@ def one_piece(task, progress):
     sums = progress.of(task.name)
     first, seed = sums["done"], f"{progress.seed}, {task.name}, piece {sums['pieces']}"
     n, report, begin = min(task.piece, task.goal - first), Report(seed), time.monotonic()
+    print(f"faults: {task.name}, from {first} of {task.goal} on", flush=True)
     try:
         task.run(report, random.Random(seed), first, n)
     except Exception as error:

@@ -122,7 +122,7 @@ def test_a_campaign_that_is_stopped_goes_on(tmp_path):
     """SIGTERM in a piece: what was killed is audited and in the table; the next run kills the rest."""
     file = tmp_path / "faults.json"
     with campaign(file, TALLYD_KILLS="100000", TALLYD_SEED="7") as first:
-        wait_until(lambda: "TALLYD_SEED=7" in first.stdout.readline(), "it began")
+        wait_until(lambda: "from 0 of" in first.stdout.readline(), "a piece began")
         first.send_signal(signal.SIGTERM)
         out = first.communicate(timeout=60)[0]
     assert first.returncode == 0 and "SIGTERM" in out and "| SIGKILLs of" in out, out
