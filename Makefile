@@ -135,7 +135,7 @@ $(B)/handlers/web/tally_js.o: private CFLAGS_ALL += -Wa,-I$(B)
 $(B)/handlers/web/dashboard.o: $(WEB) $(CHART_JS) $(WEB:=.tag) $(B)/web/chart.min.js.tag
 $(B)/handlers/web/dashboard.o: private CFLAGS_ALL += -Wa,-I$(B) -Wa,-I$(dir $(CHART_JS))
 
--include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(B)/tests/tools/*.d $(B)/tests/bench/*.d $(B)/tests/oom/*.d)
+-include $(OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(wildcard $(foreach d,tools bench oom fuzz,$(B)/tests/$d/*.d))
 
 # ---- running ---------------------------------------------------------------------------------------
 # $(call need,packages): install those that are missing.  Where there is no dpkg nobody knows; the compiler will say.
@@ -189,7 +189,7 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
-DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OPTIONS.md deploy/METRICS.md deploy/redis.conf deploy/nginx.conf \
+DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OPTIONS.md deploy/METRICS.md deploy/DEPENDENCIES.md deploy/redis.conf deploy/nginx.conf \
   deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/nginx-mirror.conf deploy/tallyd.conf \
   deploy/vector.yaml deploy/fluent-bit.conf deploy/fluent-bit-parsers.conf \
   $(shell find deploy/clients -type f ! -path '*/__pycache__/*' | sort) \
@@ -243,9 +243,15 @@ test-deb: deps-run
 	@$(call need,$(PACKAGES_DEB) lintian debootstrap curl)
 	@sh tests/deb.sh $(B)/deb-root
 
-# The tables of options and metrics, deploy/OPTIONS.md and METRICS.md; a test compares them.
+# The tables of options, metrics and dependencies in deploy/; tests compare them.
 docs: $(B)/tallyd
 	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/contract/document.py
+	$(PYTHON) -B deploy/sbom.py table $(B)/tallyd >deploy/DEPENDENCIES.md
+
+# What this build is made of, as CycloneDX.
+.PHONY: sbom
+sbom: $(B)/tallyd
+	$(PYTHON) -B deploy/sbom.py cyclonedx $< >$(B)/tallyd.cdx.json
 
 # ---- testing ---------------------------------------------------------------------------------------
 units: $(B)/unit-tests
@@ -324,11 +330,16 @@ model: deps-test
 	@sh tests/model/run.sh all
 
 # Kills and cuts by the hundred, failovers, a cluster's nodes: about half an hour.  The seed is printed, TALLYD_SEED= repeats
-# it; TALLYD_KILLS=, TALLYD_FAILOVERS= and TALLYD_ROUNDS= say how many.
-.PHONY: test-faults
+# it; TALLYD_KILLS=, TALLYD_FAILOVERS= and TALLYD_ROUNDS= say how many.  What is stopped goes on with the next run.
+.PHONY: test-faults soak
 test-faults: deps-run
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd
 	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/integration/campaign.py
+
+# Does anything grow, or drift?  SOAK_MINUTES=120 of mixed load, and SOAK_DAYS=14 on a moved clock.
+soak: deps-test
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd
+	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/integration/soak.py
 
 # A sanitizer's report is a file in its log directory: any such file fails the target, whatever the
 # test runner made of the exit status.
@@ -340,6 +351,7 @@ test-tsan: deps-test
 
 # ---- fuzzing ---------------------------------------------------------------------------------------
 FUZZ_SECONDS ?= 60
+FUZZ_HOURS ?=
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZED := storage/time/zone.c storage/time/zone_rule.c storage/time/zone_file.c storage/time/bucket.c storage/sketch/bloom.c storage/sketch/hll.c storage/sketch/hll_simd.c \
@@ -364,10 +376,15 @@ fuzz-regressions: $(FUZZ)
 	@for f in $(FUZZ); do $$f -runs=0 tests/fuzz/corpus/$$(basename $$f) >$$f.log 2>&1 || \
 	  { cat $$f.log; exit 1; }; done; echo "fuzz corpora: $(words $(FUZZ)) passed"
 
+# Every target for FUZZ_SECONDS; FUZZ_HOURS=8: piece by piece until all together had so many hours of CPU, also over several runs.
 fuzz: $(FUZZ)
-	@for f in $(FUZZ); do mkdir -p $$f.new; echo $$f; \
-	  $$f -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$$f. $$f.new tests/fuzz/corpus/$$(basename $$f) \
-	  >$$f.log 2>&1 || { tail -40 $$f.log; exit 1; }; done
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_HOURS=$(FUZZ_HOURS) $(PYTHON) -B tests/fuzz/campaign.py $(FUZZ)
+
+# What the fuzzers have found since goes into the corpora: those inputs that reach something new.
+.PHONY: fuzz-keep
+fuzz-keep: $(FUZZ)
+	@for f in $(FUZZ); do [ ! -d $$f.new ] || $$f -merge=1 tests/fuzz/corpus/$$(basename $$f) $$f.new >$$f.log 2>&1 || \
+	  { tail -40 $$f.log; exit 1; }; done
 
 # ---- benchmark -------------------------------------------------------------------------------------
 # What one would build instead; a system's own nginx and webdis that apt may start are not used.
@@ -390,20 +407,50 @@ bench-against: deps-run
 bench-peers: deps-run
 	@$(call need,$(PACKAGES_PEERS))
 
-# Branches of our own code that units, tests without memory and integration tests take.  (A process that a test kills tells
-# nothing.)  The figure is printed also if a test failed, which then fails the target.
-coverage:
-	@$(call need,$(PACKAGES_BUILD) $(PACKAGES_RUN) $(PACKAGES_TEST) gcovr)
-	@$(MAKE) --no-print-directory -j2 B=build/coverage CFLAGS_OPT="-O0 -g" SAN="--coverage -fprofile-update=atomic" \
-	  build/coverage/tallyd build/coverage/unit-tests build/coverage/tools/hll_tool build/coverage/oom/post_events build/coverage/oom/questions
-	@rm -f build/coverage/failed
-	build/coverage/unit-tests -j2 || touch build/coverage/failed
+# Lines and branches of our own code, by folder, that units, fuzz corpora, tests without memory and integration tests take.  (A
+# process that a test kills tells nothing.)  The table is printed also if a test failed, which then fails the target.
+# COVERAGE_PARTS="units replay oom": without the integration tests, in a minute; what was counted before stays until `make
+# coverage-new`.
+COVERAGE_PARTS ?= units replay oom integration
+COVERAGE = B=build/coverage CFLAGS_OPT="-O0 -g" SAN="--coverage -fprofile-update=atomic"
+REPLAYS := $(FUZZ:$(B)/fuzz/%=$(B)/replay/%)
+
+$(B)/replay/%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(B)/tests/lib/reply_notation.o $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(V)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+
+.PHONY: coverage-new coverage-units coverage-replay coverage-oom coverage-integration replays
+replays: $(REPLAYS)
+
+coverage-units:
+	@$(MAKE) --no-print-directory -j2 $(COVERAGE) build/coverage/unit-tests
+	build/coverage/unit-tests -j2
+
+coverage-replay:
+	@$(MAKE) --no-print-directory -j2 $(COVERAGE) replays
+	@for f in $(notdir $(FUZZ)); do build/coverage/replay/$$f tests/fuzz/corpus/$$f build/fuzz/$$f.new || exit 1; done
+
+coverage-oom:
+	@$(MAKE) --no-print-directory -j2 $(COVERAGE) build/coverage/oom/post_events build/coverage/oom/questions
 	build/coverage/oom/post_events 7
 	build/coverage/oom/questions 3
-	@$(MAKE) --no-print-directory B=build/coverage CFLAGS_OPT="-O0 -g" SAN="--coverage -fprofile-update=atomic" integration || touch build/coverage/failed
+
+coverage-integration:
+	@$(MAKE) --no-print-directory -j2 $(COVERAGE) build/coverage/tallyd
+	@$(MAKE) --no-print-directory $(COVERAGE) integration
+
+coverage-new:
+	@[ ! -d build/coverage ] || find build/coverage -name '*.gcda' -delete
+
+coverage:
+	@$(call need,$(PACKAGES_BUILD) $(PACKAGES_RUN) $(PACKAGES_TEST) gcovr)
+	@rm -f build/coverage/failed; mkdir -p build/coverage
+	@for part in $(COVERAGE_PARTS); do $(MAKE) --no-print-directory coverage-$$part || touch build/coverage/failed; done
 	gcovr -r . --object-directory build/coverage -f storage/ -f handlers/ -f service/ -e $(YAML_TO_JSON).c \
-	  --exclude-unreachable-branches --exclude-throw-branches --branches -s -o build/coverage/report.txt
-	@grep '^TOTAL' build/coverage/report.txt
+	  --exclude-unreachable-branches --exclude-throw-branches --branches --txt build/coverage/report.txt \
+	  --json-summary build/coverage/summary.json
+	@$(PYTHON) -B tests/coverage.py build/coverage/summary.json
 	@[ ! -e build/coverage/failed ]
 
 format: have-lint

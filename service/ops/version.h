@@ -5,6 +5,6 @@
 #ifndef SERVICE_OPS_VERSION_H
 #define SERVICE_OPS_VERSION_H
 
-#define TALLYD_VERSION "0.1.0"
+#define TALLYD_VERSION "0.2.0"
 
 #endif

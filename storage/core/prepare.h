@@ -38,6 +38,7 @@ struct prepared_data {
     /* Partitions that had this process's settings once: others in their place are not replaced. */
     struct part_set settled;
     unsigned n_away; /* partitions that were left out the last time: their server was away */
+    int64_t few_replicas_ms; /* when it was first seen that replicas are too few; 0: never */
     /* Other settings that were replaced.  They may come back with restored data; then they are
      * replaced again. */
     unsigned n_replaced;

@@ -4,9 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/base/clock.h"
 #include "storage/cluster/topology.h"
+#include "storage/core/prepare.h"
 #include "storage/core/prepare_state.h"
 #include "storage/redis/resp.h"
+
+/* Where all servers were started together, replicas follow a second behind. */
+#define FOLLOW_MS 5000
 
 struct looking {
     struct preparation *p;
@@ -22,6 +27,27 @@ static void print_server(const struct core *core, unsigned partition, char text[
     if (core->topology != NULL && topology_owner(core->topology, partition, &node)) {
         redis_address_print(&node.address, text, ADDRESS_TEXT_SIZE);
     }
+}
+
+/* @name has @has replicas: too few. */
+static bool complain_or_refuse(struct preparation *p, const char *name, long has)
+{
+    char text[ADDRESS_TEXT_SIZE + 192];
+    unsigned needed = p->core->config.ack_replicas;
+    int64_t now_ms = monotonic_ms();
+    if (p->known->few_replicas_ms == 0) {
+        p->known->few_replicas_ms = now_ms;
+    }
+    if (now_ms - p->known->few_replicas_ms < FOLLOW_MS) {
+        (void)snprintf(text, sizeof(text), "waiting for replicas: %s has %ld, --ack-replicas is %u",
+            name, has, needed);
+        return preparation_complain(p, text);
+    }
+    (void)snprintf(text, sizeof(text),
+        "--ack-replicas is %u, and %s has %ld replica%s, so no request could be acknowledged "
+        "there: add replicas, or start with --ack-replicas %ld",
+        needed, name, has, has == 1 ? "" : "s", has);
+    return preparation_refuse(p, text);
 }
 
 static bool take_replication(void *data, size_t i, const struct reply *reply)
@@ -41,13 +67,8 @@ static bool take_replication(void *data, size_t i, const struct reply *reply)
     }
     if (has < (long)needed) {
         char name[ADDRESS_TEXT_SIZE];
-        char text[ADDRESS_TEXT_SIZE + 192];
         print_server(l->p->core, partition, name);
-        (void)snprintf(text, sizeof(text),
-            "--ack-replicas is %u, and %s has %ld replica%s, so no request could be acknowledged "
-            "there: add replicas, or start with --ack-replicas %ld",
-            needed, name, has, has == 1 ? "" : "s", has);
-        return preparation_refuse(l->p, text);
+        return complain_or_refuse(l->p, name, has);
     }
     return true;
 }

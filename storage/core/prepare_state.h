@@ -47,8 +47,9 @@ bool prepare_data_set(
 bool prepare_cluster(
     struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 
-/* At the start: has each server as many replicas as must acknowledge a request?  Where none need,
- * and a replica may take over, what a failover can take is told.  Writes nothing to Redis. */
+/* At the start: has each server as many replicas as must acknowledge a request?  If not it is asked
+ * again for 5 s, and then refused.  Where none need, and a replica may take over, what a failover
+ * can take is told.  Writes nothing to Redis. */
 bool prepare_replicas(
     struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 

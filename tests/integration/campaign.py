@@ -1,78 +1,153 @@
-"""`make test-faults`: the long fault campaigns, and a report.
+"""`make test-faults`: the long fault campaigns, in pieces, and a table of what was tried and found.
 
-TALLYD_SEED repeats a run.  TALLYD_KILLS, TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a cluster) say how many; 0
-leaves a campaign out.  TALLYD_REDIS_SERVER chooses the server of the last two.
+Behind each piece the sums go into build/faults.json.  A campaign that was stopped (^C, SIGTERM; the piece at hand is ended
+and audited) goes on where it was; one that was finished begins anew.
+
+TALLYD_KILLS, TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a cluster) say how many in all; 0 leaves a campaign out.
+TALLYD_SEED chooses what happens by chance, and with another seed than the file's a campaign begins anew.
+TALLYD_REDIS_SERVER chooses the server of Sentinels and clusters, TALLYD_FAULTS the file.
 """
 
+import functools
 import os
+import pathlib
 import random
 import shutil
+import signal
+import subprocess
 import sys
+import threading
 import time
+from dataclasses import dataclass
+from typing import Callable
 
-from lib.campaign import Report, kills, positions, race
+from lib import process
+from lib.campaign import Victims, kills, positions, race, ways
 from lib.cluster import server_missing
 from lib.follow import Replay
-from lib.node_campaign import cluster_rounds, sentinel_failovers
-from lib.process import running, short_directory
+from lib.node_campaign import ClusterVictims, SentinelVictims, cluster_rounds, sentinel_failovers
+from lib.report import Progress, Report
+
+FILE = process.ROOT / "build" / "faults.json"
 
 
-def replay(chance):
+@dataclass
+class Task:
+    """A campaign of so many units, done by run(report, chance, first, n): the n units from `first` on."""
+
+    name: str
+    goal: int
+    piece: int
+    run: Callable
+    unit: Callable = lambda report, n: n  # how many units a piece has done
+    servers: bool = False
+
+
+def replay(report, chance, *_):
     """A log of one hour in 60 s, followed while all is killed in turn."""
-    directory = short_directory()
+    directory = process.short_directory()
     hour = Replay(chance, directory, "replay", lines=120_000, seconds=60)
     try:
         hour.run(harms=70)
         hour.check()
-        print(f"faults: an hour of a log in 60 s, {len(hour.lines)} lines: {hour.done}; {len(hour.events)} page views counted once", flush=True)
+        report.rounds += 1
+        report.acknowledged += len(hour.events)
+        for name in ("follower", "tallyd", "redis", "away"):
+            report.kills["Redis" if name == "redis" else "follower" if name == "away" else name] += hour.done[name]
     finally:
         hour.close()
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def number(name, default):
-    return int(os.environ.get(name) or default)
+def tasks(kills_goal, failovers, rounds, stopping):
+    """In the order of what is said in the table."""
+    def killing(make):
+        return lambda report, chance, _, n: kills(report, chance, n, make(), stopping)
+
+    def one_way(report, _, first, n):
+        positions(report, only=[name for name, *_ in ways()][first:first + n])
+
+    races = kills_goal // 4
+    once = int(kills_goal > 0)
+    all_tasks = (
+        Task("its own Redis", kills_goal * 2 // 5, 60, killing(functools.partial(Victims, True)), unit=lambda r, _: r.killed()),
+        Task("another Redis", kills_goal * 2 // 5, 60, killing(functools.partial(Victims, False)), unit=lambda r, _: r.killed()),
+        Task("Sentinels", kills_goal // 10, 20, killing(SentinelVictims), unit=lambda r, _: r.killed(), servers=True),
+        Task("a cluster", kills_goal // 10, 20, killing(ClusterVictims), unit=lambda r, _: r.killed(), servers=True),
+        Task("races of 64 check-ins", races, 50, lambda report, chance, _, n: race(report, chance, goal=n, rounds=n)),
+        Task("positions, in each way", once * len(list(ways())), 1, one_way),
+        Task("an hour of a log in 60 s", once, 1, replay),
+        Task("failovers of Sentinels", failovers, 5, lambda report, _, __, n: sentinel_failovers(report, n), servers=True),
+        Task("rounds of a cluster", rounds, 8, lambda report, chance, _, n: cluster_rounds(report, chance, n), servers=True))
+    missing = server_missing()
+    if missing:
+        print(f"faults: {missing}, so no Sentinels and no cluster", flush=True)
+    return [task for task in all_tasks if task.goal > 0 and not (missing and task.servers)]
 
 
-def one_redis(report, chance, goal):
-    for embedded in (True, False):
-        kills(report, chance, goal=goal // 2, embedded=embedded)
-        print(report.line(), flush=True)
-    done = race(chance, goal=goal // 4, rounds=goal // 4)
-    print(f"faults: {goal // 4} races of 64 check-ins, {done} kills: exactly one was the first each time", flush=True)
-    positions(report)
-    print(report.line(), flush=True)
-    report.check()
-    replay(chance)
+def version():
+    """The commit that is tried, with a star where the tree differs from it."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty=*", "--exclude", "*"], cwd=process.ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "no commit"
 
 
-def several_servers(chance, seed, n_failovers, n_rounds):
-    if server_missing():
-        print(f"faults: {server_missing()}, so no Sentinels and no cluster", flush=True)
-        return
-    report = Report(seed)
-    sentinel_failovers(report, n_failovers)
-    print(f"{report.line()} (Sentinels)", flush=True)
-    report.check()
-    report = Report(seed)
-    cluster_rounds(report, chance, n_rounds)
-    print(f"{report.line()} (a cluster)", flush=True)
-    report.check()
+def next_task(all_tasks, progress):
+    """The one that is behind the others; None when all are done."""
+    left = [task for task in all_tasks if progress.of(task.name)["done"] < task.goal]
+    return min(left, key=lambda task: progress.of(task.name)["done"] / task.goal, default=None)
+
+
+def one_piece(task, progress):
+    sums = progress.of(task.name)
+    first, seed = sums["done"], f"{progress.seed}, {task.name}, piece {sums['pieces']}"
+    n, report, begin = min(task.piece, task.goal - first), Report(seed), time.monotonic()
+    print(f"faults: {task.name}, from {first} of {task.goal} on", flush=True)
+    try:
+        task.run(report, random.Random(seed), first, n)
+    except Exception as error:
+        report.faults.append(f"{type(error).__name__}: {str(error)[-500:]}")
+        progress.add(task.name, report, 0, time.monotonic() - begin, version())
+        raise
+    progress.add(task.name, report, task.unit(report, n), time.monotonic() - begin, version())
+    print(f"{report.line()} ({task.name}: {sums['done']} of {task.goal})", flush=True)
 
 
 def main():
-    seed = number("TALLYD_SEED", time.time_ns() % 1_000_000)
-    goal = number("TALLYD_KILLS", 200)
-    chance = random.Random(seed)
-    print(f"faults: TALLYD_SEED={seed}", flush=True)
+    stopping = threading.Event()
+
+    def stop(number, _):
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+        print(f"faults: {signal.Signals(number).name}: the piece at hand is ended and audited; once more: at once", flush=True)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    process.own_groups = True  # a ^C ends the piece, not the processes that the piece is about
+    given = {name: int(os.environ[f"TALLYD_{name}"]) for name in ("SEED", "KILLS", "FAILOVERS", "ROUNDS") if os.environ.get(f"TALLYD_{name}")}
+    all_tasks = tasks(given.get("KILLS", 200), given.get("FAILOVERS", 10), given.get("ROUNDS", 32), stopping)
+    goals = {task.name: task.goal for task in all_tasks}
+    path = pathlib.Path(os.environ.get("TALLYD_FAULTS") or FILE)
+    progress = Progress(path, given.get("SEED"))
+    if progress.is_done(goals):
+        path.unlink(missing_ok=True)
+        progress = Progress(path, given.get("SEED"))
+    print(f"faults: TALLYD_SEED={progress.seed}, {path}", flush=True)
+    n_wrong = len(progress.wrong())
     try:
-        if goal > 0:
-            one_redis(Report(seed), chance, goal)
-        several_servers(chance, seed, number("TALLYD_FAILOVERS", 10), number("TALLYD_ROUNDS", 32))
+        while not stopping.is_set() and len(progress.wrong()) == n_wrong:
+            task = next_task(all_tasks, progress)
+            if task is None:
+                break
+            one_piece(task, progress)
     except BaseException:
-        for process in running:
-            print(f"-- {process.name}\n{process.tail()}", file=sys.stderr)
+        for child in process.running:
+            print(f"-- {child.name}\n{child.tail()}", file=sys.stderr)
         raise
+    finally:
+        print(f"\n{progress.table(goals)}\n", flush=True)
+    if progress.wrong():
+        sys.exit("faults: FOUND\n" + "\n".join(progress.wrong()))
 
 
 if __name__ == "__main__":

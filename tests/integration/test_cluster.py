@@ -262,13 +262,13 @@ def test_two_processes_and_the_log_of_a_dead_one(healed, on_cluster, site):
     with Clients(ledger, one, limit=100000, keyed=1) as clients, Clients(Ledger(site + "2"), two, limit=100000) as others:
         clients.more(30)
         others.more(30)
-    http = one.client()
-    one.client().accept([{"site": site, "page": "/last"}])
-    assert two.client().count("pv", site=site, page="/last", from_="now-1h") == 1
-    one.client().accept([{"site": site, "page": "/last"}])
+    http, last = one.client(), site + "3"
+    one.client().accept([{"site": last, "page": "/last"}])
+    assert two.client().count("pv", site=last, page="/last", from_="now-1h") == 1
+    one.client().accept([{"site": last, "page": "/last"}])
     http.close()
     one.kill()
-    assert two.client().count("pv", site=site, page="/last", from_="now-1h") == 2
+    assert two.client().count("pv", site=last, page="/last", from_="now-1h") == 2
     others.ledger.check(two)
     found = ledger.audit(two)
     assert not any(found.values()), found

@@ -12,6 +12,7 @@ from lib.client import Unknown
 from lib.firsts import Race, notes, told
 from lib.log import HELD, OfAFold, append_of
 from lib.proxy import CUTS, Fault
+from lib.report import Report
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "4")
@@ -214,5 +215,6 @@ def test_a_race_of_64(start_redis, start_tallyd, site):
 
 def test_a_race_with_kills(chance, seed):
     """The short form of the campaign."""
-    print(f"TALLYD_SEED={seed}")
-    assert race(chance, goal=6, rounds=8) >= 2, "kills that met somebody who waited"
+    report = Report(seed)
+    race(report, chance, goal=6, rounds=8)
+    assert report.killed() >= 2, "kills that met somebody who waited"

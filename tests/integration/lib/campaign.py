@@ -1,8 +1,8 @@
 """Fault campaigns: clients post all the while, something is killed or a connection harmed, and in the end the counts are
 audited.  Everything by chance comes from one seed.
 
-kills(): SIGKILL of tallyd, of Redis, of both, and again while they come back.  Half of the clients send Idempotency-Keys, and
-each batch until it is acknowledged.
+kills(): SIGKILL of tallyd, of Redis, of both, and again while they come back; node_campaign.py has the same for several
+servers.  Half of the clients send Idempotency-Keys, and each batch until it is acknowledged.
 race(): clients check the same user in, all at once, while processes are killed: exactly one is told to be the first.
 positions(): an append and the fold behind it are harmed at their first command, the second.. until none is left that could
 be, as SQLite tests I/O errors; in each way that the proxy knows.
@@ -11,7 +11,6 @@ be, as SQLite tests I/O errors; in each way that the proxy knows.
 import os
 import signal
 import time
-from dataclasses import dataclass, field
 
 from .firsts import Race
 from .ledger import EVENTS, Clients, Ledger
@@ -21,7 +20,7 @@ from .proxy import CUTS, Fault, Proxy
 from .waiting import wait_until
 
 FEW = ("--partitions", "4")
-FIRST_S = 2.0  # the first 202 after a fault ended
+KINDS = {"tallyd": {"tallyd"}, "Redis": {"redis"}, "both": {"tallyd", "redis"}}
 TIMEOUT_S = 10.0  # --request-timeout's default
 ERRORS = (
     "LOADING Redis is loading the dataset in memory",
@@ -33,45 +32,6 @@ ERRORS = (
 )
 
 
-@dataclass
-class Report:
-    seed: int
-    rounds: int = 0
-    kills: int = 0
-    positions: int = 0
-    acknowledged: int = 0
-    unknown: int = 0
-    refused: int = 0
-    first_s: float = 0.0     # longest until the first 202
-    slowest_s: float = 0.0   # longest answer
-    found: dict = field(default_factory=lambda: {"lost": [], "doubled": [], "refused": [], "forgotten": []})
-    faults: list = field(default_factory=list)  # what else was not as promised
-
-    def add(self, ledger, tallyd):
-        self.acknowledged += len(ledger.counted)
-        self.unknown += len(ledger.unknown)
-        self.refused += len(ledger.refused)
-        self.slowest_s = max(self.slowest_s, ledger.slowest_s)
-        for what, pages in ledger.audit(tallyd).items():
-            self.found[what] += pages
-
-    def first(self, what, took_s):
-        self.first_s = max(self.first_s, took_s)
-        if took_s > FIRST_S:
-            self.faults.append(f"{what}: {took_s:.2f} s until the first 202")
-
-    def line(self):
-        return (f"faults: seed {self.seed}, {self.rounds} rounds, {self.kills} kills, {self.positions} positions; events: "
-                f"{self.acknowledged} acknowledged, {self.unknown} unknown, {self.refused} refused; "
-                f"{len(self.found['lost'])} lost, {len(self.found['doubled'])} doubled, {len(self.found['refused'])} refused "
-                f"but counted, {len(self.found['forgotten'])} forgotten; first 202 after {self.first_s:.2f} s at most, slowest answer {self.slowest_s:.2f} s")
-
-    def check(self):
-        """All that was promised was kept."""
-        assert not any(self.found.values()), {k: v[:5] for k, v in self.found.items()}
-        assert not self.faults, self.faults
-
-
 # ---- killing ----
 
 
@@ -79,20 +39,39 @@ class Victims:
     """A tallyd and its Redis: a Redis of one's own (always synced), or the embedded one."""
 
     def __init__(self, embedded):
-        self.redis = None if embedded else Redis(appendonly=True).start()
-        self.tallyd = Tallyd(*FEW, redis=self.redis).start()
+        self.redis = None if embedded else Redis(appendonly=True)
+        self.tallyd = Tallyd(*FEW, redis=self.redis)
+
+    def start(self):
+        if self.redis is not None:
+            self.redis.start()
+        self.tallyd.start()
 
     def close(self):
         self.tallyd.stop()
         if self.redis is not None:
             self.redis.stop()
 
-    def kill(self, what):
+    def harm(self, chance, killed):
+        """Kill something, and start what is dead without waiting for it; returns what.  `killed` counts SIGKILLs by name."""
+        what = chance.choice(list(KINDS))
+        killed[what] += self._kill(KINDS[what])
+        while chance.random() < 0.4:
+            self._spawn()
+            time.sleep(chance.uniform(0, 0.15))
+            killed["while it starts"] += self._kill(chance.choice(list(KINDS.values())))
+        self._spawn()
+        return what
+
+    def wait(self):
+        self.tallyd.wait_ready_line()
+
+    def _kill(self, names):
         """Returns how many processes that were."""
         kills = 0
-        if "redis" in what:
+        if "redis" in names:
             kills += self._kill_redis()
-        if "tallyd" in what and self.tallyd.alive():
+        if "tallyd" in names and self.tallyd.alive():
             self.tallyd.kill()
             kills += 1
         return kills
@@ -107,74 +86,62 @@ class Victims:
             os.kill(pid, signal.SIGKILL)
         return len(pids)
 
-    def spawn(self):
-        """Start what is dead, without waiting for it."""
+    def _spawn(self):
         if self.redis is not None and not self.redis.alive():
             self.redis.path.unlink(missing_ok=True)
             self.redis.spawn(self.redis.argv)
         if not self.tallyd.alive():
             self.tallyd.start(wait_ready=False)
 
-    def wait(self):
-        self.tallyd.wait_ready_line()
 
-
-def kills(report, chance, goal, embedded, clients=4):
-    """Rounds until `goal` processes were killed."""
-    victims, ledger = Victims(embedded), Ledger("kills-embedded" if embedded else "kills")
-    done = 0
+def kills(report, chance, goal, victims, stopping=None, clients=4):
+    """Rounds until `goal` processes were killed, or `stopping` is set; then all is audited."""
+    ledger = Ledger(f"kills-{chance.getrandbits(32):08x}")
     try:
+        victims.start()
         with Clients(ledger, victims.tallyd, n=clients, limit=10**9, keyed=clients // 2) as load:
-            while done < goal:
+            while report.killed() < goal and not (stopping is not None and stopping.is_set()):
                 load.more(4)
-                what = chance.choice(["tallyd", "redis", "tallyd redis"])
                 time.sleep(chance.uniform(0, 0.03))  # somewhere in an append or a fold
-                done += victims.kill(what)
-                while chance.random() < 0.4:  # again while it recovers
-                    victims.spawn()
-                    time.sleep(chance.uniform(0, 0.15))
-                    done += victims.kill(chance.choice(["tallyd", "redis", "tallyd redis"]))
-                victims.spawn()
+                what = victims.harm(chance, report.kills)
                 before, begin = ledger.statuses.get(202, 0), time.monotonic()
                 victims.wait()
                 wait_until(lambda n=before: load.faults or ledger.statuses.get(202, 0) > n, "a first 202", pause_s=0.002)
                 report.first(f"killed {what}", time.monotonic() - begin)
                 report.rounds += 1
-        report.kills += done
         report.add(ledger, victims.tallyd)
     finally:
         victims.close()
 
 
-def race(chance, goal, rounds, clients=64):
-    """Check-ins of `rounds` users, each by all clients at once, over two processes; returns how many processes were killed,
-    at least `goal`."""
+def race(report, chance, goal, rounds, clients=64):
+    """Check-ins of `rounds` users, each by all clients at once, over two processes, of which at least `goal` are killed."""
     redis = Redis(appendonly=True).start()
     tallyds = [Tallyd(*FEW, redis=redis, name=name) for name in ("one", "two")]
-    done, site = 0, f"race-{chance.getrandbits(32):08x}"
+    site = f"race-{chance.getrandbits(32):08x}"
     try:
         for tallyd in tallyds:
             tallyd.start()
         with Race(tallyds, site, rounds, clients) as race_of:
             while race_of.running() and not race_of.faults:
                 time.sleep(chance.uniform(0, 0.2))
-                if done >= goal and race_of.round < rounds - 1:
+                if report.killed() >= goal and race_of.round < rounds - 1:
                     continue
                 victims = chance.choice([[redis], [tallyds[0]], [tallyds[1]], [redis, tallyds[0]], [tallyds[0], tallyds[1]]])
                 for victim in victims:
                     victim.kill()
-                done += len(victims)
+                    report.kills["Redis" if victim is redis else "tallyd"] += 1
                 for victim in victims:
                     victim.start() if victim is redis else victim.start(wait_ready=False)
                 for victim in victims:
                     if victim is not redis:
                         victim.wait_ready_line()
+        report.rounds += rounds
         race_of.check()
     finally:
         for tallyd in tallyds:
             tallyd.stop()
         redis.stop()
-    return done
 
 
 # ---- positions ----

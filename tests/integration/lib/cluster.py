@@ -11,7 +11,7 @@ import socket
 
 import pytest
 
-from .process import Process, short_directory
+from .process import Process, mend_append_only, short_directory
 from .resp import Resp, RespError
 from .waiting import wait_until
 
@@ -80,6 +80,7 @@ class TcpServer(Process):
         return f"{self.host}:{self.port}"
 
     def start(self):
+        mend_append_only(self.directory)
         self.spawn(self.argv, {**os.environ, **(self.clock.environment() if self.clock else {})})
         self.log = self.out  # the servers log on stdout
         wait_until(self.answers, f"{self.name} answers", pause_s=0.005)

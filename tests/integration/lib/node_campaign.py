@@ -1,10 +1,12 @@
 """Fault campaigns on several servers: a master of Sentinels, a cluster.  As lib/campaign.py: clients post all the while, and in
 the end what they were told is compared with what is counted.
 
+SentinelVictims, ClusterVictims: whom kills() of lib/campaign.py kills there.
 failovers(): a master dies, or stands still and wakes up deposed, in turn; it comes back each time.
 cluster_rounds(): one of HARMS at a time, by chance; each round has a site of its own, which is audited behind it.
 """
 
+import collections
 import time
 
 from .cluster import Cluster, wait_ready
@@ -26,6 +28,95 @@ def first_again(report, what, clients):
     report.first(what, time.monotonic() - begin)
 
 
+# ---- who is killed ----
+
+KINDS = {  # name: (who, does a replica take over, how often)
+    "tallyd": ({"tallyd"}, False, 6),
+    "primary": ({"primary"}, False, 3),
+    "both": ({"primary", "tallyd"}, False, 3),
+    "replica": ({"replica"}, False, 2),
+    "primary, a replica takes over": ({"primary"}, True, 1),
+    "both, a replica takes over": ({"primary", "tallyd"}, True, 1),
+    "Sentinel": ({"sentinel"}, False, 1),
+}
+
+
+class NodeVictims:
+    """A tallyd, and primaries of which each has a replica; all sync what they append."""
+
+    def __init__(self, group, partitions):
+        self.group = group
+        self.tallyd = Tallyd("--partitions", partitions, redis=group)
+
+    def start(self):
+        self.group.start()
+        self.tallyd.start()
+
+    def close(self):
+        self.tallyd.stop()
+        self.group.stop()
+
+    def wait(self):
+        """tallyd is ready.  A start is refused while the primary has no replica, for example because that one has just taken
+        over: then it is started again, now that a replica follows."""
+        try:
+            self.tallyd.wait_ready_line()
+        except RuntimeError:
+            if "so no request could be acknowledged there" not in self.tallyd.tail(3):
+                raise
+            self.tallyd.start(wait_ready=False)
+            self.tallyd.wait_ready_line()
+
+    def harm(self, chance, killed):
+        """Kill something and heal all but tallyd, which comes back before or behind the servers, and is not waited for.
+        `killed` counts SIGKILLs by name."""
+        parts = self.parts(chance)
+        kinds = {name: often for name, (who, _, often) in KINDS.items() if who <= set(parts)}
+        kind = chance.choices(list(kinds), list(kinds.values()))[0]
+        who, takes_over, _ = KINDS[kind]
+        if "primary" in who:  # a replica that lacks what it is just being sent would be a second fault
+            wait_ready(parts["replica"].in_sync, "the replica is in sync", FOLLOWS_S)
+        for name in who:
+            parts[name].kill()
+            killed[kind] += 1
+        early = chance.random() < 0.5
+        if early and "tallyd" in who:
+            self.tallyd.start(wait_ready=False)
+        if takes_over:
+            self.wait_promoted(parts["primary"], parts["replica"])
+        for name in who - {"tallyd"}:
+            parts[name].start()
+        self.group.wait_ok(FOLLOWS_S)
+        if not early and "tallyd" in who:
+            self.tallyd.start(wait_ready=False)
+        return kind
+
+
+class SentinelVictims(NodeVictims):
+    def __init__(self):
+        super().__init__(SentinelGroup(replicas=1, options=SAFE), 4)
+
+    def parts(self, chance):
+        master = self.group.master()
+        replica = next(s for s in self.group.servers if s is not master)
+        return {"tallyd": self.tallyd, "primary": master, "replica": replica, "sentinel": chance.choice(self.group.sentinels)}
+
+    def wait_promoted(self, old, _):
+        self.group.wait_new_master(old)
+
+
+class ClusterVictims(NodeVictims):
+    def __init__(self):
+        super().__init__(Cluster(primaries=3, replicas=1, options=SAFE, node_timeout_ms=2000), 24)
+
+    def parts(self, chance):
+        primary = chance.choice(self.group.primaries())
+        return {"tallyd": self.tallyd, "primary": primary, "replica": self.group.replicas_of(primary)[0]}
+
+    def wait_promoted(self, _, replica):
+        wait_ready(replica.is_primary, "the replica is promoted", PROMOTED_S)
+
+
 # ---- Sentinels ----
 
 
@@ -45,7 +136,7 @@ def failovers(report, group, one, two, site, goal):
             group.wait_ok(FOLLOWS_S)
             clients.more(20)
             report.rounds += 1
-            report.kills += 1
+            report.kills["primary, a replica takes over"] += i % 2 == 0
     report.add(ledger, two)
     report.add(other, one)
 
@@ -76,7 +167,7 @@ class Harmed:
         self.chance = chance
         self.cluster = Cluster(primaries=3, replicas=1, options=SAFE, node_timeout_ms=2000)
         self.tallyd = Tallyd(*FEW, redis=self.cluster)
-        self.kills = 0
+        self.kills = collections.Counter()
 
     def start(self):
         self.cluster.start()
@@ -111,7 +202,7 @@ class Harmed:
     def primary_is_killed(self):
         primary, replica = self.shard()
         primary.kill()
-        self.kills += 1
+        self.kills["primary, a replica takes over"] += 1
         wait_ready(replica.is_primary, "the replica is promoted", PROMOTED_S)
 
     def primary_stands_still(self):
@@ -122,14 +213,14 @@ class Harmed:
 
     def tallyd_is_killed(self):
         self.tallyd.kill()
-        self.kills += 1
+        self.kills["tallyd"] += 1
 
     def both_are_killed(self):
         """A primary, which has a share of the logs and partitions, and the process that could append again."""
         primary, replica = self.shard()
         primary.kill()
         self.tallyd.kill()
-        self.kills += 2
+        self.kills["both, a replica takes over"] += 2
         wait_ready(replica.is_primary, "the replica is promoted", PROMOTED_S)
 
     def failover_is_ordered(self):
@@ -180,6 +271,6 @@ def cluster_rounds(report, chance, goal, clients=4):
             report.rounds += 1
             new = {what: len(pages) - before[what] for what, pages in report.found.items() if len(pages) > before[what]}
             print(f"faults: round {number}: {harm.__name__}: {len(ledger.counted)} events acknowledged, {ledger.statuses}, wrong: {new}", flush=True)
-        report.kills += harmed.kills
+        report.kills.update(harmed.kills)
     finally:
         harmed.stop()

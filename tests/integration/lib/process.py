@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 READY = re.compile(r"^tallyd (\S+) listening on http://(.+):(\d+) \(redis: (.*)\)$", re.M)
 
 running = []  # for the logs of a failed test
+own_groups = False  # a ^C at the terminal goes to each process of its group: with groups of their own not to these
 
 
 def binary():
@@ -89,7 +90,7 @@ class Process:
         with open(self.log, "ab") as log, open(self.out, "ab") as out:
             self.process = subprocess.Popen(
                 [str(a) for a in argv], cwd=self.directory, env=environment() if env is None else env, stdin=subprocess.DEVNULL,
-                stdout=out, stderr=log)
+                stdout=out, stderr=log, process_group=0 if own_groups else None)
         if self not in running:
             running.append(self)
 
@@ -143,6 +144,18 @@ class Process:
         return "\n".join(self.log_text().splitlines()[-lines:])
 
 
+def mend_append_only(directory):
+    """What a kill cut off in the middle of a transaction is taken away, as redis-check-aof does; before a server starts.
+
+    Redis 7.0 by itself cuts behind the last whole command *within* it, goes on writing behind the open MULTI, and the next
+    start runs the half transaction together with the first one written since (valkey-io/valkey#4342).
+    """
+    manifest = directory / "appendonlydir" / "appendonly.aof.manifest"
+    if manifest.exists():
+        done = subprocess.run(["redis-check-aof", "--fix", manifest], input="y\n", text=True, capture_output=True, timeout=60, check=False)
+        assert done.returncode == 0, done
+
+
 class Redis(Process):
     """A redis-server on a unix socket (and a TCP port, if asked for)."""
 
@@ -161,13 +174,7 @@ class Redis(Process):
         return f"unix:{self.path}"
 
     def spawn(self, argv, env=None):
-        """What a kill cut off in the middle of a transaction is taken away first, as redis-check-aof does.  Redis 7.0 by itself
-        cuts behind the last whole command *within* it, goes on writing behind the open MULTI, and the next start runs the
-        half transaction together with the first one written since (valkey-io/valkey#4342)."""
-        manifest = self.directory / "appendonlydir" / "appendonly.aof.manifest"
-        if manifest.exists():
-            done = subprocess.run(["redis-check-aof", "--fix", manifest], input="y\n", text=True, capture_output=True, timeout=60, check=False)
-            assert done.returncode == 0, done
+        mend_append_only(self.directory)
         super().spawn(argv, env)
 
     def start(self):

@@ -16,12 +16,14 @@ def as_dict(flat):
 
 
 class Server(TcpServer):
-    """A master or a replica."""
+    """A master or a replica, with a configuration of its own that remembers whom it follows."""
 
     def __init__(self, root, number, port, options):
         directory = root / f"s{number}"
+        directory.mkdir(parents=True)
+        (directory / "redis.conf").touch()
         super().__init__(directory, f"server{number}", port, [
-            server_binary(), "--port", port, "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--loglevel", "notice",
+            server_binary(), directory / "redis.conf", "--port", port, "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--loglevel", "notice",
             "--repl-diskless-sync-delay", "0", *options])
 
     def is_master(self):
@@ -82,6 +84,7 @@ class SentinelGroup:
         first = self.servers[0].start()
         for replica in self.servers[1:]:
             replica.start().command("REPLICAOF", first.host, first.port)
+            replica.command("CONFIG", "REWRITE")
         for sentinel in self.sentinels:
             sentinel.configure(first, len(self.sentinels) // 2 + 1, self.failover_timeout_ms)
             sentinel.start()

@@ -97,7 +97,7 @@ static const struct topology_io fake_io = {
 
 void fake_start(int n, const char *url)
 {
-    static char hosts[FAKE_NODES][8];
+    static char hosts[FAKE_NODES][16];
     struct redis_url parsed;
     struct partitions partitions;
     memset(&fake, 0, sizeof(fake));
