@@ -40,12 +40,12 @@ static void count(_Atomic int64_t *counter)
     (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-void request_refuse_fields(struct request *request)
+void request_refuse(struct request *request, enum problem problem, const char *detail)
 {
+    struct request_context *context = request->context;
     request->refused = true;
-    count(&request->context->refused_head);
-    problem_reply(&request->exchange.response, PROBLEM_HEAD_TOO_LARGE, "more than %d header fields",
-        HTTP_FIELDS_MAX);
+    count(problem == PROBLEM_TOO_LARGE ? &context->refused_large : &context->refused_head);
+    problem_reply(&request->exchange.response, problem, "%s", detail);
 }
 
 /* NULL, or what is wrong with the head. */
@@ -203,9 +203,7 @@ enum request_verdict request_head(struct request *request, const struct http_hea
     enum router_method method;
     const char *fault = read_head(request, head, &method);
     if (fault != NULL) {
-        request->refused = true;
-        count(&request->context->refused_head);
-        problem_reply(&request->exchange.response, PROBLEM_MALFORMED, "%s", fault);
+        request_refuse(request, PROBLEM_MALFORMED, fault);
         return REQUEST_ANSWER_NOW;
     }
     request->refused = !find_route(request, method) || !admit(request) || !expect_body(request);

@@ -27,7 +27,8 @@
 #include "storage/base/slice.h"
 
 /* The most fields of a head; the caller answers 431 to more. */
-#define HTTP_FIELDS_MAX 100
+#define HTTP_FIELDS_MAX      100
+#define HTTP_FIELDS_MAX_TEXT "100"
 
 struct http_field {
     struct slice name, value;

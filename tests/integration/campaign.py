@@ -1,7 +1,7 @@
 """`make test-faults`: the long fault campaigns, and a report.
 
-TALLYD_SEED repeats a run.  TALLYD_KILLS, TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a cluster) say how many; 0
-leaves a campaign out.  TALLYD_REDIS_SERVER chooses the server of the last two.
+TALLYD_SEED repeats a run.  TALLYD_KILLS, TALLYD_REQUESTS (malformed ones), TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a
+cluster) say how many; 0 leaves a campaign out.  TALLYD_REDIS_SERVER chooses the server of the last two.
 """
 
 import os
@@ -13,8 +13,9 @@ import time
 from lib.campaign import Report, kills, positions, race
 from lib.cluster import server_missing
 from lib.follow import Replay
+from lib.malformed import campaign as malformed
 from lib.node_campaign import cluster_rounds, sentinel_failovers
-from lib.process import running, short_directory
+from lib.process import Redis, Tallyd, running, short_directory
 
 
 def replay(chance):
@@ -32,6 +33,20 @@ def replay(chance):
 
 def number(name, default):
     return int(os.environ.get(name) or default)
+
+
+def requests(chance, goal):
+    """Malformed requests, a thousand a round."""
+    redis = Redis().start()
+    tallyd = Tallyd("--request-timeout", "1s", redis=redis).start()
+    try:
+        for _ in range(goal // 1000):
+            faults, heard = malformed(tallyd, chance, 1000, 5)
+            assert not faults, "\n".join(faults[:5])
+            print(f"faults: 1000 malformed requests, no fault; answers: {dict(sorted(heard.items()))}", flush=True)
+    finally:
+        tallyd.stop()
+        redis.stop()
 
 
 def one_redis(report, chance, goal):
@@ -68,6 +83,7 @@ def main():
     try:
         if goal > 0:
             one_redis(Report(seed), chance, goal)
+        requests(chance, number("TALLYD_REQUESTS", 20_000))
         several_servers(chance, seed, number("TALLYD_FAILOVERS", 10), number("TALLYD_ROUNDS", 32))
     except BaseException:
         for process in running:
