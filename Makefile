@@ -323,8 +323,9 @@ model-short: deps-test
 model: deps-test
 	@sh tests/model/run.sh all
 
-# Kills and cuts by the hundred, failovers, a cluster's nodes: about half an hour.  The seed is printed, TALLYD_SEED= repeats
-# it; TALLYD_KILLS=, TALLYD_FAILOVERS= and TALLYD_ROUNDS= say how many.
+# Kills and cuts by the hundred, malformed requests, slow connections, failovers, a cluster's nodes: about forty minutes.  The
+# seed is printed, TALLYD_SEED= repeats it; TALLYD_KILLS=, TALLYD_REQUESTS=, TALLYD_SLOW=, TALLYD_FAILOVERS= and TALLYD_ROUNDS=
+# say how many.
 .PHONY: test-faults
 test-faults: deps-run
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd

@@ -58,12 +58,16 @@ static const char *read_head(
     if (fault == NULL) {
         fault = http_strict_check(&copy, &request->message);
     }
+    if (fault != NULL) {
+        request->message.request_id = http_request_id(head);
+        return fault;
+    }
     *ret_method = router_method(head->method);
     request->preflight = cors_on(request->exchange.app) &&
                          slice_equal(head->method, SLICE("OPTIONS")) &&
                          request->message.fields[FIELD_ORIGIN].n > 0 &&
                          request->message.fields[FIELD_REQUEST_METHOD].n > 0;
-    return fault;
+    return NULL;
 }
 
 /* Decode the path's variable segment in place, in our own copy of the target.  False: the response

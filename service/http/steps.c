@@ -104,6 +104,8 @@ static enum request_verdict judge_head(
     fields.overflow = false;
     (void)MHD_get_connection_values_n(connection->mhd, MHD_HEADER_KIND, gather_field, &fields);
     if (fields.overflow) {
+        const struct http_head first = {.fields = fields.at, .n_fields = fields.n};
+        request->message.request_id = http_request_id(&first);
         request_refuse(
             request, PROBLEM_HEAD_TOO_LARGE, "more than " HTTP_FIELDS_MAX_TEXT " header fields");
         return REQUEST_ANSWER_NOW;

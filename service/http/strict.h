@@ -76,6 +76,9 @@ const char *http_strict_layout(const struct http_head *head) MUST_CHECK;
  * section 3.2.2).  Neither part is decoded. */
 void http_target_split(struct slice target, struct slice *ret_path, struct slice *ret_query);
 
+/* The first X-Request-Id of @head, sound or not; empty: it has none. */
+struct slice http_request_id(const struct http_head *head);
+
 /* May @id be echoed as a request id?  1..128 bytes of [!-~]. */
 bool http_request_id_valid(struct slice id);
 

@@ -68,8 +68,7 @@ def assert_refused_and_closed(raw, statuses=(400,)):
     """One answer, then the end: what follows on the connection is not taken for a request."""
     answer = raw.receive()
     assert answer is not None and answer[0] in statuses, answer
-    if answer[1].get("content-type") == "application/problem+json":
-        assert json.loads(answer[2])["status"] == answer[0]
+    assert answer[1]["content-type"] == "application/problem+json" and json.loads(answer[2])["status"] == answer[0]
     assert raw.closed()
 
 
@@ -153,7 +152,7 @@ def test_what_the_library_refuses_is_counted(start_tallyd):
     with Raw(tallyd.port) as raw:
         raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n{'f' * 30}\r\n")
         assert raw.receive()[0] == 413
-    assert answers(tallyd, 413) == 1
+    assert answers(tallyd, 413, "/events", "POST") == 1
 
 
 @pytest.mark.parametrize("line", [
@@ -255,6 +254,14 @@ def test_request_id_is_echoed_if_it_is_one(http, sent, echoed):
     assert re.fullmatch(r"[!-~]{1,128}", got)
 
 
+@pytest.mark.parametrize("harm", ["Host: y\r\n", "X A: 1\r\n", "X: a\rb\r\n", "Content-Length: five\r\n", "no colon\r\n", "a: b\r\n" * 100, "X: a\r\n b\r\n"])
+def test_request_id_is_echoed_where_the_head_is_refused(tallyd, harm):
+    with Raw(tallyd.port) as raw:
+        raw.send(get_text("/healthz", f"X-Request-Id: mine\r\n{harm}"))
+        status, headers, _body = raw.receive()
+    assert status in (400, 431) and headers["x-request-id"] == "mine"
+
+
 @pytest.mark.parametrize("path", ANSWERS)
 def test_nosniff(http, path):
     assert http.request("GET", path).headers["X-Content-Type-Options"] == "nosniff"
@@ -293,6 +300,10 @@ def test_head_of_12_kib_is_accepted(tallyd, http, site):
             raw.send(text)
             assert raw.receive()[0] == 200
     http.accept([{"site": site, "page": f"/{'p' * 100}{i}"} for i in range(90)])
+    with Raw(tallyd.port) as raw:
+        for cookie in ("a=b; ", "name=value; ", "a"):
+            raw.send(get_text("/healthz", f"Cookie: {(cookie * 12_000)[:12 * 1024 - 60]}\r\n"))
+            assert raw.receive()[0] == 200
     path = "/pv" + query({"site": site, "page": [f"/{'p' * 100}{i}" for i in range(90)], "from": "now-1h"})
     assert 10_000 < len(path) < 12_000
     assert http.request("GET", path).json["pv"] == 90

@@ -208,7 +208,7 @@ def make_case(chance):
     end = chance.choices(["wait", "close", "reset", "half"], [17, 1, 1, 1])[0]
     if end != "wait" and chance.random() < 0.7:
         wire = wire[:chance.randint(0, len(wire))]
-    wire += SOUND_END if end == "wait" else b""
+    wire += SOUND_END * 2 if end == "wait" else b""  # one may be taken for a trailer
     cuts = sorted(chance.randint(0, len(wire)) for _ in range(chance.choice([0, 0, 0, 1, 2, 5])))
     wire = wire or b"G"
     pieces = [wire[a:b] for a, b in zip([0, *cuts], [*cuts, len(wire)])]

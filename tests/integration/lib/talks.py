@@ -3,6 +3,7 @@
 send_all() sends them; judge() says what is wrong with what came back.
 """
 
+import contextlib
 import errno
 import json
 import select
@@ -63,7 +64,8 @@ class Connection:
         if self.left or self.talk.end == "wait":
             return False
         if self.talk.end == "half":
-            self.socket.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):  # the server was faster
+                self.socket.shutdown(socket.SHUT_WR)
             return False
         if self.talk.end == "reset":
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
