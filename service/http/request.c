@@ -24,6 +24,7 @@ bool request_begin(struct request *request, struct request_context *context, str
     request->context = context;
     request->message = (struct http_message){0};
     request->route = NULL;
+    request->flags = 0;
     request->starved = false;
     request->refused = request->discard = request->preflight = false;
     request->tokens = NULL;
@@ -87,6 +88,16 @@ static bool decode_segment(struct request *request)
     return fault == NULL;
 }
 
+/* How refusals look on @path, which has @methods, but not the one that was asked for. */
+static unsigned refusal_flags(const struct router *router, unsigned methods, struct slice path)
+{
+    struct slice segment;
+    unsigned ignored;
+    enum router_method has = (enum router_method)__builtin_ctz(methods);
+    size_t index = router_find(router, has, path, &segment, &ignored);
+    return index < router->n ? router->routes[index].flags & ROUTE_BASIC : 0;
+}
+
 /* Find the route and fill in the request.  False: the response is filled. */
 static bool find_route(struct request *request, enum router_method method)
 {
@@ -116,6 +127,7 @@ static bool find_route(struct request *request, enum router_method method)
         cors_preflight(allow, response);
         return false;
     }
+    request->flags = refusal_flags(router, methods, inner->path);
     problem_reply(response, PROBLEM_METHOD, "this path takes %s", allow);
     (void)problem_add_header(response, "Allow", allow); /* the first header: there is room */
     return false;
@@ -273,7 +285,7 @@ void request_finish(struct request *request)
 
 void request_dress(struct request *request)
 {
-    unsigned flags = request->route != NULL ? request->route->flags : 0;
+    unsigned flags = request->route != NULL ? request->route->flags : request->flags;
     bool known = request->context->tokens == NULL || request->exchange.access != NULL ||
                  (request->exchange.tokenless && request->exchange.response.status != 401);
     answer_dress(&request->exchange, flags, request->message.fields[FIELD_ORIGIN], known);

@@ -56,6 +56,7 @@ struct request {
     struct http_exchange exchange;
 
     /* Private. */
+    unsigned flags;           /* without a route: of ROUTE_*, how a refusal looks */
     bool refused;             /* the response is filled */
     bool discard;             /* the route takes no body */
     bool starved;             /* the answer's JSON got too little memory: json_memory.h */

@@ -27,14 +27,22 @@ static bool add_headers(struct connection *connection, struct MHD_Response *resp
     return ok;
 }
 
+static struct MHD_Response *make_response(const struct http_response *from)
+{
+    if (from->static_body != NULL) { /* the library does not write to it */
+        return MHD_create_response_from_buffer(
+            from->body_n, (char *)(uintptr_t)from->static_body, MHD_RESPMEM_PERSISTENT);
+    }
+    return MHD_create_response_from_buffer(from->body_n, from->body, MHD_RESPMEM_MUST_FREE);
+}
+
 /* Queue the exchange's response.  The connection is closed without a response if memory is out, if
  * a handler made an unsound header, or if the reaper has ended the connection. */
 enum MHD_Result connection_reply(struct connection *connection)
 {
     struct http_response *from = &connection->request.exchange.response;
     request_dress(&connection->request);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(from->body_n, from->body, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response = make_response(from);
     if (response == NULL) {
         return MHD_NO;
     }

@@ -1,6 +1,6 @@
 """`make test-faults`: the long fault campaigns, and a report.
 
-TALLYD_SEED repeats a run.  TALLYD_KILLS, TALLYD_REQUESTS (malformed ones), TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a
+TALLYD_SEED repeats a run.  TALLYD_KILLS, TALLYD_REQUESTS (malformed ones), TALLYD_SLOW (clients), TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a
 cluster) say how many; 0 leaves a campaign out.  TALLYD_REDIS_SERVER chooses the server of the last two.
 """
 
@@ -16,6 +16,7 @@ from lib.follow import Replay
 from lib.malformed import campaign as malformed
 from lib.node_campaign import cluster_rounds, sentinel_failovers
 from lib.process import Redis, Tallyd, running, short_directory
+from lib.slow import withstand
 
 
 def replay(chance):
@@ -44,6 +45,16 @@ def requests(chance, goal):
             faults, heard = malformed(tallyd, chance, 1000, 5)
             assert not faults, "\n".join(faults[:5])
             print(f"faults: 1000 malformed requests, no fault; answers: {dict(sorted(heard.items()))}", flush=True)
+    finally:
+        tallyd.stop()
+        redis.stop()
+
+
+def slow_clients(n):
+    redis = Redis().start()
+    tallyd = Tallyd("--max-connections", n + 100, redis=redis).start()
+    try:
+        print(f"faults: {n} slow clients: {withstand(tallyd, n, 30)}", flush=True)
     finally:
         tallyd.stop()
         redis.stop()
@@ -84,6 +95,8 @@ def main():
         if goal > 0:
             one_redis(Report(seed), chance, goal)
         requests(chance, number("TALLYD_REQUESTS", 20_000))
+        if number("TALLYD_SLOW", 10_000) > 0:
+            slow_clients(number("TALLYD_SLOW", 10_000))
         several_servers(chance, seed, number("TALLYD_FAILOVERS", 10), number("TALLYD_ROUNDS", 32))
     except BaseException:
         for process in running:

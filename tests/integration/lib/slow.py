@@ -23,7 +23,7 @@ KINDS = ("head", "body", "reader", "idle")
 SLOTS = 50  # of a second: in each some of the crowd send their byte
 HEAD = b"POST /events HTTP/1.1\r\nHost: x\r\n"
 OPENED = {"head": b"GET /healthz HTTP/1.1\r\n", "body": HEAD + b"Content-Length: 100000\r\n\r\n",
-          "reader": b"GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n" * 8, "idle": b""}
+          "reader": b"GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n" * 64, "idle": b""}
 
 
 def allow_files(n):
