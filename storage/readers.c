@@ -71,7 +71,7 @@ static enum storage_err run_job_once(
     if (settles) {
         err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
     }
-    int64_t since_us = settled_stands_since(&r->session);
+    int64_t since_us = session_stands_since(&r->session);
     if (err == STORAGE_OK && operation->after == AFTER_COUNTED) {
         err = late_periods_learn(r, job->deadline_ms, ret_lost);
     }

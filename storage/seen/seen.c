@@ -200,7 +200,7 @@ enum storage_err seen_run(struct reader *reader, struct storage_job *job, bool *
 {
     struct question q = {.core = reader->core, .job = &job->u.seen};
     enum storage_err err = waiting_await(&q.waiting, reader, job, ret_lost);
-    int64_t since_us = settled_stands_since(&reader->session);
+    int64_t since_us = session_stands_since(&reader->session);
     if (err == STORAGE_OK) {
         err = answer(&q, reader, job, ret_lost);
     }
