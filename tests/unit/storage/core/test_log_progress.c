@@ -164,6 +164,7 @@ Test(log_progress, a_connection_that_is_made_meanwhile_makes_it_read_again)
     redis.reconnects = true;
     counted("4", "5");
     expect("aabb;", 4, 5);
+    expect("aabb;", 4, 5); /* that reading was over two connections */
     expect("aa;", 4, 5);
 }
 
