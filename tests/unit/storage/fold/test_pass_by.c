@@ -9,8 +9,8 @@
 #include "tests/lib/fold_fixture.h"
 #include "tests/lib/stand_in.h"
 
-/* Which cursors a pass asks to be moved in which partitions, and what it makes of the answers.  What
- * the script does by itself is tried in test_closing.py. */
+/* Which cursors a pass asks to be moved in which partitions, and what it makes of the answers.
+ * test_closing.py tries the script by itself. */
 
 #define PARTITIONS 4
 #define OWN        "00000000000000aa"

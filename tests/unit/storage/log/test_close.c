@@ -9,8 +9,8 @@
 #include "tests/lib/fold_fixture.h"
 #include "tests/lib/stand_in.h"
 
-/* Which logs are closed, and which cursors without a head are deleted, with one Redis.  (A cluster's
- * waits are tried in test_cluster.py.) */
+/* Which logs are closed, and which cursors without a head are deleted, with one Redis.  A
+ * cluster's waits are tried in test_cluster.py. */
 
 #define PARTITIONS 2
 #define LOG        "00000000000000aa"
