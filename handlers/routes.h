@@ -26,7 +26,7 @@
     WAITS(HTTP_POST, "/api/event", "postPlausibleEvent", plausible_start, plausible_finish,        \
         ROUTE_BODY | ROUTE_INGEST | ROUTE_BEACON | ROUTE_GUARDED)                                  \
     WAITS(HTTP_POST, "/v1/{call}", "postSegment", segment_start, segment_finish,                   \
-        ROUTE_BODY | ROUTE_INGEST | ROUTE_GUARDED | ROUTE_BASIC | ROUTE_SLASH)                     \
+        ROUTE_BODY | ROUTE_INGEST | ROUTE_GUARDED | ROUTE_BASIC)                                   \
     REPLIES(HTTP_GET, "/tally.js", "getScript", tally_js_start, ROUTE_PUBLIC)                      \
     /* counts/ */                                                                                  \
     WAITS(HTTP_GET, "/uv", "getUv", uv_start, counts_finish, 0)                                    \

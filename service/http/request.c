@@ -88,13 +88,19 @@ static bool decode_segment(struct request *request)
     return fault == NULL;
 }
 
-/* How refusals look on @path, which has @methods, but not the one that was asked for. */
-static unsigned refusal_flags(const struct router *router, unsigned methods, struct slice path)
+/* How refusals look on @path, which is not served as it was asked for: as on the path itself, and
+ * behind it with a slash. */
+static unsigned refusal_flags(const struct router *router, struct slice path)
 {
     struct slice segment;
-    unsigned ignored;
-    enum router_method has = (enum router_method)__builtin_ctz(methods);
-    size_t index = router_find(router, has, path, &segment, &ignored);
+    unsigned methods;
+    path.n -= path.n > 1 && path.p[path.n - 1] == '/';
+    size_t index = router_find(router, ROUTER_OTHER, path, &segment, &methods);
+    if (methods != 0) {
+        unsigned ignored;
+        enum router_method has = (enum router_method)__builtin_ctz(methods);
+        index = router_find(router, has, path, &segment, &ignored);
+    }
     return index < router->n ? router->routes[index].flags & ROUTE_BASIC : 0;
 }
 
@@ -117,6 +123,7 @@ static bool find_route(struct request *request, enum router_method method)
         inner->head = method == ROUTER_HEAD;
         return decode_segment(request);
     }
+    request->flags = refusal_flags(router, inner->path);
     if (methods == 0) {
         problem_reply(response, PROBLEM_NOT_FOUND, "no such path");
         return false;
@@ -127,7 +134,6 @@ static bool find_route(struct request *request, enum router_method method)
         cors_preflight(allow, response);
         return false;
     }
-    request->flags = refusal_flags(router, methods, inner->path);
     problem_reply(response, PROBLEM_METHOD, "this path takes %s", allow);
     (void)problem_add_header(response, "Allow", allow); /* the first header: there is room */
     return false;
