@@ -427,6 +427,15 @@ def test_slow_request_ends_at_the_deadline(hasty, site, part):
     assert hasty.client().count("pv", site=site, from_="now-1h") == 0
 
 
+def test_a_slow_request_does_not_get_the_id_of_the_one_before(hasty):
+    with Raw(hasty.port) as raw:
+        raw.send(get_text("/healthz", "X-Request-Id: mine\r\n"))
+        assert raw.receive()[1]["x-request-id"] == "mine"
+        raw.send("GET /healthz HTTP/1.1\r\nHost: x\r\n")
+        status, headers, _body = raw.receive()
+        assert status == 408 and headers["x-request-id"] not in ("", "mine")
+
+
 def test_deadline_of_one_request_spares_the_connection_between_requests(hasty):
     """The clock of a request starts with the request, not with the connection."""
     with Raw(hasty.port) as raw:
