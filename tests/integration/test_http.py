@@ -118,8 +118,8 @@ def answers(tallyd, code, route="", method=""):
 def test_a_chunked_body_without_end_is_cut(start_tallyd):
     """The answer comes at the limit, not at the deadline, to a client that never reads while it writes, too."""
     tallyd = start_tallyd("--max-body", "1MiB")
-    for piece in (b" " * 65536, b" "):
-        chunk = b"%x\r\n%s\r\n" % (len(piece), piece) * (1 if len(piece) > 1 else 10_000)
+    for piece, times, extension in ((b" " * 65536, 1, b""), (b" ", 10_000, b""), (b" ", 100, b";" + b"e" * 1000)):
+        chunk = b"%x%s\r\n%s\r\n" % (len(piece), extension, piece) * times
         with Raw(tallyd.port) as raw:
             raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n")
             sent = 0
@@ -131,8 +131,8 @@ def test_a_chunked_body_without_end_is_cut(start_tallyd):
             assert (status, headers["content-type"]) == (413, "application/problem+json") and json.loads(body)["status"] == 413
             assert headers["x-request-id"] and headers["connection"] == "close"
             assert sent < 64 << 20
-    assert tallyd.client().metric("tallyd_http_refused_large_total") == 2
-    assert answers(tallyd, 413, "/events", "POST") == 2
+    assert tallyd.client().metric("tallyd_http_refused_large_total") == 3
+    assert answers(tallyd, 413, "/events", "POST") == 3
 
 
 def test_a_line_of_framing_without_end(start_tallyd):
@@ -323,6 +323,17 @@ def test_head_without_end_is_refused(tallyd, http, text):
 
 
 # Connections
+
+
+def test_who_sends_on_behind_a_refusal_is_listened_to_for_two_seconds(tallyd):
+    """So that the answer is not overtaken by a reset."""
+    with Raw(tallyd.port) as raw:
+        raw.send(get_text("/healthz", "X A: 1\r\n"))
+        begin = time.monotonic()
+        assert raw.receive()[0] == 400
+        while time.monotonic() - begin < 10 and raw.try_send(b"x" * 1000):
+            time.sleep(0.01)
+        assert 1 < time.monotonic() - begin < 5
 
 
 def test_keep_alive(tallyd, site):
