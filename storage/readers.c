@@ -251,8 +251,10 @@ static struct storage_job *take_due(struct readers *readers, int64_t *ret_wait_u
     return NULL;
 }
 
-/* The next job, and in *ret_same those that its answer will answer too. */
-static struct storage_job *next_job(struct readers *readers, struct storage_job **ret_same)
+/* The next job, and in *ret_same those that its answer will answer too.  Where all is counted that
+ * the job needs, those that need more stay: they would make it wait. */
+static struct storage_job *next_job(
+    struct readers *readers, struct reader *r, struct storage_job **ret_same)
 {
     int64_t wait_us = INT64_MAX;
     struct storage_job *job = NULL;
@@ -266,7 +268,8 @@ static struct storage_job *next_job(struct readers *readers, struct storage_job 
     if (job != NULL) {
         readers->running++;
         atomic_fetch_add(&readers->core->questions, 1);
-        *ret_same = take_same(readers, job, NULL);
+        bool settled = settled_is_known(readers->core, &r->session, job);
+        *ret_same = take_same(readers, job, settled ? r : NULL);
     }
     pthread_mutex_unlock(&readers->lock);
     return job;
@@ -347,7 +350,7 @@ static void *reader_main(void *argument)
     }
     struct storage_job *job;
     struct storage_job *same;
-    while ((job = next_job(readers, &same)) != NULL) {
+    while ((job = next_job(readers, &r, &same)) != NULL) {
         uint64_t question = job->question;
         int64_t begun_us = monotonic_us();
         size_t answered = 0;
