@@ -329,8 +329,9 @@ model-short: deps-test
 model: deps-test
 	@sh tests/model/run.sh all
 
-# Kills and cuts by the hundred, failovers, a cluster's nodes: about half an hour.  The seed is printed, TALLYD_SEED= repeats
-# it; TALLYD_KILLS=, TALLYD_FAILOVERS= and TALLYD_ROUNDS= say how many.  What is stopped goes on with the next run.
+# Kills and cuts by the hundred, malformed requests, slow connections, failovers, a cluster's nodes: about forty minutes.  The
+# seed is printed, TALLYD_SEED= repeats it; TALLYD_KILLS=, TALLYD_REQUESTS=, TALLYD_SLOW=, TALLYD_FAILOVERS= and TALLYD_ROUNDS=
+# say how many.  What is stopped goes on with the next run.
 .PHONY: test-faults soak
 test-faults: deps-run
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd

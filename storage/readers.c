@@ -129,7 +129,7 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
     if (err == STORAGE_OK && job->question != 0) {
         join_settled(readers, r, job, same);
     }
-    int64_t since_us = settled_stands_since(&r->session);
+    int64_t since_us = session_stands_since(&r->session);
     if (err == STORAGE_OK && operation->after == AFTER_COUNTED) {
         err = late_periods_learn(r, job->deadline_ms, ret_lost);
     }

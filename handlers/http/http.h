@@ -75,11 +75,13 @@ struct http_request {
  * guard, three of the pixel, four for other origins. */
 #define HTTP_HEADERS_MAX 12
 
-/* What a handler answers.  The body is one heap block (malloc), owned by the response. */
+/* What a handler answers.  The body is one heap block (malloc), owned by the response, or static
+ * text. */
 struct http_response {
     unsigned status;
     const char *content_type; /* static */
     char *body;
+    const char *static_body; /* in place of body; NULL: none */
     size_t body_n;
     struct http_header {
         const char *name; /* static */

@@ -379,7 +379,7 @@ static void check_kind(struct event_reader *reader)
     if ((reader->seen & 1u << MEMBER_EVENT) != 0) {
         event->page = reader->name;
     } else if (event->page.n == 0 && event->n_actions == 0) {
-        refuse(reader, "/page", "page is required");
+        refuse(reader, "/page", "one of page, event and actions is required");
     } else if (event->page.n == 0 && event->user.n == 0) {
         refuse(reader, "/user", "user is required where actions stand without page and event");
     }

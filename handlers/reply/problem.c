@@ -120,6 +120,7 @@ static void reply(
     struct http_response *response, enum problem problem, json_t *errors, const char *detail)
 {
     free(response->body);
+    response->static_body = NULL;
     response->status = problems[problem].status;
     response->content_type = "application/problem+json";
     response->body = document(problem, detail, errors);
@@ -212,6 +213,7 @@ void problem_reply_limited(struct http_response *response, int64_t capacity,
         (long long)limit_seconds(state->reset_us), limited_by != NULL ? ",\"limited_by\":\"" : "",
         limited_by != NULL ? limited_by : "", limited_by != NULL ? "\"" : "");
     free(response->body);
+    response->static_body = NULL;
     response->status = problems[PROBLEM_LIMITED].status;
     response->content_type = "application/problem+json";
     response->body = malloc((size_t)n);

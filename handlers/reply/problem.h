@@ -38,13 +38,15 @@
     X(PROBLEM_SLOW, 408, "Request Timeout", -1)                                                    \
     X(PROBLEM_CONFLICT, 409, "Conflict", -1)                                                       \
     X(PROBLEM_TOO_LARGE, 413, "Content Too Large", -1)                                             \
+    X(PROBLEM_TARGET_TOO_LONG, 414, "URI Too Long", -1)                                            \
     X(PROBLEM_MEDIA_TYPE, 415, "Unsupported Media Type", -1)                                       \
     X(PROBLEM_UNACCEPTABLE, 422, "Unprocessable Content", -1)                                      \
     X(PROBLEM_LIMITED, 429, "Too Many Requests", -1)                                               \
     X(PROBLEM_HEAD_TOO_LARGE, 431, "Request Header Fields Too Large", -1)                          \
     X(PROBLEM_INTERNAL, 500, "Internal Server Error", -1)                                          \
     X(PROBLEM_UNAVAILABLE, 503, "Service Unavailable", 1)  /* nothing was applied */               \
-    X(PROBLEM_UNKNOWN_OUTCOME, 504, "Gateway Timeout", -1) /* some may be applied */
+    X(PROBLEM_UNKNOWN_OUTCOME, 504, "Gateway Timeout", -1) /* some may be applied */               \
+    X(PROBLEM_VERSION, 505, "HTTP Version Not Supported", -1)
 
 enum problem {
 #define X(name, status, title, retry_after_s) name,

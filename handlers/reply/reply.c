@@ -39,12 +39,22 @@ void reply_text(struct http_response *response, unsigned status, const char *con
     response->body_n = n;
 }
 
+void reply_static(struct http_response *response, unsigned status, const char *content_type,
+    const char *text, size_t n)
+{
+    reply_empty(response, status);
+    response->content_type = content_type;
+    response->static_body = text;
+    response->body_n = n;
+}
+
 void reply_empty(struct http_response *response, unsigned status)
 {
     response->status = status;
     response->content_type = NULL;
     free(response->body);
     response->body = NULL;
+    response->static_body = NULL;
     response->body_n = 0;
 }
 

@@ -29,6 +29,10 @@ static inline json_t *text_json(struct slice text)
 void reply_text(struct http_response *response, unsigned status, const char *content_type,
     const char *text, size_t n);
 
+/* The same where @text is static: it is not copied, however many clients take it slowly. */
+void reply_static(struct http_response *response, unsigned status, const char *content_type,
+    const char *text, size_t n);
+
 /* Answer @status without a body; an earlier body is freed. */
 void reply_empty(struct http_response *response, unsigned status);
 

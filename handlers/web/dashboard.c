@@ -82,9 +82,7 @@ static const struct web_file files[] = {
 static enum handler_result reply_file(struct http_exchange *exchange, const struct web_file *file)
 {
     struct http_response *response = &exchange->response;
-    if (!web_file_reply(exchange, file)) {
-        return HANDLER_REPLY;
-    }
+    web_file_reply(exchange, file);
     reply_header(response, "Cache-Control", "no-cache");
     reply_header(response, "Content-Security-Policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "

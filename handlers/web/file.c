@@ -8,18 +8,15 @@ static bool is_known(struct slice known, const char *tag)
     return slice_equal(known, SLICE("*")) || memmem(known.p, known.n, tag, strlen(tag)) != NULL;
 }
 
-bool web_file_reply(struct http_exchange *exchange, const struct web_file *file)
+void web_file_reply(struct http_exchange *exchange, const struct web_file *file)
 {
     struct http_response *response = &exchange->response;
     struct slice known = exchange->request.fields[FIELD_IF_NONE_MATCH];
     if (known.n > 0 && is_known(known, file->tag)) {
         reply_empty(response, 304);
     } else {
-        reply_text(response, 200, file->content_type, file->text, (size_t)(file->end - file->text));
-    }
-    if (response->status == 503) {
-        return false;
+        size_t n = (size_t)(file->end - file->text);
+        reply_static(response, 200, file->content_type, file->text, n);
     }
     reply_header(response, "ETag", file->tag);
-    return true;
 }

@@ -10,7 +10,6 @@
 
 #include "handlers/http/http.h"
 #include "handlers/web/embed.h"
-#include "storage/base/compiler.h"
 
 struct web_file {
     const char *name; /* last segment of its path; NULL: it has a path of its own */
@@ -25,8 +24,7 @@ struct web_file {
         name, type, text_of_##symbol, end_of_##symbol, text_of_##symbol##_tag                      \
     }
 
-/* Answer 200 with the file, or 304 if the request knows it, and add the header field ETag.  False:
- * no memory for the body, and the response is a 503 problem. */
-bool web_file_reply(struct http_exchange *exchange, const struct web_file *file) MUST_CHECK;
+/* Answer 200 with the file, or 304 if the request knows it, and add the header field ETag. */
+void web_file_reply(struct http_exchange *exchange, const struct web_file *file);
 
 #endif

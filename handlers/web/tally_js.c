@@ -39,9 +39,7 @@ static const struct web_file for_all = WEB_FILE(NULL, TYPE, tally_all_js);
 
 enum handler_result tally_js_start(struct http_exchange *exchange)
 {
-    if (!web_file_reply(exchange, exchange->app->respect_dnt ? &polite : &for_all)) {
-        return HANDLER_REPLY;
-    }
+    web_file_reply(exchange, exchange->app->respect_dnt ? &polite : &for_all);
     reply_header(&exchange->response, "Cache-Control", "public, max-age=3600");
     reply_header(&exchange->response, "Cross-Origin-Resource-Policy", "cross-origin");
     return HANDLER_REPLY;

@@ -217,12 +217,12 @@ static void sleep_tick(void)
     (void)nanosleep(&tick, NULL); /* a signal may end it */
 }
 
-/* Say where the log is taken up. */
+/* Say where the log is taken up, which is there now. */
 static void say_begin(struct follow *follow)
 {
     const struct follow_state *state = &follow->state;
     import_report_say(&follow->report, "following %s from byte %" PRId64 " on",
-        follow->options->path, state->n == 0 ? 0 : state->files[state->n - 1].offset);
+        follow->options->path, state->files[state->n - 1].offset);
     follow->is_said = true;
 }
 
@@ -239,7 +239,7 @@ static bool follow_loop(struct follow *follow, bool is_first)
             (is_first && !follow_save(follow))) {
             return false;
         }
-        if (!follow->is_said) {
+        if (!follow->is_said && follow->state.n > 0) {
             say_begin(follow);
         }
         is_first = false;

@@ -28,7 +28,7 @@ void connection_enter(struct connection *connection, enum request_state state)
 
 /* ---- requests ---- */
 
-static struct connection *connection_of(struct MHD_Connection *mhd)
+struct connection *connection_of(struct MHD_Connection *mhd)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -47,18 +47,12 @@ static void hide_query(const char *target, size_t n)
     }
 }
 
-/* The request line has come: a request begins.  The result becomes *state of http_on_request(). */
-void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd)
+bool connection_begin(struct connection *connection, struct slice target)
 {
-    struct http_server *server = cls;
-    struct connection *connection = connection_of(mhd);
-    size_t n = strlen(target);
-    if (connection == NULL ||
-        !request_begin(&connection->request, &server->context, (struct slice){target, n})) {
-        return NULL;
+    struct http_server *server = connection->server;
+    if (!request_begin(&connection->request, &server->context, target)) {
+        return false;
     }
-    hide_query(target, n);
-    connection->target_in_head = target;
     connection->began_us = monotonic_us();
     connection->pieces = 0;
     connection->due_ms = reaper_began_ms(&connection->watch, connection->began_us / 1000) +
@@ -67,8 +61,22 @@ void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd)
     if (!reaper_busy(&connection->watch, connection->due_ms)) {
         request_end(&connection->request);
         connection_enter(connection, REQUEST_DONE);
+        return false;
+    }
+    return true;
+}
+
+/* The request line has come: a request begins.  The result becomes *state of http_on_request(). */
+void *http_on_target(void *cls, const char *target, struct MHD_Connection *mhd)
+{
+    struct connection *connection = connection_of(mhd);
+    size_t n = strlen(target);
+    (void)cls;
+    if (connection == NULL || !connection_begin(connection, (struct slice){target, n})) {
         return NULL;
     }
+    hide_query(target, n);
+    connection->target_in_head = target;
     return connection;
 }
 
@@ -88,6 +96,7 @@ static void end_request(struct connection *connection)
 {
     connection_enter(connection, REQUEST_DONE);
     request_end(&connection->request);
+    connection->head_read = false;
     atomic_store_explicit(&connection->named, false, memory_order_relaxed);
 }
 
@@ -116,6 +125,19 @@ void connection_finish_orphan(struct connection *connection)
     free(connection);
 }
 
+void connection_end(struct connection *connection)
+{
+    int64_t now = monotonic_us();
+    if (connection->state == REQUEST_REPLY) {
+        observe(connection, connection->request.exchange.response.status, now);
+    } else if (connection->state == REQUEST_WAIT) {
+        finish_unheard(connection);
+    } else if (reaper_dismissed(&connection->watch)) {
+        observe(connection, problem_status(PROBLEM_SLOW), now);
+    }
+    end_request(connection);
+}
+
 /* The client has left while storage has the job: the connection ends without its request, which
  * stays until the job is done.  False: the job is done. */
 static bool abandon(struct connection *connection)
@@ -142,16 +164,8 @@ void http_on_completed(
     if (abandon(connection)) {
         return;
     }
-    int64_t now = monotonic_us();
-    if (connection->state == REQUEST_REPLY) {
-        observe(connection, connection->request.exchange.response.status, now);
-    } else if (connection->state == REQUEST_WAIT) {
-        finish_unheard(connection);
-    } else if (reaper_dismissed(&connection->watch)) {
-        observe(connection, problem_status(PROBLEM_SLOW), now);
-    }
-    end_request(connection);
-    reaper_idle(&connection->watch, now / 1000, connection->consumed);
+    connection_end(connection);
+    reaper_idle(&connection->watch, monotonic_ms(), connection->consumed);
 }
 
 /* ---- connections ---- */
@@ -187,7 +201,7 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
     connection->worker = worker;
     connection->mhd = mhd;
     connection->consumed = 0;
-    connection->linger = false;
+    connection->linger = connection->head_read = false;
     atomic_init(&connection->lent, LENT_NOT);
     atomic_init(&connection->named, false);
     connection->state = REQUEST_DONE;

@@ -24,6 +24,7 @@ bool request_begin(struct request *request, struct request_context *context, str
     request->context = context;
     request->message = (struct http_message){0};
     request->route = NULL;
+    request->flags = 0;
     request->starved = false;
     request->refused = request->discard = request->preflight = false;
     request->tokens = NULL;
@@ -40,12 +41,12 @@ static void count(_Atomic int64_t *counter)
     (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-void request_refuse_fields(struct request *request)
+void request_refuse(struct request *request, enum problem problem, const char *detail)
 {
+    struct request_context *context = request->context;
     request->refused = true;
-    count(&request->context->refused_head);
-    problem_reply(&request->exchange.response, PROBLEM_HEAD_TOO_LARGE, "more than %d header fields",
-        HTTP_FIELDS_MAX);
+    count(problem == PROBLEM_TOO_LARGE ? &context->refused_large : &context->refused_head);
+    problem_reply(&request->exchange.response, problem, "%s", detail);
 }
 
 /* NULL, or what is wrong with the head. */
@@ -58,12 +59,16 @@ static const char *read_head(
     if (fault == NULL) {
         fault = http_strict_check(&copy, &request->message);
     }
+    if (fault != NULL) {
+        request->message.request_id = http_request_id(head);
+        return fault;
+    }
     *ret_method = router_method(head->method);
     request->preflight = cors_on(request->exchange.app) &&
                          slice_equal(head->method, SLICE("OPTIONS")) &&
                          request->message.fields[FIELD_ORIGIN].n > 0 &&
                          request->message.fields[FIELD_REQUEST_METHOD].n > 0;
-    return fault;
+    return NULL;
 }
 
 /* Decode the path's variable segment in place, in our own copy of the target.  False: the response
@@ -81,6 +86,22 @@ static bool decode_segment(struct request *request)
         problem_reply(&request->exchange.response, PROBLEM_MALFORMED, "the path: %s", fault);
     }
     return fault == NULL;
+}
+
+/* How refusals look on @path, which is not served as it was asked for: as on the path itself, and
+ * behind it with a slash. */
+static unsigned refusal_flags(const struct router *router, struct slice path)
+{
+    struct slice segment;
+    unsigned methods;
+    path.n -= path.n > 1 && path.p[path.n - 1] == '/';
+    size_t index = router_find(router, ROUTER_OTHER, path, &segment, &methods);
+    if (methods != 0) {
+        unsigned ignored;
+        enum router_method has = (enum router_method)__builtin_ctz(methods);
+        index = router_find(router, has, path, &segment, &ignored);
+    }
+    return index < router->n ? router->routes[index].flags & ROUTE_BASIC : 0;
 }
 
 /* Find the route and fill in the request.  False: the response is filled. */
@@ -102,6 +123,7 @@ static bool find_route(struct request *request, enum router_method method)
         inner->head = method == ROUTER_HEAD;
         return decode_segment(request);
     }
+    request->flags = refusal_flags(router, inner->path);
     if (methods == 0) {
         problem_reply(response, PROBLEM_NOT_FOUND, "no such path");
         return false;
@@ -203,9 +225,7 @@ enum request_verdict request_head(struct request *request, const struct http_hea
     enum router_method method;
     const char *fault = read_head(request, head, &method);
     if (fault != NULL) {
-        request->refused = true;
-        count(&request->context->refused_head);
-        problem_reply(&request->exchange.response, PROBLEM_MALFORMED, "%s", fault);
+        request_refuse(request, PROBLEM_MALFORMED, fault);
         return REQUEST_ANSWER_NOW;
     }
     request->refused = !find_route(request, method) || !admit(request) || !expect_body(request);
@@ -271,7 +291,7 @@ void request_finish(struct request *request)
 
 void request_dress(struct request *request)
 {
-    unsigned flags = request->route != NULL ? request->route->flags : 0;
+    unsigned flags = request->route != NULL ? request->route->flags : request->flags;
     bool known = request->context->tokens == NULL || request->exchange.access != NULL ||
                  (request->exchange.tokenless && request->exchange.response.status != 401);
     answer_dress(&request->exchange, flags, request->message.fields[FIELD_ORIGIN], known);

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "handlers/http/http.h"
+#include "handlers/reply/problem.h"
 #include "service/http/body.h"
 #include "service/http/router.h"
 #include "service/http/strict.h"
@@ -55,6 +56,7 @@ struct request {
     struct http_exchange exchange;
 
     /* Private. */
+    unsigned flags;           /* without a route: of ROUTE_*, how a refusal looks */
     bool refused;             /* the response is filled */
     bool discard;             /* the route takes no body */
     bool starved;             /* the answer's JSON got too little memory: json_memory.h */
@@ -80,8 +82,9 @@ enum request_verdict {
  * HTTP library's own. */
 enum request_verdict request_head(struct request *request, const struct http_head *head) MUST_CHECK;
 
-/* Refuse a head that has more than HTTP_FIELDS_MAX fields. */
-void request_refuse_fields(struct request *request);
+/* Refuse a request whose head, or the framing of whose body, is not sound: fill the response, and
+ * count the refusal. */
+void request_refuse(struct request *request, enum problem problem, const char *detail);
 
 /* Take the next piece of the body, @n bytes at @p; @framing: it took so many bytes on the wire
  * until now, or 0.  REQUEST_ANSWER_NOW: the body's length was not announced, and more than max_body

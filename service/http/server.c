@@ -46,6 +46,9 @@ static const char *start(struct http_server *server)
     if (!router_init(&server->context.router, config->routes, config->n_routes)) {
         return "out of memory";
     }
+    if (!library_bind()) {
+        return "the HTTP library lacks a function";
+    }
     if (!request_ids_init(&server->ids)) {
         return "the system gives no random bytes";
     }

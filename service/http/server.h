@@ -43,7 +43,7 @@
     X(late, COUNTER, "tallyd_http_late_total",                                                     \
         "Requests that did not come whole in time (408), and answers not taken in time.")          \
     X(refused_head, COUNTER, "tallyd_http_refused_head_total",                                     \
-        "Requests whose head was not sound.")                                                      \
+        "Requests whose head, or the framing of whose body, was not sound.")                       \
     X(refused_large, COUNTER, "tallyd_http_refused_large_total",                                   \
         "Requests with too large a body.")                                                         \
     X(refused_memory, COUNTER, "tallyd_http_refused_memory_total",                                 \

@@ -1,6 +1,6 @@
 /* server_private.h - the inside of the HTTP server: its threads, connections and requests.
  *
- * Layer: service, private to the five files below; they alone may include it, and microhttpd.h is
+ * Layer: service, private to the six files below; they alone may include it, and microhttpd.h is
  * included here alone.  libmicrohttpd reads and writes the sockets and calls these files.
  *
  *   http/server.c      starts and stops the server
@@ -8,6 +8,7 @@
  *   http/connection.c  connections and requests begin and end
  *   http/steps.c       what lies between: head, body, storage, answer
  *   http/farewell.c    the answer to a request that never came whole
+ *   http/interposed.c  the answer to a request that the library cannot parse
  *
  * Ownership: a connection belongs to the HTTP thread of its worker.  While its job is lent to
  * storage, the exchange is storage's; on_job_done() in http/steps.c gives it back.  The server
@@ -85,6 +86,7 @@ struct connection {
     uint64_t wire;     /* bytes received at the request's first look at them */
     unsigned pieces;   /* of the request's body so far */
     bool linger;       /* closed with input still coming */
+    bool head_read;    /* the library has read the head of the request, and may judge it */
     char peer[INET6_ADDRSTRLEN];
 
     /* Valid from http_on_target() to http_on_completed(). */
@@ -114,6 +116,25 @@ struct http_server {
     struct worker workers[];
 };
 
+/* The connection that the library knows as @mhd; NULL: there was no memory for it. */
+struct connection *connection_of(struct MHD_Connection *mhd);
+
+/* A request for @target begins on @connection.  False: no memory, or its time is over. */
+bool connection_begin(struct connection *connection, struct slice target) MUST_CHECK;
+
+/* Give the request @given as its id, or a new one where @given is none. */
+void connection_name(struct connection *connection, struct slice given);
+
+/* Queue the filled response of the request.  MHD_NO: the connection must be closed without one. */
+enum MHD_Result connection_reply(struct connection *connection) MUST_CHECK;
+
+/* Send the filled response of the request to the socket, past the library, and have the connection
+ * closed: MHD_NO. */
+enum MHD_Result connection_farewell(struct connection *connection) MUST_CHECK;
+
+/* The request is over: count it, and give its memory back. */
+void connection_end(struct connection *connection);
+
 /* Go on to @state.  Asserts that @state may follow the present one. */
 void connection_enter(struct connection *connection, enum request_state state);
 
@@ -124,6 +145,16 @@ bool connection_lend(struct connection *connection);
 /* @connection has ended while its job was lent, and now the job is done: do what is left, and free
  * the connection, or lend the next job. */
 void connection_finish_orphan(struct connection *connection);
+
+/* ---- the library's own functions: interposed.c ---- */
+
+/* Find them.  False: this is no libmicrohttpd that can be used.  Any thread, before the first
+ * daemon is started. */
+bool library_bind(void) MUST_CHECK;
+
+/* MHD_queue_response(), which nobody else may call. */
+enum MHD_Result library_queue(
+    struct MHD_Connection *mhd, unsigned status, struct MHD_Response *response) MUST_CHECK;
 
 /* ---- workers ---- */
 

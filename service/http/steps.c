@@ -27,14 +27,22 @@ static bool add_headers(struct connection *connection, struct MHD_Response *resp
     return ok;
 }
 
+static struct MHD_Response *make_response(const struct http_response *from)
+{
+    if (from->static_body != NULL) { /* the library does not write to it */
+        return MHD_create_response_from_buffer(
+            from->body_n, (char *)(uintptr_t)from->static_body, MHD_RESPMEM_PERSISTENT);
+    }
+    return MHD_create_response_from_buffer(from->body_n, from->body, MHD_RESPMEM_MUST_FREE);
+}
+
 /* Queue the exchange's response.  The connection is closed without a response if memory is out, if
  * a handler made an unsound header, or if the reaper has ended the connection. */
-static enum MHD_Result reply(struct connection *connection)
+enum MHD_Result connection_reply(struct connection *connection)
 {
     struct http_response *from = &connection->request.exchange.response;
     request_dress(&connection->request);
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(from->body_n, from->body, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response = make_response(from);
     if (response == NULL) {
         return MHD_NO;
     }
@@ -42,7 +50,7 @@ static enum MHD_Result reply(struct connection *connection)
     enum MHD_Result result = MHD_NO;
     int64_t due_ms = connection->due_ms + connection->server->config.idle_timeout_ms;
     if (add_headers(connection, response) && reaper_answer(&connection->watch, due_ms)) {
-        result = MHD_queue_response(connection->mhd, from->status, response);
+        result = library_queue(connection->mhd, from->status, response);
     }
     MHD_destroy_response(response); /* the queue holds a reference of its own */
     if (result == MHD_YES) {
@@ -50,6 +58,17 @@ static enum MHD_Result reply(struct connection *connection)
         connection_enter(connection, REQUEST_REPLY);
     }
     return result;
+}
+
+enum MHD_Result connection_farewell(struct connection *connection)
+{
+    request_dress(&connection->request);
+    if (reaper_answer(&connection->watch, REAPER_NEVER)) { /* else the reaper has answered */
+        connection->linger = true;
+        farewell_send(connection, &connection->request.exchange.response);
+        connection_enter(connection, REQUEST_REPLY);
+    }
+    return MHD_NO;
 }
 
 /* ---- the head ---- */
@@ -93,7 +112,10 @@ static enum request_verdict judge_head(
     fields.overflow = false;
     (void)MHD_get_connection_values_n(connection->mhd, MHD_HEADER_KIND, gather_field, &fields);
     if (fields.overflow) {
-        request_refuse_fields(request);
+        const struct http_head first = {.fields = fields.at, .n_fields = fields.n};
+        request->message.request_id = http_request_id(&first);
+        request_refuse(
+            request, PROBLEM_HEAD_TOO_LARGE, "more than " HTTP_FIELDS_MAX_TEXT " header fields");
         return REQUEST_ANSWER_NOW;
     }
     const union MHD_ConnectionInfo *info =
@@ -112,9 +134,8 @@ static enum request_verdict judge_head(
     return verdict;
 }
 
-static void name_request(struct connection *connection)
+void connection_name(struct connection *connection, struct slice given)
 {
-    struct slice given = connection->request.message.request_id;
     if (http_request_id_valid(given)) {
         memcpy(connection->id, given.p, given.n);
         connection->id[given.n] = '\0';
@@ -130,10 +151,10 @@ static enum MHD_Result on_head(
     struct connection *connection, const char *method, const char *version)
 {
     enum request_verdict verdict = judge_head(connection, method, version);
-    name_request(connection);
+    connection_name(connection, connection->request.message.request_id);
     if (verdict == REQUEST_ANSWER_NOW) {
         connection->linger = true;
-        return reply(connection);
+        return connection_reply(connection);
     }
     connection_enter(connection, REQUEST_BODY);
     return MHD_YES;
@@ -199,7 +220,7 @@ static enum MHD_Result lend(struct connection *connection)
         atomic_store(&connection->lent, LENT_NOT);
         connection->worker->waiting--;
         problem_from_storage(&exchange->response, STORAGE_SHUTDOWN, NULL);
-        return reply(connection);
+        return connection_reply(connection);
     }
     return on_job_back(connection);
 }
@@ -217,7 +238,7 @@ static enum MHD_Result on_job_back(struct connection *connection)
         exchange->again = false;
         return lend(connection);
     }
-    return reply(connection);
+    return connection_reply(connection);
 }
 
 /* Storage must answer so long before the request is due, so that the answer is still in time. */
@@ -234,7 +255,7 @@ static enum MHD_Result on_complete(struct connection *connection)
     if (request_run(&connection->request, now_ms, deadline_ms) == HANDLER_WAIT) {
         return lend(connection);
     }
-    return reply(connection);
+    return connection_reply(connection);
 }
 
 /* How many bytes the body has taken on the wire, with its framing.  The library does not tell, so
@@ -264,13 +285,7 @@ static enum MHD_Result on_upload(
     if (verdict == REQUEST_GO_ON) {
         return MHD_YES;
     }
-    request_dress(request);
-    if (reaper_answer(&connection->watch, REAPER_NEVER)) { /* else the reaper has answered */
-        connection->linger = true;
-        farewell_send(connection, &request->exchange.response);
-        connection_enter(connection, REQUEST_REPLY);
-    }
-    return MHD_NO;
+    return connection_farewell(connection);
 }
 
 enum MHD_Result http_on_request(void *cls, struct MHD_Connection *mhd, const char *url,

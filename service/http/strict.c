@@ -324,6 +324,16 @@ void http_target_split(struct slice target, struct slice *ret_path, struct slice
     *ret_query = query;
 }
 
+struct slice http_request_id(const struct http_head *head)
+{
+    for (size_t i = 0; i < head->n_fields; i++) {
+        if (http_token_equal(head->fields[i].name, SLICE("x-request-id"))) {
+            return without_blanks(&head->fields[i]).value;
+        }
+    }
+    return (struct slice){0};
+}
+
 bool http_request_id_valid(struct slice id)
 {
     if (id.n == 0 || id.n > 128) {

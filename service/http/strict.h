@@ -27,7 +27,8 @@
 #include "storage/base/slice.h"
 
 /* The most fields of a head; the caller answers 431 to more. */
-#define HTTP_FIELDS_MAX 100
+#define HTTP_FIELDS_MAX      100
+#define HTTP_FIELDS_MAX_TEXT "100"
 
 struct http_field {
     struct slice name, value;
@@ -74,6 +75,9 @@ const char *http_strict_layout(const struct http_head *head) MUST_CHECK;
 /* Cut a request target at its first '?'.  An absolute form loses scheme and authority (RFC 9112
  * section 3.2.2).  Neither part is decoded. */
 void http_target_split(struct slice target, struct slice *ret_path, struct slice *ret_query);
+
+/* The first X-Request-Id of @head, sound or not; empty: it has none. */
+struct slice http_request_id(const struct http_head *head);
 
 /* May @id be echoed as a request id?  1..128 bytes of [!-~]. */
 bool http_request_id_valid(struct slice id);

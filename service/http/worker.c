@@ -10,7 +10,6 @@
  * wakes this thread, if it sleeps.
  */
 #include <poll.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -158,23 +157,11 @@ static void *worker_main(void *data)
 
 /* ---- life ---- */
 
-/* The library answers some faults by itself, and calls no function of ours for these requests.  All
- * that it tells is this message, with the status as its first argument. */
-static void on_message(void *cls, const char *format, va_list args)
-{
-    const struct worker *worker = cls;
-    const struct http_server_config *config = &worker->server->config;
-    if (strstr(format, "HTTP response code is %u") != NULL && config->observe != NULL) {
-        config->observe(config->observe_data, config->n_routes, va_arg(args, unsigned), 0);
-    }
-}
-
 static struct MHD_Daemon *start_daemon(struct worker *worker)
 {
     struct http_server *server = worker->server;
-    return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL,
-        NULL, http_on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_message, worker,
-        MHD_OPTION_CONNECTION_LIMIT, server->config.max_connections,
+    return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+        http_on_request, server, MHD_OPTION_CONNECTION_LIMIT, server->config.max_connections,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_NOTIFY_CONNECTION,
         http_on_connection, worker, MHD_OPTION_NOTIFY_COMPLETED, http_on_completed, server,
         MHD_OPTION_URI_LOG_CALLBACK, http_on_target, server, MHD_OPTION_END);

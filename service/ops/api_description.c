@@ -12,7 +12,7 @@ static enum handler_result reply_file(
     struct http_exchange *exchange, const char *content_type, const char *text, const char *end)
 {
     if (query_empty(exchange)) {
-        reply_text(&exchange->response, 200, content_type, text, (size_t)(end - text));
+        reply_static(&exchange->response, 200, content_type, text, (size_t)(end - text));
     }
     return HANDLER_REPLY;
 }

@@ -66,6 +66,12 @@ struct dispatcher {
     struct dispatcher_link *answered[PARTITIONS_MAX]; /* who did, meanwhile; NULL: nobody */
 };
 
+/* CLOCK_MONOTONIC: since when all connections of @session stand, one or a dispatcher's. */
+static inline int64_t session_stands_since(const struct session *session)
+{
+    return session->dispatcher != NULL ? session->dispatcher->stood_us : session->opened_us;
+}
+
 /* Only where core->topology is not NULL. */
 void dispatcher_init(struct dispatcher *dispatcher, struct core *core,
     const struct redis_look *look, int64_t silence_ms);

@@ -179,12 +179,6 @@ static size_t sort_known(struct reading *r, bool asked)
     return n_new;
 }
 
-/* CLOCK_MONOTONIC: since when all connections of the session stand. */
-static int64_t stands_since(const struct session *session)
-{
-    return session->dispatcher != NULL ? session->dispatcher->stood_us : session->opened_us;
-}
-
 /* The logs of the last reading are those of the newest trip. */
 static void keep_fresh(struct log_progress *progress, size_t n)
 {
@@ -226,12 +220,12 @@ enum storage_err log_progress_read(struct log_progress *progress, struct core *c
         .has_time = core->is_spread,
         .err = STORAGE_OK};
     struct reading r = begun;
-    int64_t since_us = stands_since(session);
+    int64_t since_us = session_stands_since(session);
     bool knows = progress->remembers && progress->stood_us != 0 && progress->stood_us == since_us;
     progress->detail[0] = '\0';
     progress->stood_us = 0;
     enum storage_err err = read_progress(&r, session, deadline_ms, !knows);
-    if (err == STORAGE_OK && knows && stands_since(session) != since_us) {
+    if (err == STORAGE_OK && knows && session_stands_since(session) != since_us) {
         r = begun; /* what was known may not be so any more */
         err = read_progress(&r, session, deadline_ms, true);
     }
@@ -239,7 +233,7 @@ enum storage_err log_progress_read(struct log_progress *progress, struct core *c
     if (err != STORAGE_OK) {
         return err;
     }
-    progress->stood_us = since_us == stands_since(session) ? since_us : 0;
+    progress->stood_us = since_us == session_stands_since(session) ? since_us : 0;
     keep_fresh(progress, r.n_fresh);
     return STORAGE_OK;
 }

@@ -51,7 +51,8 @@ enum fold_end pass_by(struct core *core, struct session *session, const struct b
     uint32_t *ret_log, enum storage_err *ret_err)
 {
     struct passing p = {.core = core, .batch = batch, .end = FOLD_DONE, .err = STORAGE_OK};
-    struct asks asks = asks_to(session, NULL);
+    struct buffer out = {0};
+    struct asks asks = asks_to(session, &out);
     for (uint32_t l = 0; l < batch->n_logs; l++) {
         if (heads_find(heads, batch->logs[l].id) != NULL) {
             p.logs[p.n_logs++] = l;
@@ -63,7 +64,9 @@ enum fold_end pass_by(struct core *core, struct session *session, const struct b
             write_script(&p, session, i, asks_begin(&asks, i));
         }
     }
-    if (asks.n > 0 && asks_run(&asks, deadline_ms, take, &p) != REDIS_OK_STATUS) {
+    bool lost = asks.n > 0 && asks_run(&asks, deadline_ms, take, &p) != REDIS_OK_STATUS;
+    buffer_release(&out);
+    if (lost) {
         return FOLD_LOST;
     }
     *ret_log = p.log;

@@ -9,6 +9,7 @@
 
 struct trimming {
     struct core *core;
+    struct buffer out;                        /* of the asks */
     struct trim_log logs[LOG_PARTITIONS_MAX]; /* as they are now */
     unsigned places[LOG_PARTITIONS_MAX];
     size_t n;
@@ -53,7 +54,7 @@ static bool take_cursors(void *data, size_t i, const struct reply *reply)
 
 static bool read_cursors(struct trimming *t, struct session *session, int64_t deadline_ms)
 {
-    struct asks asks = asks_to(session, NULL);
+    struct asks asks = asks_to(session, &t->out);
     for (unsigned p = 0; p < t->core->partitions.n; p++) {
         struct key key;
         struct buffer *out = asks_begin(&asks, p);
@@ -79,7 +80,7 @@ static bool take_any(void *data, size_t i, const struct reply *reply)
 static void cut(
     struct trimming *t, const struct trimmer *before, struct session *session, int64_t deadline_ms)
 {
-    struct asks asks = asks_to(session, NULL);
+    struct asks asks = asks_to(session, &t->out);
     for (size_t l = 0; l < t->n; l++) {
         struct key key;
         unsigned place = t->places[l];
@@ -119,14 +120,14 @@ void trim_streams(struct trimmer *trimmer, struct core *core, struct session *se
         return;
     }
     find_logs(&t, trimmer, unfolded);
-    if (t.n == 0 || !read_cursors(&t, session, deadline_ms)) {
-        return;
+    if (t.n > 0 && read_cursors(&t, session, deadline_ms)) {
+        /* the same connections, which stood when the cursors were read before? */
+        if (trimmer->read_ms != 0 && session_stands_since(session) == trimmer->stood_us) {
+            cut(&t, trimmer, session, deadline_ms);
+        }
+        memcpy(trimmer->logs, t.logs, sizeof(t.logs));
+        trimmer->read_ms = now_ms;
+        trimmer->stood_us = session_stands_since(session);
     }
-    /* the same connections, which stood when the cursors were read before? */
-    if (trimmer->read_ms != 0 && session->dispatcher->stood_us == trimmer->stood_us) {
-        cut(&t, trimmer, session, deadline_ms);
-    }
-    memcpy(trimmer->logs, t.logs, sizeof(t.logs));
-    trimmer->read_ms = now_ms;
-    trimmer->stood_us = session->dispatcher->stood_us;
+    buffer_release(&t.out);
 }

@@ -22,17 +22,12 @@ void settled_release(struct settled *settled)
     *settled = (struct settled){.missing = NULL};
 }
 
-int64_t settled_stands_since(const struct session *session)
-{
-    return session->dispatcher != NULL ? session->dispatcher->stood_us : session->opened_us;
-}
-
 bool settled_still(const struct session *session, int64_t since_us)
 {
     const struct dispatcher *dispatcher = session->dispatcher;
     return dispatcher != NULL && dispatcher->has_recorded
                ? !dispatcher->has_strayed
-               : settled_stands_since(session) == since_us;
+               : session_stands_since(session) == since_us;
 }
 
 /* Of several servers, one that has failed is found out when the question is read. */
@@ -167,7 +162,7 @@ bool settled_is_known(
     const struct core *core, struct session *session, const struct storage_job *job)
 {
     int64_t settled_us = atomic_load(&core->settled_us);
-    return job->arrived_us < settled_us && settled_stands_since(session) < settled_us &&
+    return job->arrived_us < settled_us && session_stands_since(session) < settled_us &&
            session_stands(session);
 }
 

@@ -47,11 +47,8 @@ bool settled_is_known(
     const struct core *core, struct session *session, const struct storage_job *job) MUST_CHECK;
 
 /* What was read since settled_await() has returned, with STORAGE_OK, was read of servers that have
- * not gone back meanwhile, as far as connections tell.  @since_us: settled_stands_since() of then.
+ * not gone back meanwhile, as far as connections tell.  @since_us: session_stands_since() of then.
  */
 bool settled_still(const struct session *session, int64_t since_us) MUST_CHECK;
-
-/* CLOCK_MONOTONIC: since when all connections stand over which questions of @session are read. */
-int64_t settled_stands_since(const struct session *session);
 
 #endif

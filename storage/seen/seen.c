@@ -175,7 +175,7 @@ static enum storage_err look_in_redis(
 {
     struct bloom_params params = seen_params(&q->core->config.seen, q->core->partitions.n);
     enum storage_err err = waiting_await(&q->waiting, reader, job, ret_lost);
-    int64_t since_us = settled_stands_since(&reader->session);
+    int64_t since_us = session_stands_since(&reader->session);
     if (err != STORAGE_OK) {
         return err;
     }

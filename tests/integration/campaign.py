@@ -3,7 +3,8 @@
 Behind each piece the sums go into build/faults.json.  A campaign that was stopped (^C, SIGTERM; the piece at hand is ended
 and audited) goes on where it was; one that was finished begins anew.
 
-TALLYD_KILLS, TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a cluster) say how many in all; 0 leaves a campaign out.
+TALLYD_KILLS, TALLYD_REQUESTS (malformed ones), TALLYD_SLOW (clients), TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a
+cluster) say how many in all; 0 leaves a campaign out.
 TALLYD_SEED chooses what happens by chance, and with another seed than the file's a campaign begins anew.
 TALLYD_REDIS_SERVER chooses the server of Sentinels and clusters, TALLYD_FAULTS the file.
 """
@@ -25,8 +26,10 @@ from lib import process
 from lib.campaign import Victims, kills, positions, race, ways
 from lib.cluster import server_missing
 from lib.follow import Replay
+from lib.malformed import campaign as malformed
 from lib.node_campaign import ClusterVictims, SentinelVictims, cluster_rounds, sentinel_failovers
 from lib.report import Progress, Report
+from lib.slow import withstand
 
 FILE = process.ROOT / "build" / "faults.json"
 
@@ -59,7 +62,31 @@ def replay(report, chance, *_):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def tasks(kills_goal, failovers, rounds, stopping):
+def requests(_, chance, __, n):
+    """So many malformed requests."""
+    redis = process.Redis().start()
+    tallyd = process.Tallyd("--request-timeout", "1s", redis=redis).start()
+    try:
+        faults, heard = malformed(tallyd, chance, n, 5)
+        assert not faults, "\n".join(faults[:5])
+        print(f"faults: {n} malformed requests, no fault; answers: {dict(sorted(heard.items()))}", flush=True)
+    finally:
+        tallyd.stop()
+        redis.stop()
+
+
+def slow_clients(_, __, ___, n):
+    """So many of them at a time."""
+    redis = process.Redis().start()
+    tallyd = process.Tallyd("--max-connections", n + 100, redis=redis).start()
+    try:
+        print(f"faults: {n} slow clients: {withstand(tallyd, n, 30)}", flush=True)
+    finally:
+        tallyd.stop()
+        redis.stop()
+
+
+def tasks(kills_goal, n_requests, n_slow, failovers, rounds, stopping):
     """In the order of what is said in the table."""
     def killing(make):
         return lambda report, chance, _, n: kills(report, chance, n, make(), stopping)
@@ -77,6 +104,8 @@ def tasks(kills_goal, failovers, rounds, stopping):
         Task("races of 64 check-ins", races, 50, lambda report, chance, _, n: race(report, chance, goal=n, rounds=n)),
         Task("positions, in each way", once * len(list(ways())), 1, one_way),
         Task("an hour of a log in 60 s", once, 1, replay),
+        Task("malformed requests", n_requests, 1000, requests),
+        Task("slow clients", n_slow, n_slow, slow_clients),
         Task("failovers of Sentinels", failovers, 5, lambda report, _, __, n: sentinel_failovers(report, n), servers=True),
         Task("rounds of a cluster", rounds, 8, lambda report, chance, _, n: cluster_rounds(report, chance, n), servers=True))
     missing = server_missing()
@@ -124,8 +153,10 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     process.own_groups = True  # a ^C ends the piece, not the processes that the piece is about
-    given = {name: int(os.environ[f"TALLYD_{name}"]) for name in ("SEED", "KILLS", "FAILOVERS", "ROUNDS") if os.environ.get(f"TALLYD_{name}")}
-    all_tasks = tasks(given.get("KILLS", 200), given.get("FAILOVERS", 10), given.get("ROUNDS", 32), stopping)
+    given = {name: int(os.environ[f"TALLYD_{name}"]) for name in ("SEED", "KILLS", "REQUESTS", "SLOW", "FAILOVERS", "ROUNDS")
+             if os.environ.get(f"TALLYD_{name}")}
+    all_tasks = tasks(given.get("KILLS", 200), given.get("REQUESTS", 20_000), given.get("SLOW", 10_000), given.get("FAILOVERS", 10),
+                      given.get("ROUNDS", 32), stopping)
     goals = {task.name: task.goal for task in all_tasks}
     path = pathlib.Path(os.environ.get("TALLYD_FAULTS") or FILE)
     progress = Progress(path, given.get("SEED"))

@@ -61,7 +61,7 @@ def compare(tallyd, load):
 
 def long_load(seed, seconds, stopping, scale=1.0):
     """Returns the samples."""
-    tallyd = Tallyd("--redis-memory", "4GiB")
+    tallyd = Tallyd("--redis-memory", "4GiB", "--cache-mb", "4")
     samples = []
     try:
         tallyd.start()

@@ -124,6 +124,31 @@ def test_what_two_names_have_in_common(tmp_path):
         assert most(http.question("/overlap", page=["/0", "/1"], from_="now-2d", to="now-1d"), "a", "union") == [None] * 2
 
 
+def test_few_of_many_may_be_in_common():
+    """What was put together is a part of what both sides have, at the most; so is the share of it."""
+    with running("--max-pages", "4", "--partitions", "1") as tallyd:
+        http = tallyd.client()
+        http.accept([{"page": "/0", "user": f"u{i}"} for i in range(20)])
+        http.accept([{"page": f"/{i}", "user": "v"} for i in range(1, 4)] + [{"page": f"/{i}", "user": f"w{i}"} for i in range(4, 7)])
+        answer = http.question("/overlap", page=["/0", "/1"], from_="now-1h")
+        assert most(answer, "a", "b", "union", "intersection") == [23, 4, 24, 3]
+        assert answer["jaccard"]["value"] == 0 and answer["jaccard"]["at_most"] == pytest.approx(3 / 21, rel=0.05)
+
+
+def test_what_lies_in_several_partitions_may_all_be_in_common():
+    with running("--max-pages", "16", "--partitions", "4") as tallyd:
+        http = tallyd.client()
+        http.accept([{"page": f"/{i}", "user": f"u{i}"} for i in range(80)])
+        listed = [row["page"] for row in http.question("/pages", from_="now-1h", limit=100)["pages"] if row["page"] != "(other)"]
+        n = len(listed)
+        assert 4 < n < 60
+        for name, pages in (("a", listed[:n // 2]), ("b", listed[n // 2:])):
+            assert http.request("PUT", f"/pagesets/{name}", json.dumps({"pages": pages}).encode()).status == 201
+        answer = http.question("/overlap", pageset=["a", "b"], from_="now-1h")
+        for at_most, wanted in zip(most(answer, "a", "b", "union", "intersection"), (80 - n + n // 2, 80 - n // 2, 80, 80 - n)):
+            assert at_most == pytest.approx(wanted, abs=3), answer
+
+
 def test_a_deleted_site_gives_its_places_back():
     """A process remembers which names have places; of a site that was deleted nothing of that holds."""
     with running("--max-pages", "3", "--partitions", "1") as tallyd:

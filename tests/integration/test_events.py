@@ -679,7 +679,7 @@ def test_dropped_robots_are_listed(http, site, form):
     response = http.post(body, form, bots="drop")
     assert response.status == 202
     assert response.json == {
-        "accepted": 2, "rejected": 1, "errors": [{"index": 4 * step, "pointer": "/page", "detail": "page is required"}],
+        "accepted": 2, "rejected": 1, "errors": [{"index": 4 * step, "pointer": "/page", "detail": "one of page, event and actions is required"}],
         "dropped": [{"index": step, "reason": "robot"}, {"index": 3 * step, "reason": "robot"}], "dropped_total": 2}
     assert total(http, site) == 2 and dropped(http, "robot") == before + 2
 

@@ -311,8 +311,10 @@ def test_a_log_that_is_not_there_yet(http, site, tmp_path, follow):
     path = tmp_path / "later.log"
     follower = follow(path=path)
     wait_until(lambda: follower.said("is not there yet"), "it waits")
+    assert not follower.said("following")
     path.write_text(rows(3))
     await_pv(http, site, 3)
+    assert follower.said(f"following {path} from byte 0 on")
 
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()

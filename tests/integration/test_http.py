@@ -68,8 +68,7 @@ def assert_refused_and_closed(raw, statuses=(400,)):
     """One answer, then the end: what follows on the connection is not taken for a request."""
     answer = raw.receive()
     assert answer is not None and answer[0] in statuses, answer
-    if answer[1].get("content-type") == "application/problem+json":
-        assert json.loads(answer[2])["status"] == answer[0]
+    assert answer[1]["content-type"] == "application/problem+json" and json.loads(answer[2])["status"] == answer[0]
     assert raw.closed()
 
 
@@ -119,8 +118,8 @@ def answers(tallyd, code, route="", method=""):
 def test_a_chunked_body_without_end_is_cut(start_tallyd):
     """The answer comes at the limit, not at the deadline, to a client that never reads while it writes, too."""
     tallyd = start_tallyd("--max-body", "1MiB")
-    for piece in (b" " * 65536, b" "):
-        chunk = b"%x\r\n%s\r\n" % (len(piece), piece) * (1 if len(piece) > 1 else 10_000)
+    for piece, times, extension in ((b" " * 65536, 1, b""), (b" ", 10_000, b""), (b" ", 100, b";" + b"e" * 1000)):
+        chunk = b"%x%s\r\n%s\r\n" % (len(piece), extension, piece) * times
         with Raw(tallyd.port) as raw:
             raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n")
             sent = 0
@@ -132,8 +131,8 @@ def test_a_chunked_body_without_end_is_cut(start_tallyd):
             assert (status, headers["content-type"]) == (413, "application/problem+json") and json.loads(body)["status"] == 413
             assert headers["x-request-id"] and headers["connection"] == "close"
             assert sent < 64 << 20
-    assert tallyd.client().metric("tallyd_http_refused_large_total") == 2
-    assert answers(tallyd, 413, "/events", "POST") == 2
+    assert tallyd.client().metric("tallyd_http_refused_large_total") == 3
+    assert answers(tallyd, 413, "/events", "POST") == 3
 
 
 def test_a_line_of_framing_without_end(start_tallyd):
@@ -153,7 +152,7 @@ def test_what_the_library_refuses_is_counted(start_tallyd):
     with Raw(tallyd.port) as raw:
         raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n{'f' * 30}\r\n")
         assert raw.receive()[0] == 413
-    assert answers(tallyd, 413) == 1
+    assert answers(tallyd, 413, "/events", "POST") == 1
 
 
 @pytest.mark.parametrize("line", [
@@ -255,6 +254,14 @@ def test_request_id_is_echoed_if_it_is_one(http, sent, echoed):
     assert re.fullmatch(r"[!-~]{1,128}", got)
 
 
+@pytest.mark.parametrize("harm", ["Host: y\r\n", "X A: 1\r\n", "X: a\rb\r\n", "Content-Length: five\r\n", "no colon\r\n", "a: b\r\n" * 100, "X: a\r\n b\r\n"])
+def test_request_id_is_echoed_where_the_head_is_refused(tallyd, harm):
+    with Raw(tallyd.port) as raw:
+        raw.send(get_text("/healthz", f"X-Request-Id: mine\r\n{harm}"))
+        status, headers, _body = raw.receive()
+    assert status in (400, 431) and headers["x-request-id"] == "mine"
+
+
 @pytest.mark.parametrize("path", ANSWERS)
 def test_nosniff(http, path):
     assert http.request("GET", path).headers["X-Content-Type-Options"] == "nosniff"
@@ -293,6 +300,10 @@ def test_head_of_12_kib_is_accepted(tallyd, http, site):
             raw.send(text)
             assert raw.receive()[0] == 200
     http.accept([{"site": site, "page": f"/{'p' * 100}{i}"} for i in range(90)])
+    with Raw(tallyd.port) as raw:
+        for cookie in ("a=b; ", "name=value; ", "a"):
+            raw.send(get_text("/healthz", f"Cookie: {(cookie * 12_000)[:12 * 1024 - 60]}\r\n"))
+            assert raw.receive()[0] == 200
     path = "/pv" + query({"site": site, "page": [f"/{'p' * 100}{i}" for i in range(90)], "from": "now-1h"})
     assert 10_000 < len(path) < 12_000
     assert http.request("GET", path).json["pv"] == 90
@@ -312,6 +323,17 @@ def test_head_without_end_is_refused(tallyd, http, text):
 
 
 # Connections
+
+
+def test_who_sends_on_behind_a_refusal_is_listened_to_for_two_seconds(tallyd):
+    """So that the answer is not overtaken by a reset."""
+    with Raw(tallyd.port) as raw:
+        raw.send(get_text("/healthz", "X A: 1\r\n"))
+        begin = time.monotonic()
+        assert raw.receive()[0] == 400
+        while time.monotonic() - begin < 10 and raw.try_send(b"x" * 1000):
+            time.sleep(0.01)
+        assert 1 < time.monotonic() - begin < 5
 
 
 def test_keep_alive(tallyd, site):
@@ -414,6 +436,15 @@ def test_slow_request_ends_at_the_deadline(hasty, site, part):
         assert json.loads(body)["detail"] == "the request did not come whole within 1 s"
         assert raw.closed()
     assert hasty.client().count("pv", site=site, from_="now-1h") == 0
+
+
+def test_a_slow_request_does_not_get_the_id_of_the_one_before(hasty):
+    with Raw(hasty.port) as raw:
+        raw.send(get_text("/healthz", "X-Request-Id: mine\r\n"))
+        assert raw.receive()[1]["x-request-id"] == "mine"
+        raw.send("GET /healthz HTTP/1.1\r\nHost: x\r\n")
+        status, headers, _body = raw.receive()
+        assert status == 408 and headers["x-request-id"] not in ("", "mine")
 
 
 def test_deadline_of_one_request_spares_the_connection_between_requests(hasty):

@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 
 import pytest
 
@@ -115,6 +116,17 @@ def test_a_list_of_keys_is_bounded(http, site):
         refused = http.get("/overlap", **asked, explain="1")
         assert refused.status == 422 and "too many keys: ask without explain" in refused.json["detail"], refused
         assert http.question("/overlap", **asked)["cover"]["keys"] > 8000
+
+
+def test_the_keys_of_a_question_are_bounded(http, site):
+    """Two sets of 1,000 pages over two broken hours and a day between."""
+    put_set(http, site, "a", [f"/a/{i}" for i in range(1000)])
+    put_set(http, site, "b", [f"/b/{i}" for i in range(1000)])
+    hour = int(time.time()) // 3600 * 3600
+    asked = {"site": site, "pageset": ["a", "b"], "from_": hour - 40 * 3600 + 60, "to": hour - 60}
+    refused = http.get("/overlap", **asked)
+    assert refused.status == 422 and "too many keys" in refused.json["detail"], refused
+    assert http.get("/overlap", **{**asked, "pageset": ["a", "a"], "from_": hour - 3600}).status == 200
 
 
 def test_sets_that_are_refused(http, site):

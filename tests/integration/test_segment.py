@@ -250,7 +250,12 @@ def test_other_paths_parameters_and_types(http, site):
         response = http.request("POST", path, "{}")
         assert response.status == 404 and response.json["message"]
     assert told(http.request("POST", "/v1/other", "{}"))
-    assert http.request("GET", "/v1/batch").status == 405
+    for method, path in (("GET", "/v1/batch"), ("DELETE", "/v1/other")):
+        answer = http.request(method, path)
+        assert answer.status == 405 and answer.headers["Allow"] == "POST" and told(answer)
+    for method in ("POST", "GET"):
+        answer = http.request(method, "/v1/batch/")
+        assert answer.status == 404 and told(answer)
     for name, value in (("sites", site), ("site", "A")):
         assert refused(send(http, "page", page(), **{name: value}), f"{name}: ")
     for headers, status in (({"Content-Type": "application/x-www-form-urlencoded"}, 415), ({"Content-Encoding": "br"}, 415),

@@ -81,7 +81,8 @@ class Follower(Process):
         """Returns when it can be ended cleanly, or has ended."""
         self.log.write_bytes(b"")
         self.spawn(self.argv)
-        wait_until(lambda: not self.alive() or self.said("following "), "it follows", pause_s=0.002)
+        begun = ("following ", "is not there yet", "Permission denied")
+        wait_until(lambda: not self.alive() or any(map(self.said, begun)), "it follows, or waits for the log", pause_s=0.002)
         return self
 
     def end(self):

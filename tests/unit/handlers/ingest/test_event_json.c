@@ -242,7 +242,7 @@ Test(event_json, a_bad_line_is_rejected_alone)
         {1, "", "malformed JSON at column 13: nothing may follow the value"},
         {4, "", "malformed JSON at column 10: a string is not closed"},
         {5, "", "an event must be an object"},
-        {6, "/page", "page is required"},
+        {6, "/page", "one of page, event and actions is required"},
         {7, "", "malformed JSON at column 10: ',' or '}' is expected"},
         {8, "", "malformed JSON at column 1: a value is expected"},
         {9, "/page", "invalid UTF-8"},

@@ -228,9 +228,9 @@ Test(event_members, a_bad_member_rejects_its_event)
     static const struct {
         const char *members, *pointer, *detail;
     } rows[] = {
-        {"", "/page", "page is required"},
-        {"\"Page\":\"/\"", "/page", "page is required"},
-        {"\"user\":1,\"actions\":[]", "/page", "page is required"},
+        {"", "/page", "one of page, event and actions is required"},
+        {"\"Page\":\"/\"", "/page", "one of page, event and actions is required"},
+        {"\"user\":1,\"actions\":[]", "/page", "one of page, event and actions is required"},
         {"\"actions\":[\"a\"]", "/user",
             "user is required where actions stand without page and event"},
         {"\"event\":\"\"", "/event", "event must not be empty"},

@@ -239,6 +239,22 @@ Test(body, gzip_cut_off_anywhere)
     free(zipped);
 }
 
+/* The first one is whole. */
+Test(body, a_second_member_cut_off_anywhere)
+{
+    size_t n;
+    char *zipped = gzip_member("hello", 5, &n);
+    for (size_t cut = 1; cut < n; cut++) {
+        struct fixture *f = fixture_new(100, 1000000);
+        cr_expect_eq(body_coding(&f->body, SLICE("gzip")), BODY_OK);
+        cr_expect_eq(body_append(&f->body, zipped, n), BODY_OK);
+        cr_expect_eq(body_append(&f->body, zipped, cut), BODY_OK);
+        cr_expect_eq(body_end(&f->body), BODY_TRUNCATED, "%zu bytes of %zu pass", cut, n);
+        fixture_free(f);
+    }
+    free(zipped);
+}
+
 Test(body, gzip_followed_by_something_else)
 {
     size_t n;

@@ -1,0 +1,140 @@
+#include "storage/log/waiting.h"
+#include "storage/log/unfolded.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "tests/lib/commands.h"
+#include "tests/lib/fake_streams.h"
+#include "tests/lib/fold_fixture.h"
+#include "tests/lib/stand_in.h"
+
+/* When the entries in memory are all that is not counted.  If they are not, the question waits as
+ * any other: here that is seen by the connection, of which that wait finds that there is none. */
+
+#define OWN   "00000000000000aa"
+#define OTHER "00000000000000bb"
+
+static struct core *core;
+static struct unfolded unfolded;
+static struct reader reader;
+static struct storage_job job;
+
+static const struct reply *answer(const struct buffer *out, size_t i)
+{
+    static struct reply reply, items[FAKE_STREAMS];
+    struct commands commands;
+    const struct reply *result = &reply;
+    cr_assert(commands_read(out, &commands) && i < commands.n);
+    const struct command *command = &commands.commands[i];
+    if (command_is(command, 0, "HGETALL")) {
+        result = fake_streams_heads(); /* of the era "e" */
+    } else {
+        cr_assert(command_is(command, 0, "HMGET"));
+        for (size_t w = 2; w < command->n; w++) {
+            size_t l = command_is(command, w, OWN) ? 0 : 1;
+            items[w - 2] = fold_text(fake_streams.logs[l].cursor);
+        }
+        reply = fold_array(items, command->n - 2);
+    }
+    commands_release(&commands);
+    return result;
+}
+
+static void setup(void)
+{
+    core = fold_core_make(2);
+    unfolded_init(&unfolded, &core->stats);
+    unfolded_begin(&unfolded, 0, OWN);
+    core->unfolded = &unfolded;
+    reader.core = core;
+    reader.session = (struct session){.core = core, .opened_us = 7};
+    job = (struct storage_job){.arrived_us = 10, .deadline_ms = INT64_MAX};
+    stand_in.answer = answer;
+    (void)fake_streams_add(OWN, 4);
+    fake_streams.logs[0].cursor = "2";
+}
+
+static void teardown(void)
+{
+    settled_release(&reader.settled);
+    unfolded_release(&unfolded);
+    fold_core_drop(core);
+}
+
+/* Entry @n was answered, over a connection of @era. */
+static void acknowledge(uint64_t n, const char *era)
+{
+    struct log_entry *entry = fold_entry(OWN, n, FOLD_NOW_S, 1);
+    memcpy(entry->era, era, strlen(era) + 1);
+    cr_assert(unfolded_put(&unfolded, 0, entry));
+    entry_release(entry);
+}
+
+static void expect(bool covered)
+{
+    struct waiting waiting = {0};
+    bool lost = false;
+    waiting_take(&waiting, core);
+    enum storage_err err = waiting_await(&waiting, &reader, &job, &lost);
+    cr_expect_eq(err, covered ? STORAGE_OK : STORAGE_DOWN, "%d", (int)err);
+    cr_expect_eq(lost, !covered);
+    waiting_release(&waiting);
+}
+
+TestSuite(waiting, .init = setup, .fini = teardown);
+
+Test(waiting, all_that_is_not_counted_is_in_memory)
+{
+    acknowledge(3, "e");
+    acknowledge(4, "e");
+    expect(true);
+}
+
+Test(waiting, what_is_counted_already_does_no_harm)
+{
+    acknowledge(2, "e");
+    acknowledge(3, "e");
+    acknowledge(4, "e");
+    expect(true);
+}
+
+Test(waiting, an_entry_that_memory_lacks)
+{
+    acknowledge(4, "e");
+    expect(false);
+}
+
+/* Redis went back, and the number has something else now. */
+Test(waiting, an_entry_of_another_era)
+{
+    acknowledge(3, "x");
+    acknowledge(4, "e");
+    expect(false);
+}
+
+Test(waiting, what_another_process_took)
+{
+    acknowledge(3, "e");
+    acknowledge(4, "e");
+    (void)fake_streams_add(OTHER, 1);
+    expect(false);
+    fake_streams.logs[1].cursor = "1";
+    expect(true);
+}
+
+Test(waiting, what_was_acknowledged_later_is_not_waited_for)
+{
+    acknowledge(3, "e");
+    acknowledge(4, "e");
+    fake_streams.logs[0].n = 6;
+    expect(true);
+}
+
+Test(waiting, nothing_is_looked_for_where_a_site_is_being_deleted)
+{
+    acknowledge(3, "e");
+    acknowledge(4, "e");
+    atomic_store(&core->deletions.n, 1);
+    expect(false);
+}
