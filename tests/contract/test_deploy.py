@@ -15,6 +15,7 @@ import pytest
 from lib.client import Client
 from lib.clock import FakeClock, epoch
 from lib.follow import row
+from lib.log import counted
 from lib.process import ROOT, Redis, binary, environment, free_port
 from lib.resp import Resp
 from lib.truth import is_close
@@ -220,7 +221,7 @@ def use_filters(tallyd, redis):
             assert http.request(method, f"/filters/{name}{tail}", items if tail else None).status == status
     assert http.request("POST", "/filters/small/add", items).status == 200  # where one was deleted
     http.accept({"page": "/seen", "user": "u", "site": "seen"})
-    assert http.question("/seen", page="/seen", user="u", site="seen")["seen"]  # so it is folded
+    counted(http)
     (log,) = admin(redis, "KEYS", "t:*:seen:seen:*:log")
     admin(redis, "APPEND", log, "x" * ((128 << 10) - 16))
     http.accept({"page": "/seen", "user": "u", "site": "seen"})
@@ -275,31 +276,31 @@ def test_the_same_promises_as_the_embedded_one(directory, start_tallyd, cleanup)
 def test_a_copy_of_the_files_is_a_backup(directory, start_tallyd, cleanup):
     """As deploy/README.md says: keep Redis from replacing files, copy while writes go on, start on the copy."""
     tallyd = start_tallyd()
-    http, counted, stop = tallyd.client(), [0], threading.Event()
+    http, written, stop = tallyd.client(), [0], threading.Event()
     cleanup.append(stop.set)
-    writer = threading.Thread(target=keep_writing, args=(tallyd.client(), counted, stop))
+    writer = threading.Thread(target=keep_writing, args=(tallyd.client(), written, stop))
     writer.start()
-    wait_until(lambda: counted[0] > 500, "some events")
+    wait_until(lambda: written[0] > 500, "some events")
     tallyd.redis_command("CONFIG", "SET", "auto-aof-rewrite-percentage", "0")
     wait_until(lambda: "aof_rewrite_in_progress:0" in tallyd.redis_command("INFO", "persistence"), "no rewrite")
-    before = counted[0]
+    before = written[0]
     shutil.copytree(tallyd.data_dir / "appendonlydir", directory / "data" / "appendonlydir")
-    after = counted[0]
-    wait_until(lambda: counted[0] > after, "writes go on")
+    after = written[0]
+    wait_until(lambda: written[0] > after, "writes go on")
     stop.set()
     writer.join()
     cleanup.append(lambda: shutil.rmtree(directory, ignore_errors=True))
     restored = start_tallyd(directory=directory)
     got = restored.client().count("pv", from_="now-1h")
     assert before <= got <= after + 10, f"{before} <= {got} <= {after}"
-    assert http.count("pv", from_="now-1h") == counted[0]
+    assert http.count("pv", from_="now-1h") == written[0]
     assert is_close(restored.client().count("uv", from_="now-1h"), 10)
 
 
-def keep_writing(http, counted, stop):
+def keep_writing(http, written, stop):
     while not stop.is_set():
         http.accept([{"page": "/", "user": f"u{i}"} for i in range(10)])
-        counted[0] += 10
+        written[0] += 10
     http.close()
 
 
