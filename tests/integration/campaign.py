@@ -1,7 +1,8 @@
 """`make test-faults`: the long fault campaigns, and a report.
 
 TALLYD_SEED repeats a run.  TALLYD_KILLS, TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a cluster) say how many; 0
-leaves a campaign out.  TALLYD_REDIS_SERVER chooses the server of the last two.
+leaves a campaign out.  TALLYD_REDIS_SERVER chooses the server of the last two.  TALLYD_SWEEPS=0 leaves out the sweeps: every
+system call that fails once, every command and reply of every kind of request.
 """
 
 import os
@@ -10,11 +11,13 @@ import shutil
 import sys
 import time
 
+from lib.call_campaign import CallReport, starts, under_load
 from lib.campaign import Report, kills, positions, race
 from lib.cluster import server_missing
 from lib.follow import Replay
 from lib.node_campaign import cluster_rounds, sentinel_failovers
 from lib.process import running, short_directory
+from lib.reply_positions import Sweep, positions_of_all
 
 
 def replay(chance):
@@ -60,6 +63,19 @@ def several_servers(chance, seed, n_failovers, n_rounds):
     report.check()
 
 
+def sweeps():
+    calls = CallReport()
+    under_load(calls)
+    print(calls.line(), flush=True)
+    starts(calls)
+    print(calls.line(), flush=True)
+    replies = Sweep()
+    positions_of_all(replies)
+    print(replies.line(), flush=True)
+    calls.check()
+    replies.check()
+
+
 def main():
     seed = number("TALLYD_SEED", time.time_ns() % 1_000_000)
     goal = number("TALLYD_KILLS", 200)
@@ -68,6 +84,8 @@ def main():
     try:
         if goal > 0:
             one_redis(Report(seed), chance, goal)
+        if number("TALLYD_SWEEPS", 1) > 0:
+            sweeps()
         several_servers(chance, seed, number("TALLYD_FAILOVERS", 10), number("TALLYD_ROUNDS", 32))
     except BaseException:
         for process in running:

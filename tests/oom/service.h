@@ -17,6 +17,7 @@
 #define SERVICE_BODY_MAX (1024 * 1024)
 
 struct service {
+    uint64_t max_names; /* caps of a dimension's values and of named events; 0: none */
     struct redis_child *redis;
     struct app app;
     struct app_stats stats;
