@@ -11,12 +11,14 @@ import shutil
 import sys
 import time
 
+from lib.background_positions import BACKGROUND, background, stops
 from lib.call_campaign import CallReport, starts, under_load
 from lib.campaign import Report, kills, positions, race
 from lib.cluster import server_missing
 from lib.follow import Replay
 from lib.node_campaign import cluster_rounds, sentinel_failovers
 from lib.process import running, short_directory
+from lib.proxy import CUTS
 from lib.reply_positions import Sweep, positions_of_all
 
 
@@ -66,12 +68,17 @@ def several_servers(chance, seed, n_failovers, n_rounds):
 def sweeps():
     calls = CallReport()
     under_load(calls)
+    under_load(calls, tcp=True)
     print(calls.line(), flush=True)
     starts(calls)
     print(calls.line(), flush=True)
     replies = Sweep()
     positions_of_all(replies)
     print(replies.line(), flush=True)
+    for which in BACKGROUND:
+        background(which)
+    stopped = sum(stops(point) for point in CUTS)
+    print(f"replies: {len(BACKGROUND)} conversations of the background, {stopped} positions of a stop", flush=True)
     calls.check()
     replies.check()
 

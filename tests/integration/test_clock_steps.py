@@ -117,6 +117,7 @@ def test_steps_under_load(start_world, site, chance, steps):
         goal = senders.least() + 20
         while senders.least() < goal and not senders.faults:
             check_at_once(senders, http)
+    assert len(senders.counted) > 20 * len(steps)
     check_all(senders, world, chance)
     world.clock.advance(26 * HOUR)  # hours and a day end; keys of requests are forgotten
     senders.keyed.clear()

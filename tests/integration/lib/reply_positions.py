@@ -113,14 +113,14 @@ def judge_change(scene, name, fault):
         raise RuntimeError(str(answer))
     scene.settle()
     if answer.status < 300:
-        wait_until(lambda: change.applied(http, n), f"applied, as {answer} says")
+        wait_until(lambda: change.applied(http, n), f"applied, as {answer} says", change.soon_s)
     elif answer.status == 503 and change.applied(http, n):
         raise RuntimeError(f"applied, though {answer}")
     else:
         change.applied(http, n)  # once or not at all
     if change.repeats:
-        wait_until(lambda: change.act(http, n).status < 300, "it is taken")
-        wait_until(lambda: change.applied(http, n), "applied when it was done again")
+        wait_until(lambda: change.act(http, n).status in change.done_again, "it is taken")
+        wait_until(lambda: change.applied(http, n), "applied when it was done again", change.soon_s)
 
 
 def sweep_kind(scene, name, harm, steps=1, first=1):

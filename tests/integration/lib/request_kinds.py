@@ -98,6 +98,8 @@ class Change:
     applied: object
     before: object = None    # (http, n): what must be there first
     repeats: bool = True     # done once more it is the same
+    done_again: tuple = (200, 201, 202, 204)  # what it says then
+    soon_s: float = 10
 
 
 def _page(n):
@@ -185,14 +187,15 @@ CHANGES = {
     "delete a page set": Change(
         lambda http, n: send(http, "DELETE", f"/pagesets/d{n}", {"site": SITE}),
         lambda http, n: not found(http.get(f"/pagesets/d{n}", site=SITE)),
-        before=lambda http, n: must(send(http, "PUT", f"/pagesets/d{n}", {"site": SITE}, {"pages": ["/a"]}), 201)),
+        before=lambda http, n: must(send(http, "PUT", f"/pagesets/d{n}", {"site": SITE}, {"pages": ["/a"]}), 201), done_again=(204, 404)),
     "make a filter": Change(
         lambda http, n: send(http, "PUT", f"/filters/m{n}", {"site": SITE}, {"capacity": 100, "error_rate": 0.01}),
         lambda http, n: found(http.get(f"/filters/m{n}", site=SITE))),
     "delete a filter": Change(
         lambda http, n: send(http, "DELETE", f"/filters/d{n}", {"site": SITE}),
         lambda http, n: not found(http.get(f"/filters/d{n}", site=SITE)),
-        before=lambda http, n: must(send(http, "PUT", f"/filters/d{n}", {"site": SITE}, {"capacity": 100, "error_rate": 0.01}), 201)),
+        before=lambda http, n: must(send(http, "PUT", f"/filters/d{n}", {"site": SITE}, {"capacity": 100, "error_rate": 0.01}), 201),
+        done_again=(204, 404)),
     "add": Change(
         lambda http, n: send(http, "POST", f"/filters/a{n}/add", {"site": SITE}, {"items": ["x"]}),
         lambda http, n: found(http.get(f"/filters/a{n}", site=SITE)) and once(
@@ -222,8 +225,8 @@ CHANGES = {
         before=lambda http, n: must(http.post({"site": f"{SITE}-e", "user": f"g{n}", "actions": ["checkin"]}), 202)),
     "delete a site": Change(
         lambda http, n: send(http, "DELETE", f"/sites/{_site_of('gone', n)}"), _deleting,
-        before=lambda http, n: must(http.post({"site": _site_of("gone", n), "page": "/"}), 202)),
+        before=lambda http, n: must(http.post({"site": _site_of("gone", n), "page": "/"}), 202), done_again=(202, 404)),
     "delete pages": Change(
         lambda http, n: send(http, "DELETE", "/pages", {"site": _site_of("pages", n), "page": "/a"}), _pages_gone,
-        before=lambda http, n: must(http.post([{"site": _site_of("pages", n), "page": p} for p in ("/a", "/b")]), 202)),
+        before=lambda http, n: must(http.post([{"site": _site_of("pages", n), "page": p} for p in ("/a", "/b")]), 202), soon_s=90),
 }
