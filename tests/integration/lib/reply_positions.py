@@ -140,6 +140,9 @@ def sweep_kind(scene, name, harm, steps=1, first=1):
                 judge_change(scene, name, fault)
         except (RuntimeError, AssertionError, Unknown) as error:
             sweep.faults.append(f"{name}, command {nth} {harm}: {error}")
+            if not scene.tallyd.alive():
+                sweep.faults.append(f"it ended with {scene.tallyd.process.returncode}: {scene.tallyd.tail(5)}")
+                scene.start()
             fault.way.set()
             scene.proxy.disarm()
         if not fault.fired:

@@ -200,8 +200,8 @@ CHANGES = {
         lambda http, n: send(http, "POST", f"/filters/a{n}/add", {"site": SITE}, {"items": ["x"]}),
         lambda http, n: found(http.get(f"/filters/a{n}", site=SITE)) and once(
             http.question(f"/filters/a{n}", site=SITE)["items"], "items")),
-    "funnel": _limit("funnel"),
-    "sliding": _limit("sliding"),
+    "limit": _limit("funnel"),
+    "exact limit": _limit("sliding"),
     "reset a limit": _reset(),
     "events": Change(lambda http, n: http.post(_page(n)), lambda http, n: once(_views(http, n), "views"), repeats=False),
     "events with a key": Change(
