@@ -54,9 +54,64 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     return true;
 }
 
-static enum storage_err run_job_once(
-    const struct operation *operation, struct reader *r, struct storage_job *job, bool *ret_lost)
+/* Under the lock: take those of the first waiting jobs that ask what @job asks and may wait as
+ * long.  Nothing of @job was read yet, and its answer is now one for the last of them.  @settled:
+ * only those for which all is counted that this reader's questions need; NULL: all. */
+static struct storage_job *take_same(
+    struct readers *readers, struct storage_job *job, struct reader *settled)
 {
+    operation_same_fn *is_same = readers->operations[job->op].same;
+    struct storage_job *same = NULL;
+    struct storage_job **end = &same;
+    struct storage_job *before = NULL;
+    struct storage_job *at = readers->waiting.first;
+    for (size_t i = 0; is_same != NULL && at != NULL && i < JOIN_AMONG; i++) {
+        struct storage_job *next = at->next;
+        if (at->op == job->op && at->deadline_ms >= job->deadline_ms && is_same(job, at) &&
+            (settled == NULL || settled_is_known(readers->core, &settled->session, at))) {
+            *end = job_queue_remove(&readers->waiting, before);
+            end = &at->next;
+        } else {
+            before = at;
+        }
+        at = next;
+    }
+    for (at = same; at != NULL; at = at->next) {
+        job->arrived_us = at->arrived_us > job->arrived_us ? at->arrived_us : job->arrived_us;
+    }
+    for (at = same; at != NULL; at = at->next) { /* one of them may be read instead */
+        at->arrived_us = job->arrived_us;
+    }
+    return same;
+}
+
+/* Under the lock: @question is settled, or given up: those who ask the same may be served. */
+static void tell_settled(struct readers *readers, uint64_t question)
+{
+    if (repeat_settled(&readers->repeats, question) && readers->waiting.first != NULL) {
+        pthread_cond_signal(&readers->work); /* they are answered together */
+    }
+}
+
+/* All that @job needs is counted: it answers those, too, that have come meanwhile and need no more.
+ */
+static void join_settled(
+    struct readers *readers, struct reader *r, struct storage_job *job, struct storage_job **same)
+{
+    pthread_mutex_lock(&readers->lock);
+    struct storage_job *more = take_same(readers, job, r);
+    tell_settled(readers, job->question);
+    pthread_mutex_unlock(&readers->lock);
+    while (*same != NULL) {
+        same = &(*same)->next;
+    }
+    *same = more;
+}
+
+static enum storage_err run_job_once(struct readers *readers, struct reader *r,
+    struct storage_job *job, struct storage_job **same, bool *ret_lost)
+{
+    const struct operation *operation = &readers->operations[job->op];
     *ret_lost = false;
     enum storage_err err = core_refuses(r->core);
     if (err != STORAGE_OK) {
@@ -70,6 +125,9 @@ static enum storage_err run_job_once(
     bool settles = operation->after == AFTER_COUNTED || operation->after == AFTER_SAFE;
     if (settles) {
         err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
+    }
+    if (err == STORAGE_OK && job->question != 0) {
+        join_settled(readers, r, job, same);
     }
     int64_t since_us = settled_stands_since(&r->session);
     if (err == STORAGE_OK && operation->after == AFTER_COUNTED) {
@@ -106,57 +164,54 @@ static enum storage_err blame(const struct reader *r, struct storage_job *job, e
     return err;
 }
 
-/* A lost connection is tried again, for as long as Redis is expected back.  An operation that must
- * be settled then begins with that: Redis may have gone back. */
-static enum storage_err run_job(struct readers *readers, struct reader *r, struct storage_job *job)
+/* After a first attempt that failed: wait until the next one.  False: there is none any more. */
+static bool wait_for_another(struct readers *readers, const struct storage_job *job, bool first)
 {
-    const struct operation *operation = &readers->operations[job->op];
-    for (;;) {
-        bool lost = false;
-        enum storage_err err = run_job_once(operation, r, job, &lost);
-        int64_t now_ms = monotonic_ms();
-        if (!may_come_back(r, err, lost) || !operation->again ||
-            now_ms + RETRY_MS >= job->deadline_ms || atomic_load(&r->core->refusing)) {
-            return err;
-        }
-        pthread_mutex_lock(&readers->lock);
-        bool stop = readers->stop;
-        if (!stop) {
-            cond_wait_until_ms(&readers->idle, &readers->lock, now_ms + RETRY_MS);
-        }
-        pthread_mutex_unlock(&readers->lock);
-        if (stop) {
-            return STORAGE_SHUTDOWN;
-        }
+    pthread_mutex_lock(&readers->lock);
+    if (first) {
+        tell_settled(readers, job->question);
     }
+    bool stop = readers->stop;
+    if (!stop) {
+        cond_wait_until_ms(&readers->idle, &readers->lock, monotonic_ms() + RETRY_MS);
+    }
+    pthread_mutex_unlock(&readers->lock);
+    return !stop;
 }
 
-/* Under the lock: take those of the first waiting jobs that ask what @job asks and may wait as
- * long.  Nothing of @job was sent yet, and its answer is now one for the last of them. */
-static struct storage_job *take_same(struct readers *readers, struct storage_job *job)
+/* @job was given up before it was settled. */
+static void not_settled(struct readers *readers, const struct storage_job *job)
 {
-    operation_same_fn *is_same = readers->operations[job->op].same;
-    struct storage_job *same = NULL;
-    struct storage_job **end = &same;
-    struct storage_job *before = NULL;
-    struct storage_job *at = readers->waiting.first;
-    for (size_t i = 0; is_same != NULL && at != NULL && i < JOIN_AMONG; i++) {
-        struct storage_job *next = at->next;
-        if (at->op == job->op && at->deadline_ms >= job->deadline_ms && is_same(job, at)) {
-            *end = job_queue_remove(&readers->waiting, before);
-            end = &at->next;
-        } else {
-            before = at;
+    pthread_mutex_lock(&readers->lock);
+    tell_settled(readers, job->question);
+    pthread_mutex_unlock(&readers->lock);
+}
+
+/* A lost connection is tried again, for as long as Redis is expected back.  An operation that must
+ * be settled then begins with that: Redis may have gone back. */
+static enum storage_err run_job(
+    struct readers *readers, struct reader *r, struct storage_job *job, struct storage_job **same)
+{
+    const struct operation *operation = &readers->operations[job->op];
+    enum storage_err err = STORAGE_LATE;
+    bool first = true;
+    while (monotonic_ms() < job->deadline_ms) {
+        bool lost = false;
+        err = run_job_once(readers, r, job, same, &lost);
+        if (!may_come_back(r, err, lost) || !operation->again ||
+            monotonic_ms() + RETRY_MS >= job->deadline_ms || atomic_load(&r->core->refusing)) {
+            break;
         }
-        at = next;
+        if (!wait_for_another(readers, job, first)) {
+            err = STORAGE_SHUTDOWN;
+            break;
+        }
+        first = false;
     }
-    for (at = same; at != NULL; at = at->next) {
-        job->arrived_us = at->arrived_us > job->arrived_us ? at->arrived_us : job->arrived_us;
+    if (err != STORAGE_OK && first) {
+        not_settled(readers, job);
     }
-    for (at = same; at != NULL; at = at->next) { /* one of them may be read instead */
-        at->arrived_us = job->arrived_us;
-    }
-    return same;
+    return err;
 }
 
 /* Under the lock: how long @job has to wait for its turn; not above 0: no longer. */
@@ -174,7 +229,8 @@ static int64_t wait_us_of(struct readers *readers, const struct storage_job *job
     if (readers->draining || readers->stop) {
         return 0;
     }
-    return repeat_due_us(&readers->repeats, job->question) - now_us;
+    int64_t due_us = repeat_due_us(&readers->repeats, job->question);
+    return due_us == INT64_MAX ? INT64_MAX : due_us - now_us;
 }
 
 /* Under the lock: take the first job that may be begun now.  NULL: none; *ret_wait_us: then look
@@ -195,8 +251,10 @@ static struct storage_job *take_due(struct readers *readers, int64_t *ret_wait_u
     return NULL;
 }
 
-/* The next job, and in *ret_same those that its answer will answer too. */
-static struct storage_job *next_job(struct readers *readers, struct storage_job **ret_same)
+/* The next job, and in *ret_same those that its answer will answer too.  Where all is counted that
+ * the job needs, those that need more stay: they would make it wait. */
+static struct storage_job *next_job(
+    struct readers *readers, struct reader *r, struct storage_job **ret_same)
 {
     int64_t wait_us = INT64_MAX;
     struct storage_job *job = NULL;
@@ -210,7 +268,8 @@ static struct storage_job *next_job(struct readers *readers, struct storage_job 
     if (job != NULL) {
         readers->running++;
         atomic_fetch_add(&readers->core->questions, 1);
-        *ret_same = take_same(readers, job);
+        bool settled = settled_is_known(readers->core, &r->session, job);
+        *ret_same = take_same(readers, job, settled ? r : NULL);
     }
     pthread_mutex_unlock(&readers->lock);
     return job;
@@ -291,13 +350,12 @@ static void *reader_main(void *argument)
     }
     struct storage_job *job;
     struct storage_job *same;
-    while ((job = next_job(readers, &same)) != NULL) {
+    while ((job = next_job(readers, &r, &same)) != NULL) {
         uint64_t question = job->question;
         int64_t begun_us = monotonic_us();
         size_t answered = 0;
         while (job != NULL) {
-            enum storage_err err =
-                monotonic_ms() >= job->deadline_ms ? STORAGE_LATE : run_job(readers, &r, job);
+            enum storage_err err = run_job(readers, &r, job, &same);
             err = blame(&r, job, err);
             if (put_off(readers, job, &err)) {
                 break; /* it has an answer of its own: nobody waits for it too */

@@ -17,7 +17,7 @@
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
-#define ASKED_US     20000
+#define ASKED_US     10000
 #define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
 #define LIMIT_MIN    1000 /* events; fewer say more of what a fold costs by itself.. */
 #define LIMIT_EACH   16   /* ..and so do fewer of a partition that has transactions of its own */

@@ -26,6 +26,9 @@
 #define ENTRY_VERSION 1
 #define ENTRY_HEAD    9
 
+/* Words of a filter of users: some 2 of 100 other users pass that of an entry of 30 events. */
+#define ENTRY_USERS 8
+
 /* A request with a key. */
 struct entry_keyed {
     struct key_digest key, body;
@@ -55,6 +58,8 @@ struct log_entry {
     size_t n_keyed;
     struct arena arena;
     char era[LOG_ID_TEXT + 1]; /* of the connection that was answered */
+    _Atomic bool has_users;    /* `users` is made: by the first reader that asks, see waiting.c */
+    _Atomic uint64_t users[ENTRY_USERS];
 
     /* The appender's. */
     enum entry_state state;

@@ -5,19 +5,21 @@
  *
  * A question waits until everything is counted that was acknowledged before it came
  * (read/settled.h).  A question about one user and some pages need not: whether a page view of that
- * user is among the entries that wait can be seen at once.  So it looks at the entries and at what
- * is counted.  An event that is found in both places is no more seen than in one.
+ * user is among the entries that wait can be seen at once.  So it looks at the entries, and at what
+ * is counted if that is not the answer.  An event that is found in both places is no more seen than
+ * in one.
  *
- *     1. the entries that wait in memory are noted: whatever was acknowledged before and is not
- *        among them, was counted
- *     2. heads and cursors are read
- *     3. the noted entries must be all that the cursors lack, as they were answered under the era
- *        that stands in the heads.  Otherwise another process has acknowledged something, or Redis
- *        went back and lost what was counted: the question waits as any other
- *     4. the question is read, over the connection of step 2
+ *     1. waiting_take    the entries that wait in memory are noted: whatever was acknowledged
+ *                        before and is not among them, was counted
+ *     2. waiting_find    the events of the user in them
+ *     3. waiting_await   heads and cursors are read.  The noted entries must be all that the
+ *                        cursors lack, as they were answered under the era that stands in the
+ *                        heads.  Otherwise another process has acknowledged something, or Redis
+ *                        went back and lost what was counted: the question waits as any other
+ *     4.                 the question is read, over the connection of step 3
  *
  * Why in this order: an entry that was counted and left memory before step 1 is missing in Redis
- * only if Redis went back.  Then the cursors of step 2 lack it, or the connection ends before step
+ * only if Redis went back.  Then the cursors of step 3 lack it, or the connection ends before step
  * 4 is answered.
  */
 #ifndef STORAGE_LOG_WAITING_H
@@ -31,13 +33,15 @@
 struct waiting {
     struct log_entry **entries; /* owned, with a reference to each; in order of number */
     size_t n;
+    char id[LOG_ID_TEXT + 1]; /* of the process's log */
+    uint64_t last;            /* its last entry then */
 };
 
+/* Note what waits.  With several servers nothing is noted, for each can go back alone, and no
+ * place of logs is like another; nor while a site is being deleted, for its events are not counted.
+ */
+void waiting_take(struct waiting *ret, struct core *core);
 void waiting_release(struct waiting *waiting);
-
-/* As settled_await(), but for what @ret has afterwards.  On an error it is empty. */
-enum storage_err waiting_await(
-    struct waiting *ret, struct reader *reader, struct storage_job *job, bool *ret_lost) MUST_CHECK;
 
 /* Called for an event. */
 typedef void waiting_event_fn(void *data, const struct chunk_event *event);
@@ -45,5 +49,9 @@ typedef void waiting_event_fn(void *data, const struct chunk_event *event);
 /* Call @take for each event of @site's @user.  False: out of memory. */
 bool waiting_find(const struct waiting *waiting, struct slice site, struct slice user,
     waiting_event_fn *take, void *data) MUST_CHECK;
+
+/* As settled_await(), but for what @waiting has. */
+enum storage_err waiting_await(const struct waiting *waiting, struct reader *reader,
+    struct storage_job *job, bool *ret_lost) MUST_CHECK;
 
 #endif

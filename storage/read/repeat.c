@@ -15,28 +15,61 @@ uint64_t question_hash(
     return hash | 1;
 }
 
+static struct repeat *place_of(struct repeats *repeats, uint64_t question)
+{
+    return &repeats->all[question / 2 % REPEATS];
+}
+
 int64_t repeat_due_us(const struct repeats *repeats, uint64_t question)
 {
     const struct repeat *repeat = &repeats->all[question / 2 % REPEATS];
-    return question != 0 && repeat->question == question && repeat->crowded ? repeat->due_us : 0;
+    if (question == 0 || repeat->question != question) {
+        return 0;
+    }
+    return repeat->settling ? INT64_MAX : repeat->crowded ? repeat->due_us : 0;
+}
+
+/* The question's place; NULL: another one is settled there.  What was known of another is lost. */
+static struct repeat *take_place(struct repeats *repeats, uint64_t question)
+{
+    struct repeat *repeat = place_of(repeats, question);
+    if (repeat->question != question) {
+        if (repeat->settling) {
+            return NULL;
+        }
+        *repeat = (struct repeat){.question = question};
+    }
+    return repeat;
 }
 
 void repeat_begin(struct repeats *repeats, uint64_t question, int64_t now_us)
 {
-    struct repeat *repeat = &repeats->all[question / 2 % REPEATS];
-    if (repeat->question == question) {
+    struct repeat *repeat = question == 0 ? NULL : take_place(repeats, question);
+    if (repeat != NULL) {
         repeat->due_us = now_us + REPEAT_HOLD_MAX_US; /* until it has ended, mostly */
+        repeat->settling = true;
     }
+}
+
+bool repeat_settled(struct repeats *repeats, uint64_t question)
+{
+    struct repeat *repeat = place_of(repeats, question);
+    bool was = question != 0 && repeat->question == question && repeat->settling;
+    if (was) {
+        repeat->settling = false;
+    }
+    return was;
 }
 
 void repeat_end(
     struct repeats *repeats, uint64_t question, int64_t begun_us, int64_t now_us, size_t answered)
 {
-    struct repeat *repeat = &repeats->all[question / 2 % REPEATS];
-    if (question == 0) {
+    struct repeat *repeat = question == 0 ? NULL : take_place(repeats, question);
+    if (repeat == NULL) {
         return;
     }
     int64_t due_us = now_us + (now_us - begun_us) * REPEAT_HOLD_TIMES;
     int64_t latest_us = begun_us + REPEAT_HOLD_MAX_US;
-    *repeat = (struct repeat){question, due_us < latest_us ? due_us : latest_us, answered > 1};
+    repeat->due_us = due_us < latest_us ? due_us : latest_us;
+    repeat->crowded = answered > 1;
 }

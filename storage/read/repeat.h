@@ -11,6 +11,10 @@
  * tenth of a reader, but at most until REPEAT_HOLD_MAX_US after it was begun.  An answer does not
  * become older than its question by that: it is read later, not kept.  A question that one client
  * alone asks, as often as may be, is never held back.
+ *
+ * Nor is a question begun while the same one is *settled* (read/settled.h): while a reader waits
+ * until what was acknowledged before is counted.  Those that come meanwhile need no reader.  When
+ * the wait is over, the reader answers all of them for which it was long enough.
  */
 #ifndef STORAGE_READ_REPEAT_H
 #define STORAGE_READ_REPEAT_H
@@ -37,15 +41,19 @@ struct repeats {
         uint64_t question;
         int64_t due_us;
         bool crowded;
+        bool settling;
     } all[REPEATS];
 };
 
 /* When a question (question_hash(), 0: any time) may be begun: a time of the monotonic clock, or
- * one that is past. */
+ * one that is past.  INT64_MAX: when the same one is settled. */
 int64_t repeat_due_us(const struct repeats *repeats, uint64_t question);
 
-/* It is begun. */
+/* It is begun: it is settled first. */
 void repeat_begin(struct repeats *repeats, uint64_t question, int64_t now_us);
+
+/* It is settled, or was given up.  True: that is news, so the same one may be begun. */
+bool repeat_settled(struct repeats *repeats, uint64_t question);
 
 /* It was answered, to @answered at once, and had been begun at @begun_us. */
 void repeat_end(

@@ -55,12 +55,6 @@ static void take_waiting(void *data, const struct chunk_event *event)
     }
 }
 
-static enum storage_err look_at_waiting(struct question *q)
-{
-    return waiting_find(&q->waiting, q->job->site, q->job->user, take_waiting, q) ? STORAGE_OK
-                                                                                  : STORAGE_NOMEM;
-}
-
 static void ask_key(struct question *q, const char *command, struct bucket month, const char *what)
 {
     struct key key;
@@ -175,15 +169,13 @@ static double true_negatives(const struct question *q)
     return of_all;
 }
 
-/* All is counted, or waits in q->waiting. */
-static enum storage_err answer(
+/* Look at what is counted. */
+static enum storage_err look_in_redis(
     struct question *q, struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct bloom_params params = seen_params(&q->core->config.seen, q->core->partitions.n);
-    enum storage_err err = page_set_resolve(
-        reader, job, &q->job->set, q->job->site, &q->job->pages, &q->job->n_pages, ret_lost);
-    err = err == STORAGE_OK ? prepare(q) : err;
-    err = err == STORAGE_OK ? look_at_waiting(q) : err;
+    enum storage_err err = waiting_await(&q->waiting, reader, job, ret_lost);
+    int64_t since_us = settled_stands_since(&reader->session);
     if (err != STORAGE_OK) {
         return err;
     }
@@ -193,20 +185,38 @@ static enum storage_err answer(
         tell(q);
     }
     q->job->false_positives = 1 - true_negatives(q);
-    return pipeline_answer(&q->pipe, job, ret_lost);
+    err = pipeline_answer(&q->pipe, job, ret_lost);
+    if (err == STORAGE_OK && !settled_still(&reader->session, since_us)) {
+        err = STORAGE_DOWN; /* a server may have gone back since: once more */
+    }
+    return err;
+}
+
+static enum storage_err look(
+    struct question *q, struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    enum storage_err err = page_set_resolve(
+        reader, job, &q->job->set, q->job->site, &q->job->pages, &q->job->n_pages, ret_lost);
+    err = err == STORAGE_OK ? prepare(q) : err;
+    if (err != STORAGE_OK) {
+        return err;
+    }
+    waiting_take(&q->waiting, q->core);
+    if (!waiting_find(&q->waiting, q->job->site, q->job->user, take_waiting, q)) {
+        return STORAGE_NOMEM;
+    }
+    if (!is_decided(q)) {
+        return look_in_redis(q, reader, job, ret_lost);
+    }
+    tell(q);
+    q->job->false_positives = 0; /* the views themselves were found */
+    return STORAGE_OK;
 }
 
 enum storage_err seen_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct question q = {.core = reader->core, .job = &job->u.seen};
-    enum storage_err err = waiting_await(&q.waiting, reader, job, ret_lost);
-    int64_t since_us = settled_stands_since(&reader->session);
-    if (err == STORAGE_OK) {
-        err = answer(&q, reader, job, ret_lost);
-    }
-    if (err == STORAGE_OK && !settled_still(&reader->session, since_us)) {
-        err = STORAGE_DOWN; /* a server may have gone back since: once more */
-    }
+    enum storage_err err = look(&q, reader, job, ret_lost);
     wanted_release(&q.wanted);
     waiting_release(&q.waiting);
     return err;

@@ -27,7 +27,7 @@ SECTIONS = {
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
     "dashboards": lambda b: [dashboards.dashboards(b)],
-    "activity": lambda b: [activity.activity(b)],
+    "activity": activity.activity,
     "ratelimit": lambda b: [limits.ratelimit(b)],
     "guard": lambda b: [limits.guard(b)],
     "decoder": lambda b: [decoder.decoder(b)],

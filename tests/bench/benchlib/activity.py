@@ -9,7 +9,8 @@ from .bench import Contender
 from .results import Limit, Section
 from .servers import TallydServer
 
-USERS = 10_000_000
+USERS, FEWER_USERS = 10_000_000, 1_000_000
+FEWER_MS = 20  # for questions about 30 days of FEWER_USERS
 DAYS = 31
 MEMORY_USERS = 1_000_000
 BATCH = 10_000
@@ -32,12 +33,12 @@ def slowest_p99(tallyd):
     return max(float(line.split("p99=")[1].split(",")[0]) for line in lines)
 
 
-def fill(tallyd, site, last):
+def fill(tallyd, site, last, all_users):
     """Bitmaps straight into Redis: each day half of the users, a day in pieces of 64 KiB; 310 million events would take
     too long.  Returns [users per day]."""
     rng = random.Random(7)
     partitions = tags(tallyd)
-    users = USERS // len(partitions) // 64 * 64
+    users = all_users // len(partitions) // 64 * 64
     counts = [0] * DAYS
     for tag in partitions:
         tallyd.redis("HSET", f"t:{{{tag}}}:uid:{site}", "", users)
@@ -74,25 +75,30 @@ def questions(last):
     yield "page", "/active/users, 1000 of a day", "/active/users", {"from": last, "to": end, "limit": 1000}, None
 
 
+def contenders(bench, tallyd, site, last, times):
+    for key, label, path, parameters, _ in questions(last):
+        target = path + "?" + urllib.parse.urlencode({"site": site, **parameters}, doseq=True)
+        yield Contender(key, label, lambda seed, s, target=target: load.measure(
+            tallyd.roles, load.questions(tallyd.port, target, times), 60))
+
+
+def check(bench, tallyd, site, last, counts):
+    answer = tallyd.client.question("/dau", site=site, from_=last - datetime.timedelta(days=DAYS - 1),
+                                    to=last + datetime.timedelta(days=1))
+    if [day["users"] for day in answer["series"]] != counts:
+        bench.errors.append("activity: /dau is not what was written")
+
+
 def speed(bench, section):
     site, times = "big", 20 if bench.settings.quick else 100
     with bench.serving(TallydServer, "--fsync", "everysec") as tallyd:
         last = datetime.date.today()
-        counts = fill(tallyd, site, last)
-        answer = tallyd.client.question("/dau", site=site, from_=last - datetime.timedelta(days=DAYS - 1),
-                                        to=last + datetime.timedelta(days=1))
-        if [day["users"] for day in answer["series"]] != counts:
-            bench.errors.append("activity: /dau is not what was written")
+        check(bench, tallyd, site, last, fill(tallyd, site, last, USERS))
         keys = data_keys(tallyd)
         tallyd.redis("CONFIG", "SET", "slowlog-log-slower-than", "300")
         tallyd.redis("SLOWLOG", "RESET")
         tallyd.redis("CONFIG", "RESETSTAT")
-        contenders = []
-        for key, label, path, parameters, _ in questions(last):
-            target = path + "?" + urllib.parse.urlencode({"site": site, **parameters}, doseq=True)
-            contenders.append(Contender(key, label, lambda seed, s, target=target: load.measure(
-                tallyd.roles, load.questions(tallyd.port, target, times), 60)))
-        bench.in_turn(section, contenders)
+        bench.in_turn(section, list(contenders(bench, tallyd, site, last, times)))
         slow = [entry for entry in tallyd.redis("SLOWLOG", "GET", "1000") if "CONFIG" not in str(entry[3])]
         longest = max((int(entry[2]) for entry in slow), default=300)
         section.limits += [Limit(f"{label}: median", section.find(key).median("p50_us") / 1000, limit, "ms")
@@ -103,6 +109,17 @@ def speed(bench, section):
         if data_keys(tallyd) != keys:
             bench.errors.append("activity: questions left keys behind")
         bench.note_memory(section.key, tallyd.pid)
+
+
+def fewer(bench):
+    section = Section("activity_fewer", f"the same with {FEWER_USERS:,} users")
+    with bench.serving(TallydServer, "--fsync", "everysec") as tallyd:
+        last = datetime.date.today()
+        check(bench, tallyd, "small", last, fill(tallyd, "small", last, FEWER_USERS))
+        bench.in_turn(section, list(contenders(bench, tallyd, "small", last, 20 if bench.settings.quick else 100)))
+        section.limits += [Limit(f"{label}: median", section.find(key).median("p50_us") / 1000, FEWER_MS, "ms")
+                           for key, label, _, _, limit in questions(last) if limit]
+    return section
 
 
 def memory(bench, section):
@@ -127,4 +144,4 @@ def activity(bench):
                                   "question after the other")
     speed(bench, section)
     memory(bench, section)
-    return section
+    return [section, fewer(bench)]

@@ -10,8 +10,9 @@ from .results import Limit, Section
 from .servers import HELD, TallydServer, wait_until
 from .settings import EVENT, SINGLE
 
-# Fewer than what may wait in a process (200,000 events, 16 MB), for with the folds held up everything waits.
-APPENDED = 60_000
+# Fewer than what may wait in a process (200,000 events, 16 MB), for with the folds held up everything waits.  An entry of
+# a single event takes up to 600 bytes there.
+APPENDED, APPENDED_ALONE = 60_000, 20_000
 HOLD_S = 3
 HELD_RATE = 50_000  # events a second, in arrays
 
@@ -29,7 +30,8 @@ def appended(bench, section, connections, batch, seed, seconds):
         (redis,) = tallyd.tallyd.redis_pids()
         cpu_s, in_scripts_us = threads_s(redis), tallyd.command_us("evalsha")
         record = load.measure(tallyd.roles, [
-            load.PROGRAMS / "rate", "-c", connections, "-b", batch, "-e", APPENDED, "-d", seconds, "-S", seed,
+            load.PROGRAMS / "rate", "-c", connections, "-b", batch,
+            "-e", APPENDED if connections > 1 else APPENDED_ALONE, "-d", seconds, "-S", seed,
             tallyd.port, "/events", SINGLE], seconds)
         record["redis_us"] = (threads_s(redis) - cpu_s) / record["events"] * 1e6
         record["held_us"] = (tallyd.command_us("evalsha") - in_scripts_us) / record["events"]
