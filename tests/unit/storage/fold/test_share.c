@@ -378,8 +378,14 @@ Test(share, counts_beside_many_sites_that_were_deleted, .init = setup, .fini = t
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%064d 1 0123456789abcdef\n", i);
     }
     struct state state = {.cfg = FOLD_CFG, .b = "6", .deleted = text};
+    struct buffer out;
+    buffer_init(&out);
+    core->config.max_pages = 1000;
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    cr_expect_gt(share_write_commands(share, &out), 1u);
+    share_learn(share);
+    buffer_release(&out);
     text[n - 2] = 'e'; /* another deletion of the last one */
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
