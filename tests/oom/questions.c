@@ -41,7 +41,7 @@ static const struct question questions[] = {
     {"GET", "/pages?limit=3&prefix=/&" OVER, NULL, false},
     {"GET", "/pages?by=uv&" OVER, NULL, false},
     {"GET", "/overlap?page=/a&page=/b&" OVER, NULL, false},
-    {"GET", "/breakdown?by=event&step=1h&" OVER, NULL, false},
+    {"GET", "/breakdown?by=event&step=1d&" OVER, NULL, false},
     {"GET", "/breakdown?by=browser&" OVER, NULL, false},
     {"GET", "/breakdown?by=source&metric=uv&" OVER, NULL, false},
     {"GET", "/pv?event=e1&event=e2&" OVER, NULL, false}, /* with at_most: there is a cap */
@@ -246,8 +246,8 @@ static void fill(struct bench *b)
             "\"utm_source\":\"s%d\",\"ua\":\"Mozilla/5.0 Firefox/120.0\"},"
             "{\"event\":\"e%d\",\"visitor\":\"v%d\",\"ts\":%lld}",
             i == 0 ? "[{\"site\":\"goes\",\"page\":\"/\",\"user\":\"u\"}," : ",", 'a' + i % 5,
-            i % 37, i % 250, (long long)(now_s - 900 * i), i % 50, i % 100, i % 37,
-            (long long)(now_s - 7200 - 900 * (i / 100)));
+            i % 37, i % 250, (long long)(now_s - 900 * i), i % 9, i % 20, i % 37,
+            (long long)(now_s - 7200 - 900 * (i / 20)));
     }
     (void)snprintf(body + n, sizeof(body) - n, "]");
     const struct question first[] = {{"POST", "/events", body, true},
@@ -271,7 +271,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: questions [STEP]\n");
         return 2;
     }
-    b.service.max_names = 16; /* fewer than fill() has */
+    b.service.max_names = 8; /* fewer than fill() has */
     service_start_redis(&b.service);
     service_open(&b.service);
     fill(&b);

@@ -1,4 +1,4 @@
-/* parts.h - a tallyd in this process, on a real Redis, whose allocations may be made to fail.
+/* service.h - a tallyd in this process, on a real Redis, whose allocations may be made to fail.
  *
  * HTTP server, handlers and storage as `tallyd serve` puts them together, with as few threads as
  * there can be.  What cannot be had at all ends the program with status 2.
