@@ -35,7 +35,8 @@ OBJ := $(SRC:%.c=$(B)/%.o)
 LIB_OBJ := $(filter-out $(B)/service/main.o,$(OBJ))
 UNIT_SRC := $(sort $(shell find tests/unit -name '*.c') $(wildcard tests/lib/*.c))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
-TOOLS := $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c))
+FAILING_CALLS := $(B)/tools/failing_calls.so
+TOOLS := $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c)) $(FAILING_CALLS)
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 C_FILES := $(sort $(ALL_C) $(shell find storage handlers service tests -name '*.[ch]'))
@@ -61,6 +62,12 @@ $(B)/tools/%: $(B)/tests/tools/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+
+# A library before all others: no sanitizer, and no hardening that gives these calls other names.
+$(FAILING_CALLS): tests/preload/failing_calls.c
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(V)$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS_WARN) -O2 -g -fPIC -shared -pthread -o $@ $<
 
 $(B)/bench/%: $(B)/tests/bench/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
@@ -331,10 +338,10 @@ model: deps-test
 
 # Kills and cuts by the hundred, malformed requests, slow connections, failovers, a cluster's nodes: about forty minutes.  The
 # seed is printed, TALLYD_SEED= repeats it; TALLYD_KILLS=, TALLYD_REQUESTS=, TALLYD_SLOW=, TALLYD_FAILOVERS= and TALLYD_ROUNDS=
-# say how many.  What is stopped goes on with the next run.
+# say how many; TALLYD_SWEEPS=0 leaves out calls and replies one by one.  What is stopped goes on with the next run.
 .PHONY: test-faults soak
 test-faults: deps-run
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(FAILING_CALLS)
 	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/integration/campaign.py
 
 # Does anything grow, or drift?  SOAK_MINUTES=120 of mixed load, and SOAK_DAYS=14 on a moved clock.

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "handlers/reply/json_memory.h"
@@ -21,7 +22,8 @@
 #include "storage/base/clock.h"
 
 #define REPEATS_PER_S     5
-#define DESCRIPTORS_SPARE 256 /* for Redis, files and polls */
+#define DESCRIPTORS_SPARE 256      /* for Redis, files and polls */
+#define POLL_AGAIN_NS     10000000 /* after ENOMEM, which passes */
 
 extern char **environ;
 
@@ -178,7 +180,7 @@ static int run(struct service *s, int signal_fd)
             {.fd = s->child == NULL ? -1 : redis_child_fd(s->child), .events = POLLIN},
         };
         if (poll(fds, 3, patience(s, &heap)) < 0 && errno != EINTR) {
-            return 1;
+            (void)nanosleep(&(struct timespec){0, POLL_AGAIN_NS}, NULL);
         }
         if ((fds[0].revents & POLLIN) != 0 && take_signal(s, signal_fd)) {
             return 0;
@@ -210,7 +212,13 @@ static int serve(struct service *s)
     int status = 1;
     int signal_fd = -1;
     s->logger = s->news.logger = logger_new(&config);
-    if (s->logger != NULL && catch_signals(s, &signal_fd)) {
+    if (s->logger == NULL) {
+        (void)complain("out of memory");
+        return 1;
+    }
+    if (!catch_signals(s, &signal_fd)) {
+        log_error(s->logger, "signals cannot be waited for", log_text("reason", strerror(errno)));
+    } else {
         raise_descriptors(s);
         status = service_start(s);
         status = status == 0 ? run(s, signal_fd) : status;

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "service/redis/scheduler.h"
@@ -20,6 +21,8 @@
 /* Our descriptors for the child lie above the descriptors that the child is to have. */
 #define REPORT_FD 3
 #define FIRST_FD  (REPORT_FD + 1)
+
+#define POLL_AGAIN_NS 10000000
 
 bool process_end(int pidfd, int signal, int64_t deadline_ms)
 {
@@ -34,10 +37,10 @@ bool process_end(int pidfd, int signal, int64_t deadline_ms)
         if (n > 0) {
             return true;
         }
-        if (n < 0 && errno != EINTR) {
-            return false;
+        if (n < 0 && errno != EINTR) { /* ENOMEM, which passes */
+            (void)nanosleep(&(struct timespec){0, POLL_AGAIN_NS}, NULL);
         }
-        if (n == 0 && left_ms <= 0) {
+        if (n <= 0 && left_ms <= 0) {
             return false;
         }
     }

@@ -1,6 +1,7 @@
 #include "storage/fold/merge_counts.h"
 
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "storage/base/index.h"
 #include "storage/redis/resp.h"
@@ -239,7 +240,7 @@ struct bucket_writer {
     const struct site_bucket *bucket;
     const char *tag;
     const struct known_hashes *known;
-    struct slice state;
+    uint64_t state_hash;
     struct buffer *out;
     size_t n; /* commands */
 };
@@ -250,7 +251,7 @@ static void write_expiry(struct bucket_writer *w, const struct key *key)
     struct merge_counts *merge = w->merge;
     int64_t expire_ms = w->bucket->target.expire_ms;
     if (expire_ms > 0) {
-        uint64_t hash = page_hash(w->state, (struct slice){key->p, key->n});
+        uint64_t hash = XXH3_64bits_withSeed(key->p, key->n, w->state_hash);
         if (known_hashes_has(w->known, hash)) {
             return;
         }
@@ -348,11 +349,12 @@ size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t n
     const struct known_hashes *known, struct slice state, struct buffer *out)
 {
     size_t n = 0;
+    uint64_t state_hash = XXH3_64bits(state.p, state.n);
     merge->n_expiries = 0;
     for (size_t i = 0; i < merge->n_buckets; i++) {
         int64_t expire_ms = merge->buckets[i].target.expire_ms;
         if (expire_ms == 0 || now_ms < expire_ms) { /* else PEXPIREAT would delete it at once */
-            struct bucket_writer w = {merge, &merge->buckets[i], tag, known, state, out, 0};
+            struct bucket_writer w = {merge, &merge->buckets[i], tag, known, state_hash, out, 0};
             n += write_bucket(&w);
         }
     }

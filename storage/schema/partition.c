@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include "storage/job/counted_name.h"
+#include "storage/job/event.h"
 
 #define SLOTS 16384u
 
@@ -51,7 +52,10 @@ unsigned name_partition(
 uint64_t page_hash(struct slice site, struct slice page)
 {
     /* A site has no NUL in it, so no two pairs make the same text. */
-    char text[64 + 1 + 2048];
+    char text[EVENT_SITE_MAX + 1 + EVENT_PAGE_MAX];
+    if (site.n > EVENT_SITE_MAX || page.n > EVENT_PAGE_MAX) {
+        return XXH3_64bits_withSeed(page.p, page.n, XXH3_64bits(site.p, site.n)); /* no event's */
+    }
     memcpy(text, site.p, site.n);
     text[site.n] = '\0';
     if (page.n > 0) {

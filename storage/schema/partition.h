@@ -45,9 +45,10 @@ static inline unsigned partition_of(const struct partitions *parts, uint64_t has
 unsigned name_partition(
     const struct partitions *parts, struct slice site, struct slice name, uint64_t hash);
 
-/* The hash of a site's page.  The page of no bytes is the whole site.  @site has at most 64 bytes,
- * @page at most 2048.  XXH3 (xxHash) with seed 0: the hash is part of the data's layout and must
- * not change. */
+/* The hash of a site's page.  The page of no bytes is the whole site.  An event's site has at most
+ * EVENT_SITE_MAX bytes, its page EVENT_PAGE_MAX; longer texts, which only a foreign hand writes to
+ * Redis, have a hash, too.  XXH3 (xxHash) with seed 0: the hash is part of the data's layout and
+ * must not change. */
 uint64_t page_hash(struct slice site, struct slice page);
 
 #endif

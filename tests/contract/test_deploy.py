@@ -416,7 +416,7 @@ def test_make_install_and_uninstall(tmp_path, prefix):
         f"{here}/bin/tallyd": 0o755, unit: 0o644, unit.replace("tallyd.service", "tallyd-follow@.service"): 0o644,
         **{f"{here}/share/doc/tallyd/{name}": 0o644 for name in (
             "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "deploy/README.md", "deploy/OPTIONS.md",
-            "deploy/METRICS.md", "deploy/redis.conf", "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml", "deploy/tallyd.conf",
+            "deploy/METRICS.md", "deploy/DEPENDENCIES.md", "deploy/redis.conf", "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml", "deploy/tallyd.conf",
             "deploy/nginx-mirror.conf", "deploy/vector.yaml", "deploy/fluent-bit.conf", "deploy/fluent-bit-parsers.conf",
             "deploy/backup.sh", "deploy/Dockerfile", "deploy/compose.yaml", "deploy/kubernetes/tallyd.yaml",
             "deploy/kubernetes/redis.yaml", "deploy/kubernetes/kustomization.yaml", "deploy/demo.sh", "deploy/demo.py", *(

@@ -4,7 +4,8 @@ Behind each piece the sums go into build/faults.json.  A campaign that was stopp
 and audited) goes on where it was; one that was finished begins anew.
 
 TALLYD_KILLS, TALLYD_REQUESTS (malformed ones), TALLYD_SLOW (clients), TALLYD_FAILOVERS (of Sentinels) and TALLYD_ROUNDS (of a
-cluster) say how many in all; 0 leaves a campaign out.
+cluster) say how many in all; 0 leaves a campaign out.  TALLYD_SWEEPS=0 leaves out the sweeps: every system call that fails
+once, every command and reply of every kind of request.
 TALLYD_SEED chooses what happens by chance, and with another seed than the file's a campaign begins anew.
 TALLYD_REDIS_SERVER chooses the server of Sentinels and clusters, TALLYD_FAULTS the file.
 """
@@ -23,11 +24,15 @@ from dataclasses import dataclass
 from typing import Callable
 
 from lib import process
+from lib.background_positions import BACKGROUND, background, stops
+from lib.call_campaign import CallReport, starts, under_load
 from lib.campaign import Victims, kills, positions, race, ways
 from lib.cluster import server_missing
 from lib.follow import Replay
 from lib.malformed import campaign as malformed
 from lib.node_campaign import ClusterVictims, SentinelVictims, cluster_rounds, sentinel_failovers
+from lib.proxy import CUTS
+from lib.reply_positions import Sweep, positions_of_all
 from lib.report import Progress, Report
 from lib.slow import withstand
 
@@ -86,7 +91,25 @@ def slow_clients(_, __, ___, n):
         redis.stop()
 
 
-def tasks(kills_goal, n_requests, n_slow, failovers, rounds, stopping):
+def sweeps(*_):
+    calls = CallReport()
+    under_load(calls)
+    under_load(calls, tcp=True)
+    print(calls.line(), flush=True)
+    starts(calls)
+    print(calls.line(), flush=True)
+    replies = Sweep()
+    positions_of_all(replies)
+    print(replies.line(), flush=True)
+    for which in BACKGROUND:
+        background(which)
+    stopped = sum(stops(point) for point in CUTS)
+    print(f"replies: {len(BACKGROUND)} conversations of the background, {stopped} positions of a stop", flush=True)
+    calls.check()
+    replies.check()
+
+
+def tasks(kills_goal, n_requests, n_slow, n_sweeps, failovers, rounds, stopping):
     """In the order of what is said in the table."""
     def killing(make):
         return lambda report, chance, _, n: kills(report, chance, n, make(), stopping)
@@ -106,6 +129,7 @@ def tasks(kills_goal, n_requests, n_slow, failovers, rounds, stopping):
         Task("an hour of a log in 60 s", once, 1, replay),
         Task("malformed requests", n_requests, 1000, requests),
         Task("slow clients", n_slow, n_slow, slow_clients),
+        Task("sweeps of calls and replies", n_sweeps, 1, sweeps),
         Task("failovers of Sentinels", failovers, 5, lambda report, _, __, n: sentinel_failovers(report, n), servers=True),
         Task("rounds of a cluster", rounds, 8, lambda report, chance, _, n: cluster_rounds(report, chance, n), servers=True))
     missing = server_missing()
@@ -153,10 +177,10 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     process.own_groups = True  # a ^C ends the piece, not the processes that the piece is about
-    given = {name: int(os.environ[f"TALLYD_{name}"]) for name in ("SEED", "KILLS", "REQUESTS", "SLOW", "FAILOVERS", "ROUNDS")
+    given = {name: int(os.environ[f"TALLYD_{name}"]) for name in ("SEED", "KILLS", "REQUESTS", "SLOW", "SWEEPS", "FAILOVERS", "ROUNDS")
              if os.environ.get(f"TALLYD_{name}")}
-    all_tasks = tasks(given.get("KILLS", 200), given.get("REQUESTS", 20_000), given.get("SLOW", 10_000), given.get("FAILOVERS", 10),
-                      given.get("ROUNDS", 32), stopping)
+    all_tasks = tasks(given.get("KILLS", 200), given.get("REQUESTS", 20_000), given.get("SLOW", 10_000), given.get("SWEEPS", 1),
+                      given.get("FAILOVERS", 10), given.get("ROUNDS", 32), stopping)
     goals = {task.name: task.goal for task in all_tasks}
     path = pathlib.Path(os.environ.get("TALLYD_FAULTS") or FILE)
     progress = Progress(path, given.get("SEED"))

@@ -175,6 +175,24 @@ def test_events_are_refused_until_it_is_done(start_redis, start_tallyd, site):
         assert http.count("pv", site=site, page=f"/new/{i}") == 1
 
 
+def test_many_sites_were_deleted(start_redis, start_tallyd):
+    """Each leaves a line in every partition's state for ten minutes: here 200 of them, as if so many had been deleted.  All else is
+    counted beside them, and another deletion goes its way."""
+    redis = start_redis()
+    http = start_tallyd("--partitions", "2", redis=redis).client()
+    http.accept([{"site": "beside", "page": "/", "user": "u"}, {"site": "goes", "page": "/"}])
+    assert http.count("pv", site="beside") == 1
+    lines = "".join(f"{'x' * 50}{i} {int(redis.time() * 1000)} {i:016x}\n" for i in range(200))
+    for state in redis.command("KEYS", "t:*:state"):
+        redis.command("HSET", state, "deleted", lines)
+    http.accept({"site": "beside", "page": "/", "user": "u"})
+    assert http.count("pv", site="beside") == 2
+    delete(http, "/sites/goes")
+    await_gone(http, "goes")
+    http.accept({"site": "beside", "page": "/", "user": "u"})
+    assert http.count("pv", site="beside") == 3
+
+
 @pytest.mark.parametrize("after_ms", [0, 30, 120, 400, 1000, 2200])
 def test_killed_half_way_it_goes_on(start_redis, start_tallyd, site, after_ms):
     """The process that does it is killed, with requests that it has acknowledged and not counted; another one finishes."""

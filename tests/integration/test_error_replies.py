@@ -2,46 +2,27 @@
 504, and the next request finds everything in order."""
 
 import json
-import time
 
 import pytest
 
-from lib.client import query
+from lib import request_kinds
 from lib.log import OfAFold, is_append
 from lib.process import Redis, Tallyd
 from lib.proxy import Fault, Proxy
+from lib.reply_positions import of_a_request
+from lib.request_kinds import QUESTIONS, SITE, prepare, send
 from lib.waiting import wait_until
 
-SITE = "errors"
-WINDOW = {"site": SITE, "from": "now-3h/h", "to": "now-1h/h"}  # over, so that the answer is always the same
-DAYS = {"site": SITE, "from": "now-3d/d", "to": "now/d"}
-JSON = {"Content-Type": "application/json"}
-
-# What is asked: method, path, parameters, body, whether it changes something (then the answer's text may be another)
-REQUESTS = {
-    "uv": ("GET", "/uv", WINDOW, None, False),
-    "series": ("GET", "/stats", {**WINDOW, "step": "1h"}, None, False),
-    "page set": ("GET", "/pv", {**WINDOW, "pageset": "set"}, None, False),
-    "pages": ("GET", "/pages", WINDOW, None, False),
-    "by visitors": ("GET", "/pages", {**WINDOW, "by": "uv"}, None, False),
-    "overlap": ("GET", "/overlap?page=/a&page=/b", WINDOW, None, False),
-    "sites": ("GET", "/sites", {}, None, False),
-    "dau": ("GET", "/dau", DAYS, None, False),
-    "active": ("GET", "/active", {**DAYS, "match": "all"}, None, False),
-    "who": ("GET", "/active/users", DAYS, None, False),
-    "days of a user": ("GET", "/users/u1/activity", DAYS, None, False),
-    "seen": ("GET", "/seen", {"site": SITE, "user": "u1", "page": "/b"}, None, False),
-    "seen of many": ("POST", "/seen", {"site": SITE}, b'{"user":"u1","pages":["/b","/never"]}', False),
-    "filter": ("GET", "/filters/f", {"site": SITE}, None, False),
-    "check": ("POST", "/filters/f/check", {"site": SITE}, b'{"items":["x","y"]}', False),
-    "add": ("POST", "/filters/f/add", {"site": SITE}, b'{"items":["x"]}', True),
-    "make a filter": ("PUT", "/filters/f", {"site": SITE}, b'{"capacity":1000,"error_rate":0.01}', True),
-    "write a page set": ("PUT", "/pagesets/set", {"site": SITE}, b'{"pages":["/a","/c"]}', True),
-    "forget": ("DELETE", "/users/nobody", {"site": SITE}, None, True),
-    "limit": ("POST", "/ratelimit", {}, b'{"key":"k","algorithm":"funnel","limit":1000000,"period_s":1}', True),
-    "exact limit": ("POST", "/ratelimit", {}, b'{"key":"k","algorithm":"sliding","limit":10000,"period_s":1}', True),
-    "reset": ("DELETE", "/ratelimit", {"key": "k"}, None, True),
-    "events": ("POST", "/events", {}, b'[{"site":"errors-more","page":"/a","user":"u1"}]', True),
+# Those that change something: their answer's text may be another.
+CHANGES = {
+    "add": ("POST", "/filters/f/add", {"site": SITE}, {"items": ["x"]}),
+    "make a filter": ("PUT", "/filters/f", {"site": SITE}, {"capacity": 1000, "error_rate": 0.01}),
+    "write a page set": ("PUT", "/pagesets/set", {"site": SITE}, {"pages": ["/a", "/c"]}),
+    "forget": ("DELETE", "/users/nobody", {"site": SITE}, None),
+    "limit": ("POST", "/ratelimit", {}, {"key": "k", "algorithm": "funnel", "limit": 1000000, "period_s": 1}),
+    "exact limit": ("POST", "/ratelimit", {}, {"key": "k", "algorithm": "sliding", "limit": 10000, "period_s": 1}),
+    "reset": ("DELETE", "/ratelimit", {"key": "k"}, None),
+    "events": ("POST", "/events", {}, [{"site": "errors-more", "page": "/a", "user": "u1"}]),
 }
 ERRORS = ("OOM command not allowed when used memory > 'maxmemory'", "MISCONF Errors writing to the AOF file",
           "READONLY You can't write against a read only replica", "LOADING Redis is loading the dataset in memory",
@@ -49,12 +30,6 @@ ERRORS = ("OOM command not allowed when used memory > 'maxmemory'", "MISCONF Err
           "NOAUTH Authentication required", "WRONGTYPE Operation against a key holding the wrong kind of value",
           "ERR something else")
 COMMANDS = 4  # the first ones of a request are refused, one in each round
-
-
-def of_a_request(args):
-    """Not the leader's lock, and not what a new connection begins with."""
-    return args[0].upper() not in (b"HELLO", b"AUTH", b"SELECT", b"PING", b"SCRIPT", b"CONFIG", b"INFO", b"CLIENT", b"ROLE") \
-        and not any(a.endswith((b":lock", b":meta", b":secret", b":wish")) for a in args[1:5])
 
 
 @pytest.fixture(scope="module")
@@ -74,29 +49,21 @@ def behind_a_proxy():
 def scene(behind_a_proxy):
     tallyd, proxy = behind_a_proxy
     http = tallyd.client()
-    now = int(time.time())
-    events = [{"site": SITE, "page": f"/{'abc'[i % 3]}", "user": f"u{i % 7}", "ip": f"10.0.0.{i}",
-               "ts": now - (7200 if i % 2 else 30 * 3600)} for i in range(60)]
-    assert http.post(events).status == 202
-    for name in ("make a filter", "add", "write a page set"):
-        assert ask(http, name).status < 300
-    assert ask(http, "uv").json["uv"] == 7 and len(ask(http, "by visitors").json["pages"]) == 3
-    yield tallyd, proxy
+    prepare(http)
     http.close()
+    return tallyd, proxy
 
 
 def ask(http, name):
-    method, path, params, body, _ = REQUESTS[name]
-    text = query(params)
-    return http.request(method, path + (text.replace("?", "&", 1) if "?" in path else text), body, JSON if body else {})
+    return send(http, *CHANGES[name]) if name in CHANGES else request_kinds.ask(http, name)
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda text: text.partition(" ")[0])
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", [*QUESTIONS, *CHANGES])
 def test_an_error_in_place_of_a_reply(scene, name, error):
     tallyd, proxy = scene
     http = tallyd.client()
-    changes = REQUESTS[name][4]
+    changes = name in CHANGES
     right = ask(http, name)
     assert right.status < 300, right
     fired = 0

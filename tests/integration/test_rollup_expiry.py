@@ -68,3 +68,19 @@ def test_a_part_s_time_ends_between_the_advance_and_the_second_list(start_world,
     world.clock.set("2026-03-10 12:01:05")
     gate.go.set()
     wait_until(lambda: not minutes(world, site), "all of the minute is gone")
+
+
+def test_late_events_of_the_longest_names(start_world):
+    """Each key that they make has an expiry at once; nothing of them is cut, and nothing is lost."""
+    world, site, page = start_world("2026-03-10 08:30:10", *ARGS), "s" * 64, "/" + "p" * 2047
+    world.move("2026-03-10 09:10:00")
+    ages = (0, 1800, 3600, 7000)
+    for n, age_s in enumerate(ages):
+        world.post([{"site": site, "page": page, "user": f"u{n}", "ts": int(world.now()) - age_s}])
+        world.check(site, "2026-03-10 07:00", "2026-03-10 10:00")
+    assert world.http.count("pv", site=site, page=page, from_="2026-03-10T07:00:00Z") == len(ages)
+    world.move("2026-03-11 03:10:00")
+    world.post([{"site": site, "page": page, "user": "late", "ts": epoch("2026-03-10 12:00")}])
+    world.check(site, "2026-03-10 07:00", "2026-03-10 13:00", [page])
+    world.wait_cover(site, "2026-03-10T00:00:00Z", "2026-03-11T00:00:00Z",
+                     lambda: world.check(site, "2026-03-10", "2026-03-11"), day=1)

@@ -25,16 +25,20 @@ struct kind {
     const char *name, *type, *query;
     unsigned events, rejects;
     bool keyed, late;
+    bool named; /* events with a name instead of page views */
 };
 
 static const struct kind kinds[] = {
-    {"one event", "application/json", "", 1, 0, false, false},
-    {"an array with faults", "application/json", "", 40, 7, false, false},
-    {"a large NDJSON", "application/x-ndjson", "?strict=0", 3000, 0, false, false},
-    {"late events", "application/json", "", 60, 0, false, true},
-    {"one event with a key", "application/json", "", 1, 0, true, false},
-    {"an array with faults and a key", "application/json", "", 40, 7, true, false},
-    {"a large NDJSON with a key", "application/x-ndjson", "", 3000, 0, true, true},
+    {"one event", "application/json", "", 1, 0, false, false, false},
+    {"an array with faults", "application/json", "", 40, 7, false, false, false},
+    {"a large NDJSON", "application/x-ndjson", "?strict=0", 3000, 0, false, false, false},
+    {"late events", "application/json", "", 60, 0, false, true, false},
+    {"one event with a key", "application/json", "", 1, 0, true, false, false},
+    {"an array with faults and a key", "application/json", "", 40, 7, true, false, false},
+    {"a large NDJSON with a key", "application/x-ndjson", "", 3000, 0, true, true, false},
+    {"named events", "application/json", "", 40, 7, false, false, true},
+    {"named events with a key", "application/json", "", 40, 0, true, false, true},
+    {"the first of the day", "application/json", "?first=1", 20, 3, true, false, false},
 };
 
 struct bench {
@@ -65,13 +69,14 @@ static int post(struct bench *b, const struct kind *kind, const char *key)
     return service_ask(&b->service, head, b->body, b->body_n, answer, sizeof(answer));
 }
 
-/* Page views of the round's page; -1 if that could not be asked. */
-static long counted(struct bench *b)
+/* Events of the round's name; -1 if that could not be asked. */
+static long counted(struct bench *b, const struct kind *kind)
 {
     char head[512];
     char answer[65536];
     (void)snprintf(head, sizeof(head),
-        "GET /pv?page=%s&from=now-20d/h HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b->page);
+        "GET /pv?%s=%s&from=now-20d/h HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        kind->named ? "event" : "page", b->page);
     int status = 0;
     for (int i = 0; status != 200 && i < 500; i++) { /* its own connection may have to come back */
         if (i > 0) {
@@ -103,9 +108,9 @@ static void make_body(struct bench *b, const struct kind *kind, int64_t now_s)
             continue;
         }
         (void)snprintf(text, sizeof(text),
-            "{\"page\":\"%s\",\"user\":\"u%u\",\"ip\":\"10.0.%u.%u\",\"actions\":[\"a\"],\"ts\":%"
+            "{\"%s\":\"%s\",\"user\":\"u%u\",\"ip\":\"10.0.%u.%u\",\"actions\":[\"a\"],\"ts\":%"
             "lld}",
-            b->page, i, i / 256 % 256, i % 256,
+            kind->named ? "event" : "page", b->page, i, i / 256 % 256, i % 256,
             (long long)(kind->late ? now_s - 86400 * (i % 19) : now_s));
         put(b, text);
     }
@@ -156,12 +161,12 @@ static bool round_of(struct bench *b, const struct kind *kind, unsigned long n, 
     alloc_fail(n, more);
     int status = post(b, kind, kind->keyed ? key : NULL);
     bool struck = alloc_stop();
-    long is = counted(b);
+    long is = counted(b, kind);
     judge(b, kind, n, status, is);
     if (kind->keyed) {
         status = status == 202 ? status : until_accepted(b, kind, key);
         int again = until_accepted(b, kind, key);
-        is = counted(b);
+        is = counted(b, kind);
         if (again != 202 || is != (long)kind->events) {
             char what[128];
             (void)snprintf(what, sizeof(what), "repeated: answered %d, then %d; %ld of %u counted",

@@ -41,9 +41,18 @@ static const struct question questions[] = {
     {"GET", "/pages?limit=3&prefix=/&" OVER, NULL, false},
     {"GET", "/pages?by=uv&" OVER, NULL, false},
     {"GET", "/overlap?page=/a&page=/b&" OVER, NULL, false},
-    {"GET", "/breakdown?by=event&step=1h&" OVER, NULL, false},
+    {"GET", "/breakdown?by=event&step=1d&" OVER, NULL, false},
+    {"GET", "/breakdown?by=browser&" OVER, NULL, false},
+    {"GET", "/breakdown?by=source&metric=uv&" OVER, NULL, false},
+    {"GET", "/pv?event=e1&event=e2&" OVER, NULL, false}, /* with at_most: there is a cap */
+    {"GET", "/overlap?event=e1&page=/a&" OVER, NULL, false},
+    {"GET", "/overlap?page=/a&page=/b&from2=now-4d/d&to2=now-3d/d&" OVER, NULL, false},
     {"GET", "/pagesets/set", NULL, false},
     {"GET", "/sites", NULL, false},
+    {"GET", "/sites?" OVER, NULL, true}, /* `now` is of the last minutes */
+    {"GET", "/sites/default", NULL, false},
+    {"GET", "/sites/none", NULL, false},
+    {"GET", "/cluster", NULL, true},
     {"GET", "/hotkeys", NULL, true},
     {"GET", "/rollup", NULL, true},
     {"GET", "/dau?" DATES, NULL, false},
@@ -58,6 +67,7 @@ static const struct question questions[] = {
     {"GET", "/active/users?min_days=2&" DATES, NULL, false},
     {"GET", "/users/u1/activity?" DATES, NULL, false},
     {"GET", "/seen?user=u1&page=/a", NULL, false},
+    {"POST", "/seen", "{\"user\":\"u1\",\"pages\":[\"/a\",\"/never\"]}", false},
     {"GET", "/filters/f", NULL, false},
     {"POST", "/filters/f/check", "{\"items\":[\"x\",\"y\"]}", false},
     {"POST", "/filters/f/add", "{\"items\":[\"x\"]}", true},
@@ -65,11 +75,20 @@ static const struct question questions[] = {
     {"PUT", "/pagesets/other", "{\"pages\":[\"/a\",\"/c\"]}", true},
     {"DELETE", "/pagesets/none", NULL, true},
     {"DELETE", "/users/nobody", NULL, true},
+    {"DELETE", "/users/nobody/activity?action=a&date=%s", NULL, true},
+    {"DELETE", "/sites/goes", NULL, true}, /* it begins, and is asked for again */
+    {"DELETE", "/pages?page=/never", NULL, true},
     {"POST", "/ratelimit",
         "{\"key\":\"k\",\"algorithm\":\"funnel\",\"limit\":1000000,\"period_s\":1}", true},
     {"DELETE", "/ratelimit?key=k", NULL, true},
     {"POST", "/api/event", "{\"n\":\"pageview\",\"u\":\"https://x.example/p\",\"d\":\"x.example\"}",
         true},
+    {"POST", "/v1/batch",
+        "{\"batch\":[{\"type\":\"page\",\"messageId\":\"m\",\"anonymousId\":\"a\",\"properties\":{"
+        "\"path\":\"/"
+        "s\"}},{\"type\":\"track\",\"event\":\"e\",\"messageId\":\"n\",\"userId\":\"u\"}]}",
+        true},
+    {"POST", "/events?first=1", "{\"user\":\"first\",\"actions\":[\"a\"]}", true},
     {"POST", "/grafana/search", "{\"target\":\"sites\"}", false},
     {"POST", "/grafana/variable", "{\"payload\":{\"target\":\"pages\"}}", false},
     {"POST", "/grafana/metric-payload-options",
@@ -214,7 +233,7 @@ static void try_first(struct bench *b, const struct question *q, unsigned step)
     printf("200 %-6s %-70s %lu allocations, the first time\n", q->method, q->target, n - step);
 }
 
-/* Something to be asked for: events of four days, a page set, a filter. */
+/* Something to be asked for: events of four days, two sites, a page set, a filter. */
 static void fill(struct bench *b)
 {
     static char body[SERVICE_BODY_MAX];
@@ -223,9 +242,12 @@ static void fill(struct bench *b)
     for (int i = 0; i < 400; i++) {
         n += (size_t)snprintf(body + n, sizeof(body) - n,
             "%s{\"page\":\"/"
-            "%c\",\"user\":\"u%d\",\"ip\":\"10.0.0.%d\",\"actions\":[\"a\"],\"ts\":%lld}",
-            i == 0 ? "[{\"event\":\"e\",\"visitor\":\"v\"}," : ",", 'a' + i % 5, i % 37, i % 250,
-            (long long)(now_s - 900 * i));
+            "%c\",\"user\":\"u%d\",\"ip\":\"10.0.0.%d\",\"actions\":[\"a\"],\"ts\":%lld,"
+            "\"utm_source\":\"s%d\",\"ua\":\"Mozilla/5.0 Firefox/120.0\"},"
+            "{\"event\":\"e%d\",\"visitor\":\"v%d\",\"ts\":%lld}",
+            i == 0 ? "[{\"site\":\"goes\",\"page\":\"/\",\"user\":\"u\"}," : ",", 'a' + i % 5,
+            i % 37, i % 250, (long long)(now_s - 900 * i), i % 9, i % 20, i % 37,
+            (long long)(now_s - 7200 - 900 * (i / 20)));
     }
     (void)snprintf(body + n, sizeof(body) - n, "]");
     const struct question first[] = {{"POST", "/events", body, true},
@@ -249,6 +271,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: questions [STEP]\n");
         return 2;
     }
+    b.service.max_names = 8; /* fewer than fill() has */
     service_start_redis(&b.service);
     service_open(&b.service);
     fill(&b);

@@ -11,6 +11,7 @@
 #include "handlers/reply/json_memory.h"
 #include "handlers/routes.h"
 #include "storage/base/clock.h"
+#include "storage/job/dimension.h"
 #include "tests/oom/failing_alloc.h"
 
 /* The body of an answer becomes the HTTP library's. */
@@ -49,6 +50,8 @@ static bool open_all(struct service *s)
         .visit_timeout_s = 1800,
         .rotation = ROTATE_NEVER,
         .addresses = true,
+        .max_values = s->max_names,
+        .max_events = s->max_names,
         .queue_events = 100000,
         .readers = 1,
         .seen = {.on = true, .capacity = 1000, .error = 0.01, .keep_s = 7948800},
@@ -62,6 +65,8 @@ static bool open_all(struct service *s)
         .stats = &s->stats,
         .site_stats = &s->site_stats,
         .addresses = true,
+        .plan = {.counted = 1U << DIMENSION_SOURCE | 1U << DIMENSION_BROWSER,
+            .with_visitors = 1U << DIMENSION_SOURCE},
         .robots = &s->robots};
     static const unsigned char key[ROBOTS_CACHE_KEY_BYTES] = {1};
     robots_cache_init(&s->robots, key);

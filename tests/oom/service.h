@@ -1,4 +1,4 @@
-/* parts.h - a tallyd in this process, on a real Redis, whose allocations may be made to fail.
+/* service.h - a tallyd in this process, on a real Redis, whose allocations may be made to fail.
  *
  * HTTP server, handlers and storage as `tallyd serve` puts them together, with as few threads as
  * there can be.  What cannot be had at all ends the program with status 2.
@@ -17,6 +17,7 @@
 #define SERVICE_BODY_MAX (1024 * 1024)
 
 struct service {
+    uint64_t max_names; /* caps of a dimension's values and of named events; 0: none */
     struct redis_child *redis;
     struct app app;
     struct app_stats stats;

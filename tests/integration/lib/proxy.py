@@ -205,6 +205,7 @@ class Connection:
         # None: a plain reply; Fault: harm it; bytes: give these, Redis was not asked; Swap: give these instead of its reply
         self.expected = deque()
         self.in_multi = self.is_void = False  # MULTI was sent on; one of its commands was refused
+        self.is_stuck = False  # tallyd's side is cut, and Redis will get more: its answers are nobody's
         self.lock = threading.Lock()
         self.thawed = threading.Event()  # cleared: frozen
         self.thawed.set()
@@ -302,6 +303,7 @@ class Connection:
         share = {"command-before": 0, "command-inside": len(frame) // 2, "command-after": len(frame), "command-stuck": 0}
         self._send_up(before + frame[:share[fault.point]])
         # the client sees the end at once; Redis reads what it was sent, then the end
+        self.is_stuck = fault.point == "command-stuck"
         self.client.shutdown(socket.SHUT_RDWR)
         if fault.point == "command-stuck":
             fault.way.wait()
@@ -348,7 +350,8 @@ class Connection:
                         self.client.sendall(frame[:max(1, len(frame) // 2) if fault.at is None else fault.at])
                         fault.length = len(frame)
                         return
-                    self.client.sendall(frame)
+                    if not self.is_stuck:
+                        self.client.sendall(frame)
                     if fault is not None and fault.point != "reply-late":
                         return
                     self._flush_errors()

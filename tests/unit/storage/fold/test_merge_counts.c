@@ -281,9 +281,9 @@ static size_t commands_with(
 }
 
 /* What is written late gets its expiry once, as long as no rollup may have made a key anew. */
-Test(merge_counts, an_expiry_is_set_once)
+static void check_expiries(const char *site, const char *page)
 {
-    const struct row row = row_of("shop", "/a", NOW_S - 40 * 86400, 1, 2);
+    const struct row row = row_of(site, page, NOW_S - 40 * 86400, 1, 2);
     struct merge_counts *merge = merge_counts_new(KEY_PV);
     struct known_hashes known = {0};
     struct write_plan plan;
@@ -300,6 +300,17 @@ Test(merge_counts, an_expiry_is_set_once)
     cr_expect_eq(commands_with(merge, &known, SLICE("state")), first);
     known_hashes_release(&known);
     merge_counts_free(merge);
+}
+
+Test(merge_counts, an_expiry_is_set_once)
+{
+    char site[EVENT_SITE_MAX + 1] = "";
+    char page[EVENT_PAGE_MAX + 1] = "";
+    check_expiries("shop", "/a");
+    memset(site, 's', EVENT_SITE_MAX);
+    memset(page, 'p', EVENT_PAGE_MAX);
+    check_expiries(site, page);
+    check_expiries("s", page);
 }
 
 /* ---- property ---- */

@@ -369,6 +369,28 @@ Test(share, counts_nothing_of_a_site_that_is_deleted, .init = setup, .fini = tea
     expect_counted(text, false, ROWS);
 }
 
+/* Each has a line for minutes after it is gone: as many as may be under way, and more. */
+Test(share, counts_beside_many_sites_that_were_deleted, .init = setup, .fini = teardown)
+{
+    static char text[200 * 100];
+    size_t n = 0;
+    for (int i = 0; i < 200; i++) {
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%064d 1 0123456789abcdef\n", i);
+    }
+    struct state state = {.cfg = FOLD_CFG, .b = "6", .deleted = text};
+    struct buffer out;
+    buffer_init(&out);
+    core->config.max_pages = 1000;
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    cr_expect_gt(share_write_commands(share, &out), 1u);
+    share_learn(share);
+    buffer_release(&out);
+    text[n - 2] = 'e'; /* another deletion of the last one */
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
+}
+
 /* ---- where memory is full ---- */
 
 Test(share, says_what_it_has_read, .init = setup, .fini = teardown)

@@ -162,6 +162,20 @@ Test(partition, hash_of_the_longest)
         page_hash((struct slice){site, 64}, (struct slice){page, 2047}));
 }
 
+/* What a foreign hand wrote to Redis may be longer than any event's. */
+Test(partition, hash_of_longer_texts)
+{
+    static char text[5000];
+    memset(text, 'x', sizeof(text));
+    struct slice site = {text, 65};
+    struct slice page = {text, sizeof(text)};
+    uint64_t hash = page_hash(site, page);
+    text[sizeof(text) - 1] = 'y';
+    cr_expect_neq(page_hash(site, page), hash);
+    cr_expect_neq(page_hash(site, SLICE("/")), page_hash((struct slice){text, 66}, SLICE("/")));
+    cr_expect_eq(page_hash(page, SLICE("")), page_hash(page, (struct slice){NULL, 0}));
+}
+
 Test(partition, hash_tells_site_from_page)
 {
     cr_expect_neq(page_hash(SLICE("ab"), SLICE("c")), page_hash(SLICE("a"), SLICE("bc")));

@@ -1,0 +1,125 @@
+"""Redis's clock steps, by minutes and hours in both directions, under load: what is acknowledged counts once, in every
+answer whose window contains it, and a repeat with its key is no second event."""
+
+import threading
+
+import pytest
+
+from lib.client import Unknown
+from lib.clock import epoch, rfc3339
+from lib.world import FOREVER
+
+START = "2026-03-10 10:20:10"
+FAR = "2026-04-20"  # beyond every step
+SAMPLE = 40
+MINUTE, HOUR = 60, 3600
+HARMLESS = (90, -90, 10 * MINUTE, -10 * MINUTE, HOUR, -HOUR, 5 * HOUR, -5 * HOUR, -30 * MINUTE, 2 * HOUR)
+FORWARD = (31, 5 * MINUTE, HOUR, 3 * HOUR, 7 * HOUR)
+BACK = (-31, -5 * MINUTE, -HOUR, -3 * HOUR, -7 * HOUR)
+
+
+class Senders:
+    """Threads that post, each event of a page and a user of its own; every second one with a key, until it is taken."""
+
+    def __init__(self, world, site, n=4):
+        self.world, self.site = world, site
+        self.lock = threading.Lock()
+        self.counted, self.unknown, self.keyed, self.faults = [], [], [], []
+        self.stopping = threading.Event()
+        self.threads = [threading.Thread(target=self._run, args=(i,), daemon=True) for i in range(n)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join(40)
+        assert not self.faults, self.faults[:5]
+
+    def event(self, name):
+        return {"site": self.site, "page": f"/{name}", "user": f"u{name}"}
+
+    def post(self, http, name, keyed):
+        return http.post(self.event(name), headers={"Idempotency-Key": f"{self.site} {name}"} if keyed else None)
+
+    def _run(self, me):
+        http, n = self.world.tallyds[me % len(self.world.tallyds)].client(), 0
+        while not self.stopping.is_set():
+            name, keyed = f"{me}-{n}", n % 2 == 1
+            try:
+                status = self.post(http, name, keyed).status
+            except Unknown as error:
+                status = None
+                self.faults.append(str(error))
+            with self.lock:
+                if status == 202:
+                    self.counted.append(name)
+                    self.keyed += [name] if keyed else []
+                elif status == 504 and not keyed:
+                    self.unknown.append(name)
+                elif status not in (503, 504):
+                    self.faults.append(f"{name}: {status}")
+            n += 0 if keyed and status != 202 else 1
+            self.stopping.wait(0.01)
+
+    def least(self):
+        with self.lock:
+            return len(self.counted)
+
+
+def whole(site):
+    return {"site": site, "from_": rfc3339(epoch(START) - 2 * 86400), "to": FAR}
+
+
+def check_at_once(senders, http):
+    """While they post: nothing that was acknowledged before the question is missing."""
+    least = senders.least()
+    answer = http.get("/stats", **whole(senders.site))
+    assert answer.status in (200, 503), answer
+    if answer.status == 200:
+        assert least <= answer.json["pv"] and least <= answer.json["visits"], (least, answer)
+
+
+def check_all(senders, world, chance):
+    """Every figure, from each process; every sampled page, user and key."""
+    n, site = len(senders.counted), senders.site
+    for tallyd in world.tallyds:
+        http = tallyd.client()
+        stats = http.question("/stats", **whole(site))
+        most = n + len(senders.unknown)
+        assert n <= stats["pv"] <= most and n <= stats["visits"] <= most, (n, most, stats)
+        active = http.question("/active", site=site, match="any", from_="2026-03-08", to=FAR)["users"]
+        assert n <= active <= most, (n, active)
+        for name in chance.sample(senders.counted, min(n, SAMPLE)):
+            assert http.count("pv", page=f"/{name}", **whole(site)) == 1, name
+            assert http.question("/seen", site=site, user=f"u{name}", page=f"/{name}")["seen"], name
+        for name in senders.keyed[-SAMPLE:]:
+            again = senders.post(http, name, True)
+            assert again.status == 202 and again.headers["Idempotency-Replayed"] == "true", (name, again)
+        assert http.count("pv", **whole(site)) == stats["pv"], "repeats count nothing"
+
+
+@pytest.mark.parametrize("steps", [HARMLESS, FORWARD, BACK], ids=["to and fro", "forward", "back"])
+def test_steps_under_load(start_world, site, chance, steps):
+    world = start_world(START, "--partitions", "4", *FOREVER, appendonly=True)
+    world.add_tallyd()
+    http = world.http
+    with Senders(world, site) as senders:
+        for step in chance.sample(steps, len(steps)):
+            goal = senders.least() + 20
+            while senders.least() < goal and not senders.faults:
+                check_at_once(senders, http)
+            (world.clock.advance if step > 0 else lambda s: world.clock.set_back(-s))(step)
+            check_at_once(senders, http)
+        goal = senders.least() + 20
+        while senders.least() < goal and not senders.faults:
+            check_at_once(senders, http)
+    assert len(senders.counted) > 20 * len(steps)
+    check_all(senders, world, chance)
+    world.clock.advance(26 * HOUR)  # hours and a day end; keys of requests are forgotten
+    senders.keyed.clear()
+    assert http.request("POST", "/rollup").status == 200
+    check_all(senders, world, chance)
