@@ -68,8 +68,8 @@ static bool pair_fill(struct pair *pair)
     for (size_t s = pair->from; s < pair->to; s++) {
         n += pair->overlap->sides[s].n_pages;
     }
-    pair->pages = malloc((2 * n + 1) * sizeof(*pair->pages));
-    pair->sketch_of = malloc(2 * n + 1);
+    pair->pages = calloc(2 * n + 1, sizeof(*pair->pages));
+    pair->sketch_of = calloc(2 * n + 1, 1);
     if (pair->pages == NULL || pair->sketch_of == NULL) {
         return false;
     }
