@@ -333,6 +333,13 @@ bool topology_owner(struct topology *t, unsigned partition, struct cluster_node 
     return owner != NULL;
 }
 
+void topology_owners(struct topology *t, uint16_t ret[PARTITIONS_MAX])
+{
+    pthread_mutex_lock(&t->lock);
+    memcpy(ret, t->map.owner, t->map.n_partitions * sizeof(*ret));
+    pthread_mutex_unlock(&t->lock);
+}
+
 bool topology_owns(struct topology *t, const struct cluster_node *node)
 {
     pthread_mutex_lock(&t->lock);

@@ -67,6 +67,10 @@ unsigned topology_version(const struct topology *topology);
 bool topology_owner(
     struct topology *topology, unsigned partition, struct cluster_node *ret) MUST_CHECK;
 
+/* Of each partition a number of its owner, the same for partitions of one node; SLOT_MAP_NOBODY:
+ * nobody's. */
+void topology_owners(struct topology *topology, uint16_t ret[PARTITIONS_MAX]);
+
 /* Does @node own any partition, at this address and under this id? */
 bool topology_owns(struct topology *topology, const struct cluster_node *node) MUST_CHECK;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "storage/base/index.h"
+#include "storage/cluster/topology.h"
 #include "storage/core/asks.h"
 #include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
@@ -103,11 +104,54 @@ static bool take_reply(void *data, size_t i, const struct reply *reply)
         err = take_heads(r, (unsigned)i, reply);
     } else if (i == r->n_heads && r->has_time) {
         core_time_seen(r->core, reply_time_us(reply));
-    } else {
+    } else if (r->n_asked > 0) {
         err = take_cursors(r, reply);
     }
     r->err = r->err == STORAGE_OK ? err : r->err;
     return true;
+}
+
+/* A partition of each server that has no place of logs; found anew where owners have changed. */
+static const struct part_set *find_others(struct log_progress *progress, struct core *core)
+{
+    uint16_t server[PARTITIONS_MAX];
+    bool is_asked[PARTITIONS_MAX] = {false};
+    unsigned version = topology_version(core->topology);
+    if (progress->knows_others && progress->version == version) {
+        return &progress->others;
+    }
+    progress->others = (struct part_set){.words = {0}};
+    progress->knows_others = servers_number(core, server) > 0;
+    progress->version = version;
+    for (unsigned i = 0; i < core_logs(core); i++) {
+        unsigned number = server[core_log_partition(core, i)];
+        if (number != SERVER_NOBODY) {
+            is_asked[number] = true;
+        }
+    }
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        if (server[p] != SERVER_NOBODY && !is_asked[server[p]]) {
+            is_asked[server[p]] = true;
+            part_set_add(&progress->others, p);
+        }
+    }
+    return &progress->others;
+}
+
+/* Where no cursors are read the answers of all servers tell that their connections stand. */
+static void ask_others(const struct reading *r, struct asks *asks)
+{
+    const struct part_set *others = find_others(r->progress, r->core);
+    for (unsigned p = 0; p < r->core->partitions.n; p++) {
+        if (part_set_has(others, p)) {
+            struct key key;
+            struct buffer *out = asks_begin(asks, p);
+            key_fixed(&key, r->core->partitions.tag[p], "state", SLICE(""));
+            resp_head(out, 2);
+            resp_text(out, "EXISTS");
+            resp_word(out, key.p, key.n);
+        }
+    }
 }
 
 static void ask_heads(const struct reading *r, struct asks *asks)
@@ -130,7 +174,7 @@ static void ask_heads(const struct reading *r, struct asks *asks)
 static void ask_cursors(const struct reading *r, struct asks *asks)
 {
     const struct core *core = r->core;
-    for (unsigned p = 0; r->n_asked > 0 && p < core->partitions.n; p++) {
+    for (unsigned p = 0; p < core->partitions.n; p++) {
         struct key key;
         struct buffer *out = asks_begin(asks, p);
         key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
@@ -150,7 +194,11 @@ static enum storage_err run_trip(struct reading *r, struct session *session, int
         r->asked[i].counted = UINT64_MAX;
     }
     ask_heads(r, &asks);
-    ask_cursors(r, &asks);
+    if (r->n_asked > 0) {
+        ask_cursors(r, &asks);
+    } else if (r->core->is_spread) {
+        ask_others(r, &asks);
+    }
     enum redis_status status = asks_run(&asks, deadline_ms, take_reply, r);
     if (status != REDIS_OK_STATUS) {
         r->lost = true;

@@ -11,7 +11,9 @@
  *
  * A reader of questions remembers what was counted.  A cursor only grows unless its server goes
  * back, and that ends a connection.  So as long as all connections stand over which heads and
- * cursors were read, the cursors are asked for only of logs that have grown since.
+ * cursors were read, the cursors are asked for only of logs that have grown since.  Each server
+ * answers something at each reading all the same.  Otherwise nobody would notice that one has gone
+ * back, and what was found would not hold for others (read/settled.h).
  *
  * With one server the cursors are read after the heads, over the same connection.  A cursor only
  * grows, unless Redis goes back, and that ends the connection.  So what is counted by a reading
@@ -22,6 +24,7 @@
 
 #include "storage/core/session.h"
 #include "storage/schema/log_state.h"
+#include "storage/schema/part_set.h"
 
 struct log_standing {
     struct log_head head;
@@ -39,6 +42,10 @@ struct log_progress {
     bool remembers;   /* the caller's: cursors of logs that have not grown need not be read again */
     bool is_whole;    /* by the last reading: all cursors were read */
     int64_t stood_us; /* since when all connections stood at the last reading; 0: there is none */
+    struct part_set
+        others;        /* of several servers: a partition of each that has no place of logs.. */
+    bool knows_others; /* ..as it was.. */
+    unsigned version;  /* ..in this version of the topology */
 };
 
 void log_progress_release(struct log_progress *progress);

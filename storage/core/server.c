@@ -94,28 +94,20 @@ void servers_blame(struct core *core, char *detail, size_t detail_n)
 
 unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX])
 {
-    unsigned first[PARTITIONS_MAX]; /* partition of a server */
+    uint16_t number[CLUSTER_NODES_MAX]; /* of a node of the map, from 1; 0: none yet */
     unsigned n = 0;
+    if (!core->is_spread) {
+        memset(ret_server, 0, core->partitions.n * sizeof(*ret_server));
+        return 1;
+    }
+    memset(number, 0, sizeof(number));
+    topology_owners(core->topology, ret_server);
     for (unsigned p = 0; p < core->partitions.n; p++) {
-        struct cluster_node owner;
-        struct cluster_node other;
-        unsigned i = 0;
-        ret_server[p] = SERVER_NOBODY;
-        if (!core->is_spread) {
-            ret_server[p] = 0;
-            n = 1;
-            continue;
+        if (ret_server[p] != SERVER_NOBODY) {
+            uint16_t *of = &number[ret_server[p]];
+            *of = *of == 0 ? (uint16_t)++n : *of;
+            ret_server[p] = *of - 1;
         }
-        if (!topology_owner(core->topology, p, &owner)) {
-            continue;
-        }
-        while (i < n && !(topology_owner(core->topology, first[i], &other) &&
-                            cluster_node_equal(&owner, &other))) {
-            i++;
-        }
-        first[i] = i == n ? p : first[i];
-        n += i == n;
-        ret_server[p] = (uint16_t)i;
     }
     return n;
 }

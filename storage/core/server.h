@@ -47,7 +47,7 @@ void servers_unwatch(struct core *core, int fd);
 
 /* Number the servers that have partitions, from 0: ret_server[p] is the number of partition p's.
  * Returns how many servers there are. */
-#define SERVER_NOBODY UINT16_MAX /* the server of a partition that is nobody's now */
+#define SERVER_NOBODY SLOT_MAP_NOBODY /* the server of a partition that is nobody's now */
 unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX]) MUST_CHECK;
 
 /* One partition of each server that has any.  False: some partition is nobody's now, and its own

@@ -10,6 +10,7 @@
 
 #define CONNECT_MS 1000
 #define SILENCE_MS 3000
+#define SHOWN_US   20000 /* an answer of Redis that is on its way is there sooner */
 
 /* A batch of so many rows is folded on two threads: one merges while Redis carries out what the
  * other has merged.  Less is not worth a thread. */
@@ -330,11 +331,18 @@ static enum storage_err gather(struct round *r, struct goal *goal)
     if (goal->looked && gather_streams(r, goal) != REDIS_OK_STATUS) {
         return round_lost(r);
     }
+    /* What a log's server has is not what its head said on the server before it. */
+    if (r->core->is_spread && goal->looked && r->dispatcher.stood_us != r->stood_us) {
+        round_forget_counted(r);
+    }
     return batch_finish(&r->batch, r->core) ? STORAGE_OK : STORAGE_NOMEM;
 }
 
 enum storage_err round_run(struct round *r, enum round_reach reach)
 {
+    /* what others may have acknowledged that this process has no answer for yet */
+    bool has_all =
+        reach != ROUND_ALL || unfolded_await_shown(r->unfolded, monotonic_us() + SHOWN_US);
     struct goal goal = {.reach = reach, .n_own = core_logs(r->core)};
     enum storage_err err = STORAGE_OK;
     for (unsigned i = 0; i < goal.n_own; i++) {
@@ -364,5 +372,5 @@ enum storage_err round_run(struct round *r, enum round_reach reach)
         trim_streams(
             &r->trimmer, r->core, &r->session, r->unfolded, monotonic_ms() + ROUND_STEP_MS);
     }
-    return err;
+    return err == STORAGE_OK && !has_all ? STORAGE_BEHIND : err;
 }

@@ -118,6 +118,9 @@ static bool send_entries(struct appender *a, const struct session *session, int6
         if (e->state != ENTRY_WAITING) {
             continue;
         }
+        if (e->n_keyed > 0) {
+            unfolded_shows(a->unfolded, a->place, e->n);
+        }
         put_append(a, session, e);
         if (!note_sent(a, COMMAND_APPEND, e, now_ms)) {
             return false;
@@ -210,9 +213,18 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     }
 }
 
+/* Nothing of the entry was done by the command that was just answered. */
+static void was_refused(struct appender *a, const struct log_entry *entry)
+{
+    if (!entry->on_lost) {
+        unfolded_hides(a->unfolded, a->place, entry->n);
+    }
+}
+
 static void take_gap(struct appender *a, struct log_entry *entry)
 {
     entry->state = ENTRY_WAITING; /* behind one that goes again, as a rule */
+    was_refused(a, entry);
     if (entry == a->first && !a->may_jump) {
         a->may_jump = true;
         atomic_fetch_add(&a->core->stats.log_jumps, 1);
@@ -242,6 +254,7 @@ static bool take_error(struct appender *a, struct log_entry *entry, const struct
     if (reply_fault(reply) == REPLY_FAILED) { /* it may have broken off: its repeat tells */
         entry->on_lost = true;
     }
+    was_refused(a, entry);
     if (err != STORAGE_DOWN) {
         core_notice(a->core, STORAGE_REFUSING, reply->text.p);
         a->refusal = err;

@@ -63,6 +63,7 @@ bool append_give_up_last(struct appender *a, enum storage_err err)
     a->n_unacknowledged--;
     a->held_bytes -= entry_bytes(entry);
     a->next_n = entry->n;
+    unfolded_hides(a->unfolded, a->place, entry->n);
     append_answer_all(a, entry, err);
     entry_release(entry);
     return true;

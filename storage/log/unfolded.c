@@ -11,6 +11,7 @@ void unfolded_init(struct unfolded *u, struct storage_stats *stats)
 {
     *u = (struct unfolded){.stats = stats, .limit = UNFOLDED_EVENTS_MAX, .n_logs = 1};
     mutex_init(&u->lock);
+    cond_init(&u->put);
 }
 
 /* Under the lock: the figures of /metrics. */
@@ -72,7 +73,16 @@ void unfolded_release(struct unfolded *u)
         }
         free(u->logs[i].entries);
     }
+    pthread_cond_destroy(&u->put);
     pthread_mutex_destroy(&u->lock);
+}
+
+/* Under the lock. */
+static void tell_awaiting(struct unfolded *u)
+{
+    if (u->n_awaiting > 0) {
+        pthread_cond_broadcast(&u->put);
+    }
 }
 
 void unfolded_begin(struct unfolded *u, unsigned place, const char *id)
@@ -84,7 +94,8 @@ void unfolded_begin(struct unfolded *u, unsigned place, const char *id)
     }
     note_oldest(u);
     memcpy(log->id, id, sizeof(log->id));
-    log->last = 0;
+    log->last = log->shown = 0;
+    tell_awaiting(u);
     unfolded_show(u);
     unfolded_tell_room(u);
     pthread_mutex_unlock(&u->lock);
@@ -113,6 +124,7 @@ bool unfolded_put(struct unfolded *u, unsigned place, struct log_entry *entry)
         u->n_bytes += entry_bytes(entry);
     }
     log->last = entry->n;
+    tell_awaiting(u);
     unfolded_show(u);
     void (*arrived)(void *) = u->arrived;
     pthread_mutex_unlock(&u->lock);
@@ -120,6 +132,62 @@ bool unfolded_put(struct unfolded *u, unsigned place, struct log_entry *entry)
         arrived(u->arrived_data);
     }
     return ok;
+}
+
+void unfolded_shows(struct unfolded *u, unsigned place, uint64_t n)
+{
+    struct unfolded_log *log = &u->logs[place];
+    pthread_mutex_lock(&u->lock);
+    log->shown = log->shown < n ? n : log->shown;
+    pthread_mutex_unlock(&u->lock);
+}
+
+void unfolded_hides(struct unfolded *u, unsigned place, uint64_t n)
+{
+    struct unfolded_log *log = &u->logs[place];
+    pthread_mutex_lock(&u->lock);
+    log->shown -= log->shown == n;
+    tell_awaiting(u);
+    pthread_mutex_unlock(&u->lock);
+}
+
+uint64_t unfolded_shown(struct unfolded *u, unsigned place)
+{
+    const struct unfolded_log *log = &u->logs[place];
+    pthread_mutex_lock(&u->lock);
+    uint64_t n = log->shown > log->last ? log->shown : log->last;
+    pthread_mutex_unlock(&u->lock);
+    return n;
+}
+
+/* Under the lock.  What is shown no longer is not waited for, nor is what a log before had. */
+static bool has_put(const struct unfolded *u, const uint64_t shown[LOG_PARTITIONS_MAX])
+{
+    for (unsigned i = 0; i < u->n_logs; i++) {
+        const struct unfolded_log *log = &u->logs[i];
+        if (log->last < shown[i] && log->last < log->shown) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool unfolded_await_shown(struct unfolded *u, int64_t deadline_us)
+{
+    uint64_t shown[LOG_PARTITIONS_MAX];
+    pthread_mutex_lock(&u->lock);
+    for (unsigned i = 0; i < u->n_logs; i++) {
+        shown[i] = u->logs[i].shown;
+    }
+    u->n_awaiting++;
+    bool has = has_put(u, shown);
+    while (!has && monotonic_us() < deadline_us) {
+        cond_wait_until_us(&u->put, &u->lock, deadline_us);
+        has = has_put(u, shown);
+    }
+    u->n_awaiting--;
+    pthread_mutex_unlock(&u->lock);
+    return has;
 }
 
 size_t unfolded_room(struct unfolded *u)

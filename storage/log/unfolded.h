@@ -25,7 +25,8 @@ struct unfolded_log {
     char id[LOG_ID_TEXT + 1];
     struct log_entry **entries; /* [first .. first + n), in order of number; owned references */
     size_t first, n, capacity;
-    uint64_t last; /* number of the last entry that was put in; 0: none of this log */
+    uint64_t last;  /* number of the last entry that was put in; 0: none of this log */
+    uint64_t shown; /* see unfolded_shows() */
 };
 
 struct unfolded {
@@ -38,6 +39,8 @@ struct unfolded {
     int64_t moved_ms;     /* CLOCK_MONOTONIC: when one last did */
     bool was_full;        /* somebody was told that there is no room */
     int64_t oldest_ms;    /* CLOCK_MONOTONIC: since when the first one waits; 0: none does */
+    unsigned n_awaiting;  /* threads in unfolded_await_shown() */
+    pthread_cond_t put;   /* signalled for them */
 
     void (*arrived)(
         void *data); /* called, without the lock, when an entry was put in; NULL: nobody */
@@ -55,6 +58,21 @@ void unfolded_begin(struct unfolded *unfolded, unsigned place, const char *id);
 /* Put in a reference to an answered entry of the log at @place, whose number is higher than that of
  * all before.  False: no memory.  The entry is then read from the stream. */
 bool unfolded_put(struct unfolded *unfolded, unsigned place, struct log_entry *entry);
+
+/* Entries of the log at @place up to @n may be in Redis before they are put in, and have requests
+ * with a key.  Whoever repeats such a request is told by its record that it was accepted.  So it
+ * may be acknowledged although its entry is not here yet.  Called before the entry is sent. */
+void unfolded_shows(struct unfolded *unfolded, unsigned place, uint64_t n);
+
+/* Redis has no entry @n, and will have none before it is sent again. */
+void unfolded_hides(struct unfolded *unfolded, unsigned place, uint64_t n);
+
+/* The highest number that was told so, or of the last entry that was put in. */
+uint64_t unfolded_shown(struct unfolded *unfolded, unsigned place);
+
+/* Wait until all entries are put in that may have been acknowledged before this call, of all logs;
+ * until @deadline_us (CLOCK_MONOTONIC).  False: some are not, or never were in Redis. */
+bool unfolded_await_shown(struct unfolded *unfolded, int64_t deadline_us) MUST_CHECK;
 
 /* How many events there is room for; 0: it is full.  Then has_room() is called when something is
  * folded.  Nobody says when folds stall: look again after a while. */

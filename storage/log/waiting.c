@@ -3,16 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/base/clock.h"
 #include "storage/log/unfolded.h"
 #include "storage/schema/partition.h"
 
-void waiting_take(struct waiting *ret, struct core *core)
-{
-    *ret = (struct waiting){0};
-    if (!core->is_spread && atomic_load(&core->deletions.n) == 0) {
-        ret->last = unfolded_take(core->unfolded, 0, 0, SIZE_MAX, ret->id, &ret->entries, &ret->n);
-    }
-}
+#define YOUNG_MS 2000 /* a site's deletion takes longer: AHEAD_MS of deletion/work.c */
 
 void waiting_release(struct waiting *waiting)
 {
@@ -23,8 +18,29 @@ void waiting_release(struct waiting *waiting)
     *waiting = (struct waiting){0};
 }
 
+/* Has the first one waited for so long that another process may have counted it, and deleted it
+ * with its site? */
+static bool is_old(const struct waiting *waiting)
+{
+    return waiting->n > 0 &&
+           monotonic_us() - waiting->entries[0]->acknowledged_us >= INT64_C(1000) * YOUNG_MS;
+}
+
+void waiting_take(struct waiting *ret, struct core *core)
+{
+    *ret = (struct waiting){0};
+    if (core->is_spread || atomic_load(&core->deletions.n) > 0) {
+        return;
+    }
+    (void)unfolded_take(core->unfolded, 0, 0, SIZE_MAX, ret->id, &ret->entries, &ret->n);
+    ret->last = unfolded_shown(core->unfolded, 0);
+    if (is_old(ret)) {
+        waiting_release(ret);
+    }
+}
+
 /* Are the entries all that the cursors lack of the log, which is this process's?  What is behind
- * them was acknowledged later. */
+ * the last one was acknowledged later, by anybody. */
 static bool has_all(const struct waiting *waiting, const struct log_standing *log)
 {
     uint64_t next = log->counted + 1;

@@ -15,7 +15,9 @@
  *     3. waiting_await   heads and cursors are read.  The noted entries must be all that the
  *                        cursors lack, as they were answered under the era that stands in the
  *                        heads.  Otherwise another process has acknowledged something, or Redis
- *                        went back and lost what was counted: the question waits as any other
+ *                        went back and lost what was counted: the question waits as any other.
+ *                        What Redis has appended and not answered was acknowledged to nobody,
+ *                        unless it has a key (unfolded_shows())
  *     4.                 the question is read, over the connection of step 3
  *
  * Why in this order: an entry that was counted and left memory before step 1 is missing in Redis
@@ -34,12 +36,12 @@ struct waiting {
     struct log_entry **entries; /* owned, with a reference to each; in order of number */
     size_t n;
     char id[LOG_ID_TEXT + 1]; /* of the process's log */
-    uint64_t last;            /* its last entry then */
+    uint64_t last;            /* what is behind that entry had been acknowledged to nobody */
 };
 
 /* Note what waits.  With several servers nothing is noted, for each can go back alone, and no
- * place of logs is like another; nor while a site is being deleted, for its events are not counted.
- */
+ * place of logs is like another; nor while a site is being deleted, for its events are not counted;
+ * nor where something has waited for seconds. */
 void waiting_take(struct waiting *ret, struct core *core);
 void waiting_release(struct waiting *waiting);
 

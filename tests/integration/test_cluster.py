@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster, server_missing, tag_and_slot
 from lib.ledger import Clients, Ledger
 from lib.waiting import wait_until
 
@@ -94,6 +94,31 @@ def test_every_question_is_answered_as_a_naive_count_does(healed, on_cluster, si
     assert http.question("/seen", site=site, user="nobody", page="/p1")["seen"] is False
     assert len({healed.owner(slot).id for slot in slots_of(healed)}) == 3, "every primary has partitions"
     assert len({healed.owner(slot).id for slot in slots_of(healed, "heads")}) > 1, "and logs"
+
+
+def test_a_server_without_logs_is_asked_all_the_same(start_tallyd, cleanup, site):
+    """A reader that remembers cursors looks at heads alone.  Of 128 partitions every other one has logs; one server has only such as
+    have none.  While it gives no answer, nobody knows whether it has gone back."""
+    cluster = Cluster(4, 0, options=SAFE, node_timeout_ms=2000)
+    cleanup.append(cluster.stop)
+    cluster.start()
+    last = cluster.nodes[3]
+    with_logs = [tag_and_slot(p, 128)[1] for p in range(0, 128, 2)]
+    for slot in with_logs:
+        cluster.move_slots(slot, slot, cluster.nodes[0] if cluster.owner(slot) is last else cluster.owner(slot))
+    http = start_tallyd("--partitions", "128", "--ack-replicas", "0", "--request-timeout", "1500ms", redis=cluster).client()
+    pages = [f"/{i}" for i in range(4)]
+    http.accept([{"site": site, "page": page} for page in pages])
+    for _ in range(20):  # each reader has looked
+        assert [http.count("pv", site=site, page=page, from_="now-1h") for page in pages] == [1] * 4
+    assert not last.command("KEYS", "t:*:heads") and last.command("KEYS", "t:*:state")
+    last.pause()
+    try:
+        answers = [http.get("/pv", site=site, page=page, from_="now-1h") for page in pages]
+    finally:
+        last.resume()
+    assert [a.status for a in answers] == [503] * 4, answers
+    wait_until(lambda: http.get("/pv", site=site, page="/0", from_="now-1h").status == 200, "it answers again")
 
 
 def test_limits_lie_on_their_servers(healed, on_cluster, site):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lib.cluster import SLOTS, Cluster, server_missing
+from lib.cluster import Cluster, server_missing, tag_and_slot
 from lib.process import ROOT
 from lib.waiting import wait_until
 
@@ -85,16 +85,6 @@ def pipeline(healed, cleanup):
     return one
 
 
-def tag_and_slot(cluster, partition):
-    """As storage/schema/partition.h: the smallest number whose slot lies in the partition's range."""
-    node = next(n for n in cluster.nodes if n.alive())
-    for number in range(4000):
-        slot = node.command("CLUSTER", "KEYSLOT", number)
-        if slot * PARTITIONS // SLOTS == partition:
-            return str(number), slot
-    raise AssertionError(partition)
-
-
 def other(cluster, node):
     return next(n for n in cluster.primaries() if n is not node)
 
@@ -124,7 +114,7 @@ def test_replies_come_in_the_order_of_the_questions(tool):
 def test_slots_move_between_two_questions(healed, tool):
     """All that was sent to the old owner goes to the new one, in its place among the replies."""
     tool.all(*[f"{p} single SET a{{}} {p}" for p in range(PARTITIONS)])
-    moved = [tag_and_slot(healed, p)[1] for p in (0, 1, 9)]
+    moved = [tag_and_slot(p, PARTITIONS)[1] for p in (0, 1, 9)]
     sources = [healed.owner(slot) for slot in moved]
     for slot, source in zip(moved, sources):
         healed.move_slots(slot, slot, other(healed, source))
@@ -141,7 +131,7 @@ def test_slots_move_between_two_questions(healed, tool):
 def test_a_slot_that_is_open(healed, tool):
     """Half of the keys are moved.  Single keys are found on either side.  A transaction over both waits until the slot is
     closed, and by its deadline at most; nothing is made twice."""
-    tag, slot = tag_and_slot(healed, 5)
+    tag, slot = tag_and_slot(5, PARTITIONS)
     tool.all(*[f"5 single SET k{i}{{}} {i}" for i in range(20)], "6 single SET k{} other")
     source = healed.owner(slot)
     target = other(healed, source)
@@ -171,7 +161,7 @@ def test_a_slot_that_is_open(healed, tool):
 @pytest.mark.parametrize("how", ["kill", "pause"])
 def test_a_primary_is_lost(healed, tool, how):
     """What was under way there is told as lost, and what is asked next waits for the replica that takes over."""
-    slot = tag_and_slot(healed, 2)[1]
+    slot = tag_and_slot(2, PARTITIONS)[1]
     tool.all(*[f"{p} single SET a{{}} {p}" for p in range(PARTITIONS)])
     lost = healed.owner(slot)
     for node in healed.primaries():
@@ -195,7 +185,7 @@ def test_a_primary_is_lost(healed, tool, how):
 
 def test_an_ordered_failover(healed, tool):
     tool.all(*[f"{p} single SET a{{}} {p}" for p in range(PARTITIONS)])
-    old = healed.owner(tag_and_slot(healed, 12)[1])
+    old = healed.owner(tag_and_slot(12, PARTITIONS)[1])
     replica = healed.replicas_of(old)[0]
     healed.failover(replica)
     wait_until(lambda: not old.is_primary(), "the old primary is a replica")
@@ -237,7 +227,7 @@ def test_a_pipeline_over_all_nodes(pipeline):
 
 def test_a_cursor_is_good_on_one_node_only(healed, pipeline):
     """A slot moves between two pieces of a scan: it begins anew, and is whole then."""
-    slot = tag_and_slot(healed, 4)[1]
+    slot = tag_and_slot(4, PARTITIONS)[1]
     for i in range(50):
         pipeline.all("4 single SADD s{} " + " ".join(f"m{i}x{j}" for j in range(40)))
     source = healed.owner(slot)
@@ -263,7 +253,7 @@ def test_a_cursor_is_good_on_one_node_only(healed, pipeline):
 
 def test_a_pipeline_that_keeps_its_order(healed, pipeline):
     """Where half of its keys have moved it is not carried out in another order, but ends; after the slot is closed it goes."""
-    slot = tag_and_slot(healed, 10)[1]
+    slot = tag_and_slot(10, PARTITIONS)[1]
     pipeline.all(*[f"10 single SET k{i}{{}} {i}" for i in range(10)])
     source = healed.owner(slot)
     target = other(healed, source)
@@ -281,7 +271,7 @@ def test_a_pipeline_that_keeps_its_order(healed, pipeline):
 def test_a_script_in_an_open_slot_is_whole(healed, tool):
     """A key that a script deletes cannot be made again there: the script would break off half way.  So none deletes a key that
     it goes on with."""
-    tag, slot = tag_and_slot(healed, 6)
+    tag, slot = tag_and_slot(6, PARTITIONS)
     source = healed.owner(slot)
 
     def call(script, *words):

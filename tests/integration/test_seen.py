@@ -566,3 +566,15 @@ def test_metrics(tallyd):
     text = tallyd.client().get("/metrics").body.decode()
     assert re.search(r"^tallyd_seen_folds_total \d+$", text, re.M)
     assert re.search(r"^tallyd_seen_folded_total \d+$", text, re.M)
+
+
+def test_what_another_process_has_counted_and_deleted_is_not_seen(start_redis, start_tallyd, site):
+    """It is still in the memory of the one that has acknowledged it, whose folds have stopped."""
+    redis = start_redis()
+    http, other = start_tallyd(redis=redis, env=HELD).client(), start_tallyd(redis=redis).client()
+    http.accept({"site": site, "page": "/a", "user": "u"})
+    assert seen(http, "u", "/a", site=site)
+    assert other.request("DELETE", f"/sites/{site}").status == 202
+    wait_until(lambda: other.get(f"/sites/{site}").status == 404, "it is deleted", deadline_s=40)
+    wait_until(lambda: http.get(f"/sites/{site}").status == 404, "the first one knows, too", deadline_s=40)
+    assert not seen(http, "u", "/a", site=site)

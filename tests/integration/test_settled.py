@@ -8,8 +8,9 @@ import time
 import pytest
 
 from lib.client import query
-from lib.log import FakeLog, commands, states
+from lib.log import FakeLog, commands, is_append, states
 from lib.process import Redis, short_directory
+from lib.proxy import Fault
 from lib.waiting import wait_until
 
 HOUR = {"from_": "now-1h", "to": "now"}
@@ -249,3 +250,26 @@ def test_what_one_question_finds_counted_holds_for_those_that_wait(server, start
     wait_until(lambda: all(a.done() for a in first + behind), "all are answered")
     assert {a.answer.status for a in first + behind} == {200}
     assert commands(server, "hgetall") - before < 20
+
+
+@pytest.mark.parametrize("waits", (False, True), ids=("alone", "behind one that waits"))
+@pytest.mark.parametrize("path, params, member, right", (("/pv", HOUR, "pv", 1), ("/seen", {"user": "u", "page": "/k"}, "seen", True)),
+                         ids=("pv", "seen"))
+def test_a_repeat_is_acknowledged_before_its_first_sender(start_redis, start_proxy, start_tallyd, site, waits, path, params, member, right):
+    """By another process: the record says so already, while Redis's answer to the first one is still on its way."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    tallyd = start_tallyd("--partitions", "4", redis=proxy)
+    other = start_tallyd("--partitions", "4", redis=redis).client()
+    http = tallyd.client()
+    event, key = {"site": site, "page": "/k", "user": "u"}, {"Idempotency-Key": site}
+    if waits:
+        http.accept({"site": site + "-x", "page": "/x"})
+    proxy.arm(Fault("reply-late", match=is_append, late_s=1.5))
+    first = threading.Thread(target=tallyd.client().post, args=(event,), kwargs={"headers": key})
+    first.start()
+    wait_until(lambda: redis.command("KEYS", "t:*:key:*"), "its key is used")
+    again = other.post(event, headers=key)
+    assert again.status == 202 and again.headers["Idempotency-Replayed"] == "true" and first.is_alive()
+    assert http.question(path, site=site, **params)[member] == right
+    first.join()

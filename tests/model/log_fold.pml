@@ -7,8 +7,8 @@
  * over, oid: minutes [0, over) are taken for over, under the id oid.  now: Redis's clock, in minutes.
  * WATCH is a dirty bit a connection; an EXEC may stay on a lost connection (lx) and come late.  ep: Redis has gone back so often; every connection ends then.
  *
- * Flags: LATE late EXECs, ROLL, QUEST, TRIM, CLOSE, OVER (with BACK: the clock may go back), CRASH times Redis goes back, ADIES A may be killed,
- * NB attempts of B.  What is wrong in an M_ stands where it is tested.
+ * Flags: LATE late EXECs, ROLL, QUEST, LOOK a question that looks at what waits (storage/log/waiting.c), SETTLES one that takes the word of a round,
+ * ALONE without B's fold, TRIM, CLOSE, OVER (with BACK: the clock may go back), CRASH times Redis goes back, ADIES A may be killed, NB attempts of B.  What is wrong in an M_ stands where it is tested.
  */
 #ifndef NB
 #define NB 1
@@ -118,13 +118,18 @@ inline commit(l, to, m, s, ov, nw) {      /* EXEC: data, cursor and `over` in on
 byte fl[2] = 255;
 #endif
 
+#ifdef ALONE                              /* A's folds all */
+#define FOREIGN(f) 1
+#else
+#define FOREIGN(f) ((f) == 1)
+#endif
 inline letgo(n) { mf = n; mem1 = 0; me1 = 0; if :: n >= 2 -> mem2 = 0; me2 = 0 :: else fi }
 proctype Folder(bit f) {                  /* 0: A's, 1: B's */
   byte l = 0, c = 0, s = 0, to = 0, m = 0, we = 0, k1 = 0, k2 = 0, kn = 0, kf = 0, ke = 0, ov = 0, nw = 0, hn = 0; bit mem = 0, mr = 0;
   do
   :: atomic {                             /* the batch: from memory, or read from the stream; before the WATCH */
        if :: cur[0] < head[0] || (f == 0 && !dead && memn > mf && al == 0 && cur[0] < memn) -> l = 0
-          :: f == 1 && cur[1] < head[1] -> l = 1
+          :: FOREIGN(f) && cur[1] < head[1] -> l = 1
 #ifdef CLOSE
           :: cur[2] < head[2] -> l = 2
 #endif
@@ -315,6 +320,115 @@ active proctype Question() {              /* heads, cursors, then the data, over
 }
 #endif
 
+#ifdef LOOK
+/* The entries behind cursor c up to head h are in memory, as far as they were answered, under the head's era. */
+#ifdef M_LOOKNOERA
+#define SAMEERA(r) 1
+#else
+#define SAMEERA(r) ((r) == er)
+#endif
+#ifdef M_LOOKBEYOND
+#define MEMFROM(c) 1                      /* memory may begin behind what is missing */
+#else
+#define MEMFROM(c) ((c) >= f)
+#endif
+/* What is behind the last one that was answered was acknowledged later, but for what has a key: another process may have acknowledged that. */
+#ifdef M_LOOKLAST
+#define UPTO(h) ((n) < (h) -> (n) : (h))
+#else
+#define UPTO(h) ((l) == 0 && (h) < 2 && (n) < (h) -> (n) : (h))
+#endif
+#define COVERS(c, h) (UPTO(h) <= (c) || UPTO(h) <= n && MEMFROM(c) && ((c) >= 1 || SAMEERA(r1)) && (UPTO(h) < 2 || SAMEERA(r2)))
+#define WAITS(c, h) ((c) < (h) && !COVERS(c, h))
+#ifdef M_LOOKCONN
+#define SAMELOOK 1
+#else
+#define SAMELOOK (e == ep)
+#endif
+inline note() { l = al; f = mf; n = memn; x1 = mem1; x2 = mem2; r1 = me1; r2 = me2 }
+active proctype Look() {                  /* a question of A about one user: what waits in memory, heads and cursors, then the data, over one connection */
+  byte h0 = 0, h1 = 0, h2 = 0, c0 = 0, c1 = 0, c2 = 0, e = 0, er = 0, l = 0, f = 0, n = 0, x1 = 0, x2 = 0, r1 = 0, r2 = 0;
+  atomic { need = acked & ~lost; printf("question, needs %d\n", need) }
+  do
+  ::
+#ifdef M_LOOKLATE
+     skip;
+#else
+     atomic { note() }
+#endif
+     atomic { e = ep; er = era; h0 = (EXISTS(0) -> head[0] : 0); h1 = head[1];
+#ifdef CLOSE
+       h2 = (EXISTS(2) -> head[2] : 0)
+#endif
+     }
+     atomic { c0 = cur[0]; c1 = cur[1];
+#ifdef CLOSE
+       c2 = cur[2]
+#endif
+     }
+#ifdef M_LOOKLATE
+     atomic { note() }
+#endif
+     atomic {
+       if
+       :: SAMELOOK ->
+          if
+#ifndef M_LOOKOTHER
+          :: c1 < h1 -> skip
+#endif
+          :: l == 0 && WAITS(c0, h0) -> skip
+          :: l != 0 && c0 < h0 -> skip
+          :: l == 2 && WAITS(c2, h2) -> skip
+          :: l != 2 && c2 < h2 -> skip
+          :: else ->                      /* what the cursor has is left out */
+             c0 = (l == 2 -> c2 : c0);
+             if :: c0 >= 1 -> x1 = 0 :: else fi;
+             if :: c0 >= 2 -> x2 = 0 :: else fi;
+             l = 255
+          fi
+       :: else -> skip
+       fi }
+     atomic {
+       if
+       :: l == 255 && SAMELOOK -> printf("answer %d, of memory %d\n", cnt, x1 | x2); MUST((need & ~(cnt | x1 | x2)) == 0, unseen); need = 0; break
+       :: else -> h0 = 0; h1 = 0; h2 = 0; c0 = 0; c1 = 0; c2 = 0; e = 0; er = 0; l = 0; f = 0; n = 0; x1 = 0; x2 = 0; r1 = 0; r2 = 0
+       fi }
+  od
+}
+#endif
+
+#ifdef SETTLES
+#ifdef CLOSE
+#define CUR2 cur[2]
+#else
+#define CUR2 0
+#endif
+/* A round of A's fold that a question of A waits for (fold/round.c, unfolded.h): of the own log it reaches as far as was answered when the round began.
+ * Before that no request with a key is under way: another process may have acknowledged it. */
+active proctype Settles() {
+  byte n = 0, h0 = 0, h1 = 0, h2 = 0, e = 0, l = 0;
+  atomic { need = acked & ~lost; printf("question, needs %d\n", need) }
+  do
+  ::
+#ifdef M_OWNLAST
+     atomic { n = memn; l = al; e = ep }
+#else
+     atomic { !(pv && (WANT(pn) & K)) && !db -> n = memn; l = al; e = ep }
+#endif
+     atomic { h0 = (EXISTS(0) -> head[0] : 0); h1 = head[1];
+#ifdef CLOSE
+       h2 = (EXISTS(2) -> head[2] : 0);
+#endif
+       h0 = (l == 0 && n < h0 -> n : h0); h2 = (l == 2 && n < h2 -> n : h2) }
+     atomic {
+       if
+       :: e == ep && cur[0] >= h0 && cur[1] >= h1 && CUR2 >= h2 -> printf("answer %d\n", cnt); MUST((need & ~cnt) == 0, unseen); need = 0; break
+       :: else -> n = 0; h0 = 0; h1 = 0; h2 = 0; e = 0; l = 0
+       fi }
+  od
+}
+#endif
+
 #ifdef OVER
 active proctype Clock() {
 #ifdef BACK
@@ -423,7 +537,14 @@ active proctype Crash() {
 }
 #endif
 
-init { atomic { run Folder(0); run Folder(1) } }
+init {
+  atomic {
+    run Folder(0);
+#ifndef ALONE
+    run Folder(1)
+#endif
+  }
+}
 
 active proctype Stuck() {
   timeout ->

@@ -4,6 +4,7 @@
 directory over kill() and start(), so it comes back as the node that it was.
 """
 
+import binascii
 import os
 import shutil
 import signal
@@ -54,6 +55,15 @@ def free_ports(n, above=0):
         for s in held:
             s.close()
     return found
+
+
+def tag_and_slot(partition, partitions):
+    """As storage/schema/partition.h: the smallest number whose slot lies in the partition's range, as text, and that slot."""
+    for number in range(100 * partitions):
+        slot = binascii.crc_hqx(str(number).encode(), 0) % SLOTS
+        if slot * partitions // SLOTS == partition:
+            return str(number), slot
+    raise AssertionError(partition)
 
 
 def wait_ready(ready, what, deadline_s):

@@ -286,6 +286,23 @@ static void check_entry(const struct log_entry *entry)
 
 /* Jobs wait at entries that are not acknowledged, and those are the last ones; @n_open of them are
  * not answered. */
+/* A request whose key stands in Redis may be acknowledged by whoever repeats the request.  So its
+ * entry is among those that are answered, or told to whom it concerns. */
+static void check_shown(void)
+{
+    const struct fake_stream *log = fake_log_find(&w.redis, slice_of(w.appender.id));
+    uint64_t shown = unfolded_shown(&w.unfolded, 0);
+    bool waits = shown > w.unfolded.logs[0].last;
+    for (size_t i = 0; log != NULL && i < log->n_entries; i++) {
+        const struct fake_entry *entry = &log->entries[i];
+        for (unsigned r = 0; r < entry->n_requests; r++) {
+            CHECK(w.requests[entry->requests[r]].key == 0 || entry->n <= shown,
+                "entry %" PRIu64 " may be acknowledged, and nobody knows", entry->n);
+        }
+    }
+    CHECK(unfolded_await_shown(&w.unfolded, 0) == !waits, "what is shown is awaited");
+}
+
 static void check_unacknowledged(size_t n_open)
 {
     const struct appender *a = &w.appender;
@@ -322,6 +339,7 @@ static void check_state(void)
         check_entry(e);
     }
     check_unacknowledged(n_open);
+    check_shown();
     CHECK(n_open == a->n_open, "%zu entries are open, not %zu", n_open, a->n_open);
     CHECK(before == 0 || a->next_n == before + 1, "the next number is %" PRIu64, a->next_n);
     for (size_t i = 0; i < w.unfolded.n; i++) {
@@ -681,6 +699,7 @@ static void come_to_rest(void)
         check_reads();
     }
     CHECK(atomic_load(&w.core->unsafe_since_us[0]) == 0, "each entry is safe once");
+    CHECK(unfolded_await_shown(&w.unfolded, 0), "nothing is waited for in vain");
 }
 
 static void end(void)

@@ -86,3 +86,30 @@ Test(unfolded, the_oldest_of_all_places_tells_the_age, .init = setup, .fini = te
     cr_expect_eq(unfolded.oldest_ms, 0, "another log begins: what waited is let go");
     cr_expect_eq(unfolded.n, 0u);
 }
+
+Test(unfolded, what_others_may_acknowledge_is_awaited, .init = setup, .fini = teardown)
+{
+    cr_expect(unfolded_await_shown(&unfolded, 0), "nothing is on its way");
+    unfolded_shows(&unfolded, 1, 1);
+    unfolded_shows(&unfolded, 1, 3);
+    unfolded_shows(&unfolded, 1, 2);
+    cr_expect_eq(unfolded_shown(&unfolded, 1), 3u, "an earlier one goes again");
+    cr_expect_not(unfolded_await_shown(&unfolded, 0));
+    put(1, B, 1, 1, 5000);
+    unfolded_hides(&unfolded, 1, 2);
+    cr_expect_eq(unfolded_shown(&unfolded, 1), 3u, "the one behind may be there all the same");
+    put(1, B, 2, 1, 5000);
+    cr_expect_not(unfolded_await_shown(&unfolded, 0));
+    unfolded_hides(&unfolded, 1, 3);
+    cr_expect_eq(unfolded_shown(&unfolded, 1), 2u);
+    cr_expect(unfolded_await_shown(&unfolded, 0), "the third was refused");
+    unfolded_shows(&unfolded, 0, 7);
+    put(0, A, 6, 1, 5000);
+    cr_expect_not(unfolded_await_shown(&unfolded, 0), "of any log");
+    put(0, A, 7, 1, 5000);
+    cr_expect(unfolded_await_shown(&unfolded, 0));
+    cr_expect_eq(unfolded_shown(&unfolded, 0), 7u);
+    unfolded_shows(&unfolded, 1, 9);
+    unfolded_begin(&unfolded, 1, A);
+    cr_expect(unfolded_await_shown(&unfolded, 0), "another log");
+}
