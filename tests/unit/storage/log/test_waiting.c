@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "storage/base/clock.h"
 #include "tests/lib/commands.h"
 #include "tests/lib/fake_streams.h"
 #include "tests/lib/fold_fixture.h"
@@ -19,6 +20,7 @@ static struct core *core;
 static struct unfolded unfolded;
 static struct reader reader;
 static struct storage_job job;
+static int64_t acknowledged_us;
 
 static const struct reply *answer(const struct buffer *out, size_t i)
 {
@@ -44,6 +46,7 @@ static const struct reply *answer(const struct buffer *out, size_t i)
 static void setup(void)
 {
     core = fold_core_make(2);
+    acknowledged_us = monotonic_us();
     unfolded_init(&unfolded, &core->stats);
     unfolded_begin(&unfolded, 0, OWN);
     core->unfolded = &unfolded;
@@ -67,6 +70,7 @@ static void acknowledge(uint64_t n, const char *era)
 {
     struct log_entry *entry = fold_entry(OWN, n, FOLD_NOW_S, 1);
     memcpy(entry->era, era, strlen(era) + 1);
+    entry->acknowledged_us = acknowledged_us;
     cr_assert(unfolded_put(&unfolded, 0, entry));
     entry_release(entry);
 }
@@ -129,6 +133,16 @@ Test(waiting, what_was_acknowledged_later_is_not_waited_for)
     acknowledge(4, "e");
     fake_streams.logs[0].n = 6;
     expect(true);
+}
+
+/* Another process may have counted it, and deleted it with its site. */
+Test(waiting, what_has_waited_for_long)
+{
+    acknowledged_us -= 2000000;
+    acknowledge(3, "e");
+    acknowledged_us += 2000000;
+    acknowledge(4, "e");
+    expect(false);
 }
 
 Test(waiting, nothing_is_looked_for_where_a_site_is_being_deleted)
