@@ -17,11 +17,12 @@
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
-#define ASKED_US     10000
-#define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
-#define LIMIT_MIN    1000 /* events; fewer say more of what a fold costs by itself.. */
-#define LIMIT_EACH   16   /* ..and so do fewer of a partition that has transactions of its own */
-#define FIRST_NS     8000 /* an event, until a fold has shown it */
+#define ASKED_US      12000
+#define ASKED_SYNC_US 20000 /* where each entry waits for the disk, which folds need not wait for */
+#define ASKED_FOR_MS  1000  /* questions come: the last one came within so long */
+#define LIMIT_MIN     1000  /* events; fewer say more of what a fold costs by itself.. */
+#define LIMIT_EACH    16    /* ..and so do fewer of a partition that has transactions of its own */
+#define FIRST_NS      8000  /* an event, until a fold has shown it */
 
 struct fold {
     struct core *core;
@@ -70,7 +71,8 @@ static void set_limit(struct fold *fold)
     size_t least = limit_min(fold->core);
     size_t limit = 2 * BATCH_EVENTS;
     if (monotonic_ms() - atomic_load(&fold->asked_ms) < ASKED_FOR_MS) {
-        size_t asked = (size_t)(ASKED_US * 1000 / atomic_load(&fold->ns_per_event));
+        int64_t us = atomic_load(&fold->core->go_back_ms) == 0 ? ASKED_SYNC_US : ASKED_US;
+        size_t asked = (size_t)(us * 1000 / atomic_load(&fold->ns_per_event));
         limit = asked < least ? least : asked < limit ? asked : limit;
     }
     unfolded_limit(fold->unfolded, limit);
