@@ -1,7 +1,6 @@
 """What no request asks for, harmed as in reply_positions.py: the leader's lock, the heads of logs, hot pages, and the stop of a
 process."""
 
-from .log import HELD
 from .process import Redis, Tallyd
 from .proxy import Fault, Proxy, is_any
 from .reply_positions import HARMS, fault_of
@@ -60,7 +59,7 @@ def stops(point, steps=1, first=1, most=40):
     try:
         http = other.start().client()
         for nth in range(first, most, steps):
-            tallyd = Tallyd("--partitions", "2", "--request-timeout", "2s", redis=proxy, env=HELD, name="stopping")
+            tallyd = Tallyd("--partitions", "2", "--request-timeout", "2s", redis=proxy, name="stopping")
             try:
                 tallyd.start().client().accept([{"site": site, "page": f"/{nth}", "user": f"{nth}-{i}"} for i in range(5)])
                 fault = proxy.arm(Fault(point, nth=nth, match=is_any))
