@@ -174,7 +174,7 @@ static bool has_put(const struct unfolded *u, const uint64_t shown[LOG_PARTITION
 
 bool unfolded_await_shown(struct unfolded *u, int64_t deadline_us)
 {
-    uint64_t shown[LOG_PARTITIONS_MAX];
+    uint64_t shown[LOG_PARTITIONS_MAX] = {0};
     pthread_mutex_lock(&u->lock);
     for (unsigned i = 0; i < u->n_logs; i++) {
         shown[i] = u->logs[i].shown;
