@@ -1,18 +1,17 @@
 """deploy/clients/node alone: its README's examples, the middleware, worker threads and processes, ends of a process."""
 
 import json
-import os
+import pathlib
 import re
 import shutil
 import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
 
 import pytest
 
-from lib.http_proxy import Answer, HttpProxy, harm
+from lib.http_proxy import HttpProxy
 from lib.process import ROOT, free_port
 from lib.sender import node
 from lib.waiting import wait_until
@@ -133,11 +132,13 @@ def test_the_middleware_counts_answers_of_people(script, tallyd, http, site):
 def test_whose_address(script, peer, forwarded, expected):
     """The same rows as tallyd's own: tests/unit/handlers/access/test_client.c."""
     process = script(f"""
-const {{ clientAddress }} = require('tallyd-client/middleware');
-const trusted = new (require('net').BlockList)();
-trusted.addSubnet('10.0.0.0', 8, 'ipv4');
-trusted.addSubnet('::1', 128, 'ipv6');
-console.log(JSON.stringify(clientAddress({json.dumps(peer)}, {json.dumps(forwarded)}, trusted) ?? null));
+const {{ EventEmitter }} = require('events');
+const {{ middleware }} = require('tallyd-client');
+const count = middleware({{ track: (page, {{ ip }}) => console.log(JSON.stringify(ip ?? null)) }}, {{ trustedProxies: ['10.0.0.0/8', '::1'] }});
+const res = Object.assign(new EventEmitter(), {{ headersSent: true, statusCode: 200 }});
+const headers = {{ 'x-forwarded-for': {json.dumps(forwarded)} ?? undefined }};
+count({{ method: 'GET', url: '/', headers, socket: {{ remoteAddress: {json.dumps(peer)} ?? undefined }} }}, res);
+res.emit('close');
 """)
     assert json.loads(process.communicate(timeout=20)[0]) == expected
 
@@ -189,53 +190,20 @@ tally.flush().then(() => console.log('flushed'));
     assert process.communicate(timeout=5)[0] == "flushed\n" and process.returncode == 0
 
 
-def test_a_file_of_another_container_is_taken_when_it_is_silent(script, directory, tallyd, http, site):
-    """Its process cannot be seen, so the time of the file tells."""
+def test_a_killed_process_that_nobody_has_reaped_is_gone(script, directory, tallyd, http, site):
+    """As in a container whose first process reaps none: the zombie keeps its number and its start."""
     program = f"""
 const {{ Client }} = require('tallyd-client');
 const tally = new Client('{tallyd.url}', {{ site: '{site}', intervalMs: 60000, spool: 'spool' }});
 """
-    script(program + "tally.track('/a'); process.exit();").communicate(timeout=20)
+    process = script(program + "tally.track('/a'); console.log('ready'); setTimeout(() => {}, 20000);")
+    assert process.stdout.readline() == "ready\n"
     (file,) = directory.glob("spool.*")
-    foreign = file.rename(directory / f"spool.deadbeef_1_1_1_0.{file.name.split('.')[2]}")
-    assert script(program).communicate(timeout=20)[0] == "" and views(http, site) == {} and foreign.exists()
-    os.utime(foreign, (0, 0))
+    assert script(program).communicate(timeout=20)[0] == "" and views(http, site) == {} and file.exists(), "it lives"
+    process.kill()
+    wait_until(lambda: " Z " in pathlib.Path(f"/proc/{process.pid}/stat").read_text(), "it is a zombie")
     assert script(program).communicate(timeout=20)[0] == "" and views(http, site) == {"/a": 1}
     assert not list(directory.glob("spool*"))
-
-
-def test_who_has_lost_its_file_does_not_send_what_was_in_it(script, directory, proxy, http, site):
-    """A process stood still for so long that another one took its files: what is in them is that one's to send, and is not
-    touched any more.  What comes later has files of its own."""
-    proxy.plan = harm(Answer(503, (("Retry-After", "2"),)))
-    program = f"""
-const {{ Client }} = require('tallyd-client');
-const tally = new Client('{proxy.url}', {{ site: '{site}', intervalMs: 5, batchEvents: 1, spool: 'spool' }});
-"""
-    process = script(program + """
-tally.track('/first');
-tally.track('/second');
-process.stdin.once('data', async () => {
-  tally.track('/third');
-  await tally.flush();
-  console.log(JSON.stringify(tally.stats()));
-  process.exit();
-});
-""")
-    wait_until(lambda: proxy.requests, "the first batch is under way")
-    files = sorted(directory.glob("spool.*"))
-    assert len(files) == 2
-    since = time.monotonic()
-    taken = [file.rename(directory / f"taken{i}") for i, file in enumerate(files)]
-    before = [file.read_bytes() for file in taken]
-    wait_until(lambda: time.monotonic() - since > 1.1, "it looks whose the file is")
-    stats = json.loads(process.communicate("\n", timeout=20)[0].splitlines()[-1])
-    assert (stats["accepted"], stats["left"], stats["unspooled"]) == (1, 2, 0)
-    assert views(http, site) == {"/third": 1} and [file.read_bytes() for file in taken] == before
-    for file, name in zip(taken, files):
-        file.rename(name)
-    assert script(program).communicate(timeout=20)[0] == ""
-    assert views(http, site) == {"/first": 1, "/second": 1, "/third": 1}
 
 
 def test_bad_arguments_and_events(script, tallyd):
