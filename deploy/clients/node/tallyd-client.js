@@ -214,7 +214,7 @@ class Client {
       this.#request.end(body);
       const [response] = await once(this.#request, 'response');
       let text = '';
-      for await (const piece of response.setEncoding('utf8')) text += piece;
+      for await (const piece of response.setEncoding('utf8')) text = (text + piece).slice(0, BATCH_BYTES);
       status = response.statusCode;
       const after = response.headers['retry-after'] ?? (status === 429 ? 1 : 0);
       const answer = attempt(() => Object(JSON.parse(text)), {}); // a proxy's own page may be no JSON
@@ -335,9 +335,9 @@ const FILE = new RegExp('\\.(css|js|mjs|map|json|xml|txt|ico|png|jpe?g|gif|svg|w
   + '|mp3|mp4|webm|ogg)$', 'i');
 
 /** The last address of X-Forwarded-For that no trusted proxy has, as tallyd's --trusted-proxies reads it. */
-function clientAddress(peer, forwarded = '', trusted) {
+function clientAddress(peer, forwarded, trusted) {
   let address;
-  for (const entry of [peer ?? '', ...forwarded.split(',').reverse()]) {
+  for (const entry of [peer ?? '', ...(forwarded ?? '').split(',').reverse()]) {
     const plain = entry.trim().replace(/^\[(.*)\].*$|^([^:]*):\d+$/, '$1$2').replace(/^::ffff:(?=[\d.]+$)/i, '');
     if (!net.isIP(plain)) break;
     address = plain;

@@ -128,7 +128,7 @@ class Client:
     def stats(self):
         """Counters: tracked + recovered == queued + accepted + rejected + filtered + the sum of dropped + left."""
         with self._changed:
-            return {**self._counts, "queued": self._queued(), "dropped": dict(+self._dropped)}
+            return {**self._counts, "queued": self._queued(), "dropped": dict(+self._dropped)}  # +: not 0
 
     def flush(self, timeout_s=30.0):
         """Send what is queued now, without waiting for more.  True: all of it is done with."""
@@ -183,9 +183,10 @@ class Client:
     def _attempt(self, batch):
         """Send the batch's next events.  None: these are done with, or too many; else the seconds to wait at least."""
         now = time.time()
-        if not batch.since:
-            batch.n = min(self._batch_events, len(batch.lines))
-            self._write(batch, b"# %d %d %d" % (batch.done, batch.n, now))
+        with self._changed:
+            if not batch.since:
+                batch.n = min(self._batch_events, len(batch.lines))
+                self._write(batch, b"# %d %d %d" % (batch.done, batch.n, now))
         lines, key = batch.lines[:batch.n], f"{batch.key}-{batch.done}-{batch.n}"
         if batch.since and now + self._timeout_s > batch.since + KEY_LIFE_S:
             status, answer, wait_s = "no answer for a day", {"detail": "sent again they might count twice"}, 0.0
@@ -208,12 +209,12 @@ class Client:
             status = "no answer"
             connection.request("POST", self._path, body, {**self._headers, "Idempotency-Key": key})
             response = connection.getresponse()
-            body = response.read()
+            body = response.read(BATCH_BYTES)
         except Exception as error:  # pylint: disable=broad-exception-caught  # no memory, say: the thread goes on
             return status, {"detail": repr(error)}, 0.0
         finally:
             connection.close()
-        with contextlib.suppress(TypeError, ValueError):  # a proxy's own page, for example
+        with contextlib.suppress(Exception):  # a proxy's own page, for example
             answer = dict(json.loads(body))
         after = response.headers.get("Retry-After", "")
         wait_s = min(float(after), RETRY_AFTER_MAX_S) if after.isdecimal() else float(response.status == 429)
