@@ -11,7 +11,7 @@ V ?= @
 # ---- what it needs ---------------------------------------------------------------------------------
 # Debian 12 packages; `make run` and `make test` install what is missing, with sudo where not root.
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
-  libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev libmaxminddb-dev libjs-chart.js esbuild
+  libsodium-dev libcurl4-openssl-dev zlib1g-dev liblz4-dev libyaml-dev libmaxminddb-dev libjs-chart.js esbuild
 PACKAGES_RUN = redis-server tzdata libcurl4
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-pytest-xdist python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
@@ -25,7 +25,7 @@ CFLAGS_OPT ?= -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
 # -ffp-contract=off: the HyperLogLog estimate must be Redis's to the last bit
 CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -I. -pthread -ffp-contract=off $(CFLAGS_WARN) $(CFLAGS_OPT) \
   $(SAN) $(CFLAGS)
-LDLIBS_ALL = $(SAN) -pthread -lmicrohttpd -ljansson -lhiredis -lxxhash -lsodium -lmaxminddb -lz -lm
+LDLIBS_ALL = $(SAN) -pthread -lmicrohttpd -ljansson -lhiredis -lxxhash -lsodium -lmaxminddb -lz -llz4 -lm
 
 # Every source of the service, however deep its folder lies; but the tool that the build itself runs is not one.
 ALL_C := $(sort $(shell find storage handlers service -name '*.c'))
