@@ -33,7 +33,7 @@ void batch_clear(struct batch *batch)
         }
         batch->tasks[p].n = 0;
     }
-    batch->n_logs = batch->n_rows = batch->n_values = 0;
+    batch->n_logs = batch->n_rows = batch->n_requests = batch->n_values = 0;
     index_clear(&batch->value_index);
 }
 
@@ -268,7 +268,7 @@ static enum decoded decode_chunks(struct batch *batch, const struct core *core,
     struct chunk_reader reader;
     bool ok = true;
     chunk_reader_init(&reader, chunks);
-    while (ok && chunk_next(&reader)) {
+    for (; ok && chunk_next(&reader); batch->n_requests++) {
         while (ok && chunk_next_event(&reader)) {
             ok = add_row(batch, core, secret, &reader, entry, has_key);
         }
