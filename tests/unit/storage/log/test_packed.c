@@ -70,7 +70,7 @@ Test(packed, a_single_byte_is_kept)
     cr_expect_eq(packed.n, 5u);
 }
 
-/* Other bytes are refused or read, and nothing is written behind the chunks: valgrind and ASan look. */
+/* Other bytes are refused, and nothing is written behind the chunks, where ASan looks. */
 Test(packed, broken_bytes_are_told)
 {
     char text[600];
