@@ -11,7 +11,7 @@ V ?= @
 # ---- what it needs ---------------------------------------------------------------------------------
 # Debian 12 packages; `make run` and `make test` install what is missing, with sudo where not root.
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
-  libsodium-dev libcurl4-openssl-dev zlib1g-dev libyaml-dev libmaxminddb-dev libjs-chart.js esbuild
+  libsodium-dev libcurl4-openssl-dev zlib1g-dev liblz4-dev libyaml-dev libmaxminddb-dev libjs-chart.js esbuild
 PACKAGES_RUN = redis-server tzdata libcurl4
 PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-pytest-xdist python3-yaml python3-jsonschema libfaketime curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
@@ -25,7 +25,7 @@ CFLAGS_OPT ?= -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
 # -ffp-contract=off: the HyperLogLog estimate must be Redis's to the last bit
 CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -I. -pthread -ffp-contract=off $(CFLAGS_WARN) $(CFLAGS_OPT) \
   $(SAN) $(CFLAGS)
-LDLIBS_ALL = $(SAN) -pthread -lmicrohttpd -ljansson -lhiredis -lxxhash -lsodium -lmaxminddb -lz -lm
+LDLIBS_ALL = $(SAN) -pthread -lmicrohttpd -ljansson -lhiredis -lxxhash -lsodium -lmaxminddb -lz -llz4 -lm
 
 # Every source of the service, however deep its folder lies; but the tool that the build itself runs is not one.
 ALL_C := $(sort $(shell find storage handlers service -name '*.c'))
@@ -364,7 +364,7 @@ FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZED := storage/time/zone.c storage/time/zone_rule.c storage/time/zone_file.c storage/time/bucket.c storage/sketch/bloom.c storage/sketch/hll.c storage/sketch/hll_simd.c \
   $(wildcard handlers/ingest/event_*.c) handlers/text/json_scan.c handlers/text/json_text.c handlers/text/check.c handlers/reply/json_memory.c handlers/grafana/names.c handlers/limit/limit_json.c handlers/ingest/plausible_event.c storage/job/limit.c service/options/limit_option.c service/options/option_value.c handlers/text/params.c handlers/text/timestamp.c handlers/text/utf8.c handlers/text/network.c handlers/text/robots.c handlers/text/robots_cache.c handlers/text/url.c handlers/ingest/segment_json.c handlers/access/declared_site.c $(wildcard handlers/dimension/*.c) storage/job/dimension.c $(wildcard service/formats/*.c) service/client/follow_state.c \
-  $(addprefix storage/,job/first_job.c job/request_key.c schema/first_note.c log/chunk.c log/entry.c redis/reply.c schema/identity.c schema/partition.c schema/key.c schema/deletion_record.c schema/tombstones.c deletion/found.c base/arena.c base/buffer.c base/index.c hot/published.c job/hot_page.c) \
+  $(addprefix storage/,job/first_job.c job/request_key.c schema/first_note.c log/chunk.c log/entry.c log/packed.c redis/reply.c schema/identity.c schema/partition.c schema/key.c schema/deletion_record.c schema/tombstones.c deletion/found.c base/arena.c base/buffer.c base/index.c hot/published.c job/hot_page.c) \
   $(addprefix storage/,cluster/slot_map.c cluster/redirect.c cluster/view.c redis/address.c) tests/lib/reply_notation.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
@@ -375,7 +375,7 @@ $(B)/fuzz/obj/%.o: %.c | have-clang
 
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c $(FUZZED_OBJ)
 	@echo "  FUZZ $@"
-	$(V)$(FUZZ_CC) -o $@ $^ -ljansson -lxxhash -lsodium -lmaxminddb
+	$(V)$(FUZZ_CC) -o $@ $^ -ljansson -lxxhash -lsodium -lmaxminddb -llz4
 
 -include $(FUZZED_OBJ:.o=.d)
 

@@ -33,7 +33,7 @@ void batch_clear(struct batch *batch)
         }
         batch->tasks[p].n = 0;
     }
-    batch->n_logs = batch->n_rows = batch->n_values = 0;
+    batch->n_logs = batch->n_rows = batch->n_requests = batch->n_values = 0;
     index_clear(&batch->value_index);
 }
 
@@ -268,7 +268,7 @@ static enum decoded decode_chunks(struct batch *batch, const struct core *core,
     struct chunk_reader reader;
     bool ok = true;
     chunk_reader_init(&reader, chunks);
-    while (ok && chunk_next(&reader)) {
+    for (; ok && chunk_next(&reader); batch->n_requests++) {
         while (ok && chunk_next_event(&reader)) {
             ok = add_row(batch, core, secret, &reader, entry, has_key);
         }
@@ -296,13 +296,17 @@ static bool decode_entry(
     struct batch_entry *entry = &batch->entries[number];
     struct batch_log *log = &batch->logs[entry->log];
     enum decoded result = DECODED;
-    struct slice chunks;
+    const size_t n = entry_chunk_lists(entry->entry);
     entry->first_row = (uint32_t)batch->n_rows;
     if (log->broken) {
         return true; /* not behind one that cannot be read */
     }
-    for (size_t i = 0; result == DECODED && entry_chunks(entry->entry, i, &chunks); i++) {
-        result = decode_chunks(batch, core, secret, chunks, number, i > 0);
+    for (size_t i = 0; result == DECODED && i < n; i++) {
+        struct slice chunks;
+        enum packed_err err = entry_chunks(entry->entry, i, &batch->arena, &chunks);
+        result = err == PACKED_NOMEM    ? DECODED_NOMEM
+                 : err == PACKED_BROKEN ? DECODED_BROKEN
+                                        : decode_chunks(batch, core, secret, chunks, number, i > 0);
     }
     if (result == DECODED_BROKEN) {
         undo_rows(batch, entry->first_row);

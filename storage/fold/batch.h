@@ -68,6 +68,7 @@ struct batch {
     size_t n_entries, entries_capacity;
     struct row *rows; /* owned; row->entry is the number of its entry */
     size_t n_rows, rows_capacity;
+    size_t n_requests;                        /* that the rows came in */
     struct batch_tasks tasks[PARTITIONS_MAX]; /* by partition; in it by stripe, then by row */
     struct counted_value *values;             /* owned; each once */
     size_t n_values, values_capacity;

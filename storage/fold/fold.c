@@ -7,7 +7,7 @@
 #include "storage/fold/round.h"
 
 #define WAIT_MS      500   /* the oldest entry waits so long.. */
-#define BATCH_EVENTS 12500 /* folded at a time: more would merge a little better, and wait longer */
+#define BATCH_EVENTS 20000 /* folded at a time: more would merge better, and take more memory */
 #define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
 #define POLL_MS      2000                       /* how often logs of others are looked at */
 #define AGAIN_MS     50                         /* after a fold that failed */

@@ -161,7 +161,7 @@ static struct fold_cuts next_cuts(
     if (*no_more) {
         return (struct fold_cuts){.n = 0};
     }
-    unsigned n = cutter_next(cutter, transaction_limit_us(lane->tx), cuts, no_more);
+    unsigned n = cutter_next(cutter, transaction_limit_us(lane->tx, lane->batch), cuts, no_more);
     return (struct fold_cuts){cuts, n};
 }
 

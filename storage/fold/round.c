@@ -180,7 +180,8 @@ static struct fold_cuts next_cuts(
     if (*no_more) {
         return (struct fold_cuts){.n = 0};
     }
-    unsigned n = cutter_next(&range->cutter, transaction_limit_us(range->tx), cuts, no_more);
+    unsigned n = cutter_next(
+        &range->cutter, transaction_limit_us(range->tx, &range->round->batch), cuts, no_more);
     return (struct fold_cuts){cuts, n};
 }
 

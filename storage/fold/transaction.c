@@ -12,7 +12,8 @@
 #include "storage/schema/key.h"
 #include "storage/seen/fold.h"
 
-#define OUT_KEPT ((size_t)256 * 1024)
+#define OUT_KEPT   ((size_t)256 * 1024)
+#define FEW_EVENTS 16 /* of a request: many such requests come while a transaction runs */
 
 /* What one EXEC found. */
 struct findings {
@@ -91,9 +92,10 @@ void transaction_forget(struct transaction *tx)
     tx->learns = false;
 }
 
-uint32_t transaction_limit_us(const struct transaction *tx)
+uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch)
 {
-    return pace_limit_us(&tx->pace);
+    bool many = batch->n_rows < FEW_EVENTS * batch->n_requests;
+    return pace_limit_us(&tx->pace, many ? PACE_GOAL_SHORT_US : PACE_GOAL_US);
 }
 
 /* ---- the look ---- */

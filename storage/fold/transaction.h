@@ -52,7 +52,7 @@ void transaction_free(struct transaction *tx);
 void transaction_forget(struct transaction *tx);
 
 /* How much a transaction may be estimated to cost: see pace.h. */
-uint32_t transaction_limit_us(const struct transaction *tx);
+uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch);
 
 /* Count @cuts of @batch, by @deadline_ms.  @next (none where @next.n is 0) are what the following
  * call counts, of the same batch, if this one ends with FOLD_DONE.  @trim: number of the log in the

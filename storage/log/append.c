@@ -104,7 +104,7 @@ static void put_append(struct appender *a, const struct session *session, struct
     resp_text(&a->out, a->era);
     resp_text(&a->out, a->may_jump && entry == a->first ? "1" : "");
     resp_word(&a->out, head, sizeof(head));
-    resp_word(&a->out, entry->plain.p, entry->plain.n);
+    resp_word(&a->out, entry->packed.p, entry->packed.n);
     resp_decimal(&a->out, RECORD_TTL_MS);
     for (size_t i = 0; i < entry->n_keyed; i++) {
         record_put(&a->out, entry, i);

@@ -28,7 +28,7 @@
  *
  * Numbers are LEB128: seven bits a byte, the lowest first, the highest bit set in all but the last.
  * Most single events take 30 to 60 bytes, events of an array some 25.  Values add some 60 bytes to
- * a single event, and a byte each to an event of an array.
+ * a single event, and a byte each to an event of an array.  An entry keeps them packed (packed.h).
  */
 #ifndef STORAGE_LOG_CHUNK_H
 #define STORAGE_LOG_CHUNK_H

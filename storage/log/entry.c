@@ -21,9 +21,10 @@ struct log_entry *entry_reference(struct log_entry *entry)
 void entry_release(struct log_entry *entry)
 {
     if (entry != NULL && atomic_fetch_sub(&entry->references, 1) == 1) {
-        buffer_release(&entry->plain);
+        buffer_release(&entry->packed);
         arena_release(&entry->arena);
         free(entry->keyed);
+        free(atomic_load(&entry->users));
         free(entry);
     }
 }
@@ -88,6 +89,22 @@ static void entry_take_jobs(struct log_entry *entry, struct storage_job *jobs)
     *end = NULL;
 }
 
+/* The chunks of the jobs without a key become the entry's. */
+static bool entry_add_plain(struct log_entry *entry, const struct storage_job *jobs, size_t n_plain)
+{
+    struct buffer plain = {0};
+    bool ok = buffer_expect(&plain, n_plain);
+    for (; ok && jobs != NULL; jobs = jobs->next) {
+        if (jobs->u.write.keyed == NULL) {
+            buffer_append(&plain, jobs->chunk.p, jobs->chunk.n);
+            entry->n_plain += jobs->u.write.n;
+        }
+    }
+    ok = ok && !plain.failed && packed_write(&entry->packed, (struct slice){plain.p, plain.n});
+    buffer_release(&plain);
+    return ok;
+}
+
 struct log_entry *entry_new(struct storage_job *jobs, int64_t arrival_ms)
 {
     struct log_entry *entry = entry_make();
@@ -98,14 +115,10 @@ struct log_entry *entry_new(struct storage_job *jobs, int64_t arrival_ms)
     }
     entry->arrival_ms = arrival_ms;
     entry->keyed = n_keyed == 0 ? NULL : calloc(n_keyed, sizeof(*entry->keyed));
-    bool ok = buffer_expect(&entry->plain, n_plain);
+    bool ok = entry_add_plain(entry, jobs, n_plain);
     for (struct storage_job *job = jobs; ok && job != NULL; job = job->next) {
         if (job->u.write.keyed != NULL) {
             ok = entry_add_keyed(entry, job);
-        } else {
-            buffer_append(&entry->plain, job->chunk.p, job->chunk.n);
-            entry->n_plain += job->u.write.n;
-            ok = !entry->plain.failed;
         }
     }
     if (!ok) {
@@ -155,10 +168,12 @@ static bool entry_is_ours(const struct reply *fields)
 
 static bool entry_take_fields(struct log_entry *entry, const struct reply *fields)
 {
-    buffer_append(&entry->plain, fields->items[3].text.p, fields->items[3].text.n);
+    struct slice packed = fields->items[3].text;
+    bool expected = buffer_expect(&entry->packed, packed.n);
+    buffer_append(&entry->packed, packed.p, packed.n);
     entry->n_keyed = (fields->n - 4) / 2;
-    if (entry->plain.failed || entry->n_keyed == 0) {
-        return !entry->plain.failed;
+    if (!expected || entry->n_keyed == 0) {
+        return expected;
     }
     entry->keyed = calloc(entry->n_keyed, sizeof(*entry->keyed));
     bool ok = entry->keyed != NULL;
@@ -216,26 +231,34 @@ size_t entry_events(const struct log_entry *entry)
 
 size_t entry_bytes(const struct log_entry *entry)
 {
-    size_t n = sizeof(*entry) + entry->plain.capacity;
+    size_t n = sizeof(*entry) + entry->packed.capacity;
     for (size_t i = 0; i < entry->n_keyed; i++) {
         n += sizeof(entry->keyed[i]) + entry->keyed[i].chunk.n + entry->keyed[i].answer.n;
     }
     return n;
 }
 
-bool entry_chunks(const struct log_entry *entry, size_t i, struct slice *ret)
+size_t entry_chunk_lists(const struct log_entry *entry)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        n += entry->keyed[i].is_in;
+    }
+    return n;
+}
+
+enum packed_err entry_chunks(
+    const struct log_entry *entry, size_t i, struct arena *arena, struct slice *ret)
 {
     if (i == 0) {
-        *ret = (struct slice){entry->plain.p, entry->plain.n};
-        return true;
+        return packed_read((struct slice){entry->packed.p, entry->packed.n}, arena, ret);
     }
-    for (size_t k = 0; k < entry->n_keyed; k++) {
-        if (entry->keyed[k].is_in && --i == 0) {
-            *ret = entry->keyed[k].chunk;
-            return true;
-        }
+    size_t k = 0;
+    while (!entry->keyed[k].is_in || --i > 0) {
+        k++;
     }
-    return false;
+    *ret = entry->keyed[k].chunk;
+    return PACKED_OK;
 }
 
 void entry_print_head(const struct log_entry *entry, uint8_t head[ENTRY_HEAD])

@@ -8,7 +8,8 @@
  * In the stream an entry has these fields, in this order:
  *
  *     h    9 bytes: ENTRY_VERSION, then the time of arrival in ms of Redis's clock, little endian
- *     p    the chunks (log/chunk.h) of all requests without a key, one behind the other
+ *     p    the chunks (log/chunk.h) of all requests without a key, one behind the other, and packed
+ *          together (log/packed.h)
  *     k    for each request with a key that was not used before: its chunk
  */
 #ifndef STORAGE_LOG_ENTRY_H
@@ -20,14 +21,12 @@
 #include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
 #include "storage/job/job.h"
+#include "storage/log/packed.h"
 #include "storage/redis/reply.h"
 #include "storage/schema/log_state.h"
 
-#define ENTRY_VERSION 1
+#define ENTRY_VERSION 2
 #define ENTRY_HEAD    9
-
-/* Words of a filter of users: some 2 of 100 other users pass that of an entry of 30 events. */
-#define ENTRY_USERS 8
 
 /* A request with a key. */
 struct entry_keyed {
@@ -52,14 +51,13 @@ struct log_entry {
     char id[LOG_ID_TEXT + 1]; /* of the log */
     uint64_t n;               /* its number there, from 1 */
     int64_t arrival_ms;
-    struct buffer plain; /* chunks of requests without a key */
-    size_t n_plain;      /* their events */
+    struct buffer packed; /* chunks of requests without a key */
+    size_t n_plain;       /* their events */
     struct entry_keyed *keyed;
     size_t n_keyed;
     struct arena arena;
-    char era[LOG_ID_TEXT + 1]; /* of the connection that was answered */
-    _Atomic bool has_users;    /* `users` is made: by the first reader that asks, see waiting.c */
-    _Atomic uint64_t users[ENTRY_USERS];
+    char era[LOG_ID_TEXT + 1];         /* of the connection that was answered */
+    struct entry_users *_Atomic users; /* owned; NULL until a reader asks: see entry_users.h */
 
     /* The appender's. */
     enum entry_state state;
@@ -90,8 +88,13 @@ void entry_release(struct log_entry *entry); /* frees with the last reference; N
 size_t entry_events(const struct log_entry *entry);
 size_t entry_bytes(const struct log_entry *entry);
 
-/* The chunks of an entry: @i from 0 on; false behind the last one. */
-bool entry_chunks(const struct log_entry *entry, size_t i, struct slice *ret);
+/* How many times entry_chunks() has something: for the requests without a key together, and for
+ * each request with a key that is in. */
+size_t entry_chunk_lists(const struct log_entry *entry);
+
+/* The chunks of an entry: @i below entry_chunk_lists().  *ret lies in the entry or in @arena. */
+enum packed_err entry_chunks(
+    const struct log_entry *entry, size_t i, struct arena *arena, struct slice *ret) MUST_CHECK;
 
 /* The head as it stands in the stream. */
 void entry_print_head(const struct log_entry *entry, uint8_t head[ENTRY_HEAD]);

@@ -5,7 +5,6 @@
 
 #include "storage/base/clock.h"
 #include "storage/log/unfolded.h"
-#include "storage/schema/partition.h"
 
 #define YOUNG_MS 2000 /* a site's deletion takes longer: AHEAD_MS of deletion/work.c */
 
@@ -85,73 +84,9 @@ enum storage_err waiting_await(
 
 /* ---- looking ---- */
 
-#define FILTERED_EVENTS 128 /* with more the filter of an entry lets most users pass */
-
-/* Read the events of an entry.  False: out of memory. */
-static bool each_event(const struct log_entry *entry, waiting_event_fn *take, void *data)
-{
-    bool ok = true;
-    struct slice chunks;
-    for (size_t k = 0; ok && entry_chunks(entry, k, &chunks); k++) {
-        struct chunk_reader reader;
-        chunk_reader_init(&reader, chunks);
-        while (chunk_next(&reader)) {
-            while (chunk_next_event(&reader)) {
-                take(data, &reader.event);
-            }
-        }
-        ok = !reader.failed; /* the bytes are our own */
-        chunk_reader_release(&reader);
-    }
-    return ok;
-}
-
-/* A user is two bits. */
-static void users_bits(struct slice site, struct slice user, unsigned ret[2])
-{
-    uint64_t hash = page_hash(site, user);
-    ret[0] = (unsigned)(hash % (ENTRY_USERS * 64));
-    ret[1] = (unsigned)((hash >> 32) % (ENTRY_USERS * 64));
-}
-
-static void add_user(void *data, const struct chunk_event *event)
-{
-    struct log_entry *entry = data;
-    unsigned bits[2];
-    users_bits(event->site, event->user, bits);
-    for (size_t i = 0; event->user.n > 0 && i < 2; i++) {
-        atomic_fetch_or(&entry->users[bits[i] / 64], UINT64_C(1) << (bits[i] & 63));
-    }
-}
-
-/* May the user be among those of the entry?  Several readers may make the filter at a time: they
- * make the same. */
-static bool may_have(struct log_entry *entry, const unsigned bits[2])
-{
-    if (!atomic_load(&entry->has_users)) {
-        if (entry_events(entry) > FILTERED_EVENTS || !each_event(entry, add_user, entry)) {
-            return true;
-        }
-        atomic_store(&entry->has_users, true);
-    }
-    return (atomic_load(&entry->users[bits[0] / 64]) >> (bits[0] & 63) & 1) != 0 &&
-           (atomic_load(&entry->users[bits[1] / 64]) >> (bits[1] & 63) & 1) != 0;
-}
-
-/* Do the bytes of the user stand in the entry? */
-static bool has_text(const struct log_entry *entry, struct slice user)
-{
-    bool found = false;
-    struct slice chunks;
-    for (size_t k = 0; !found && entry_chunks(entry, k, &chunks); k++) {
-        found = chunks.n > 0 && memmem(chunks.p, chunks.n, user.p, user.n) != NULL;
-    }
-    return found;
-}
-
 struct wanted_user {
     struct slice site, user;
-    waiting_event_fn *take;
+    entry_event_fn *take;
     void *data;
 };
 
@@ -164,16 +99,14 @@ static void take_if_same(void *data, const struct chunk_event *event)
 }
 
 bool waiting_find(const struct waiting *waiting, struct slice site, struct slice user,
-    waiting_event_fn *take, void *data)
+    entry_event_fn *take, void *data)
 {
     bool ok = true;
     struct wanted_user wanted = {site, user, take, data};
-    unsigned bits[2];
-    users_bits(site, user, bits);
     for (size_t i = 0; ok && i < waiting->n; i++) {
         struct log_entry *entry = waiting->entries[i];
-        if (may_have(entry, bits) && has_text(entry, user)) {
-            ok = each_event(entry, take_if_same, &wanted);
+        if (entry_may_have(entry, site, user)) {
+            ok = entry_each_near(entry, user, take_if_same, &wanted);
         }
     }
     return ok;

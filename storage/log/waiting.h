@@ -29,6 +29,7 @@
 
 #include "storage/log/chunk.h"
 #include "storage/log/entry.h"
+#include "storage/log/entry_users.h"
 #include "storage/read/operation.h"
 
 /* Zeroed it is empty. */
@@ -45,12 +46,9 @@ struct waiting {
 void waiting_take(struct waiting *ret, struct core *core);
 void waiting_release(struct waiting *waiting);
 
-/* Called for an event. */
-typedef void waiting_event_fn(void *data, const struct chunk_event *event);
-
 /* Call @take for each event of @site's @user.  False: out of memory. */
 bool waiting_find(const struct waiting *waiting, struct slice site, struct slice user,
-    waiting_event_fn *take, void *data) MUST_CHECK;
+    entry_event_fn *take, void *data) MUST_CHECK;
 
 /* As settled_await(), but for what @waiting has. */
 enum storage_err waiting_await(const struct waiting *waiting, struct reader *reader,

@@ -454,7 +454,7 @@ def test_an_entry_that_cannot_be_read_stops_its_log_and_no_other(redis, tool):
     t, model, now = arrange(redis, tool)
     t.do(f"foreign {OTHER}")
     put(t, model, 1, traffic(rng, 30, now), now)
-    redis.command("XADD", only(redis, f"log:{OTHER}"), "2-0", "h", struct.pack("<BQ", 1, now * 1000), "p", b"\x05nonsense")
+    redis.command("XADD", only(redis, f"log:{OTHER}"), "2-0", "h", struct.pack("<BQ", 2, now * 1000), "p", b"\x05nonsense")
     redis.command("HSET", only(redis, "heads"), OTHER, f"2 e1 {now * 1000}")
     t.do(f"begin {OWN}")
     put(t, model, 1, traffic(rng, 30, now), now + 1)

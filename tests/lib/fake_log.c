@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "storage/base/clock.h"
+#include "storage/log/packed.h"
 
 #define FOREIGN_ID "ffffffffffffffff"
 
@@ -205,9 +206,13 @@ static void append(struct fake_log *fake, const struct command *command, const s
     answer(ret, OK);
     fake->wrote = true;
     struct fake_entry *entry = add_entry(fake, log, n, call->args[2]);
-    for (size_t i = 0; i < call->args[5].n; i++) {
-        add_request(fake, entry, call->args[5].p[i]);
+    struct arena arena = {0};
+    struct slice chunks;
+    must(packed_read(call->args[5], &arena, &chunks) == PACKED_OK, "chunks that are not packed");
+    for (size_t i = 0; i < chunks.n; i++) {
+        add_request(fake, entry, chunks.p[i]);
     }
+    arena_release(&arena);
     take_keys(fake, call, entry, ret);
     remember(fake);
 }

@@ -80,7 +80,8 @@ static const struct reply *range(const struct command *command)
             fields[n][1] =
                 (struct reply){.type = REPLY_TEXT, .text = {(const char *)head, ENTRY_HEAD}};
             fields[n][2] = fold_text("p");
-            fields[n][3] = (struct reply){.type = REPLY_TEXT, .text = {one->plain.p, one->plain.n}};
+            fields[n][3] =
+                (struct reply){.type = REPLY_TEXT, .text = {one->packed.p, one->packed.n}};
             parts[n][0] = fold_text(names[n]);
             parts[n][1] = fold_array(fields[n], 4);
             items[n] = fold_array(parts[n], 2);

@@ -41,7 +41,10 @@ struct log_entry *fold_entry_of(
     entry->n = number;
     entry->arrival_ms = arrival_s * 1000;
     entry->n_plain = n;
-    cr_assert(n == 0 || chunk_write(&entry->plain, events, n, &keys, NULL));
+    struct buffer chunk = {0};
+    cr_assert(n == 0 || chunk_write(&chunk, events, n, &keys, NULL));
+    cr_assert(packed_write(&entry->packed, (struct slice){chunk.p, chunk.n}));
+    buffer_release(&chunk);
     return entry;
 }
 

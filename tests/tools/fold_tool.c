@@ -124,9 +124,12 @@ static struct log_entry *make_entry(struct tool *t, uint64_t n, int64_t arrival_
 {
     struct log_entry *entry = calloc(1, sizeof(*entry));
     const struct identity_keys keys = {.secret = atomic_load(&t->core.secret)};
-    if (entry == NULL || !chunk_write(&entry->plain, t->events, t->n, &keys, NULL)) {
+    struct buffer chunk = {0};
+    if (entry == NULL || !chunk_write(&chunk, t->events, t->n, &keys, NULL) ||
+        !packed_write(&entry->packed, (struct slice){chunk.p, chunk.n})) {
         fail("out of memory");
     }
+    buffer_release(&chunk);
     atomic_init(&entry->references, 1);
     memcpy(entry->id, t->id, sizeof(entry->id));
     (void)snprintf(entry->era, sizeof(entry->era), "%s", era);
@@ -156,7 +159,7 @@ static void append(struct tool *t, const struct log_entry *entry)
     resp_text(&out, "h");
     resp_word(&out, head, sizeof(head));
     resp_text(&out, "p");
-    resp_word(&out, entry->plain.p, entry->plain.n);
+    resp_word(&out, entry->packed.p, entry->packed.n);
     ask(t, &out);
 }
 

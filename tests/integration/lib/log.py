@@ -106,7 +106,7 @@ class FakeLog:
         self.heads, self.stream = f"t:{tag}:heads", f"t:{tag}:log:{self.id}"
         now_ms = int(redis.time() * 1000)
         for i in range(1, n + 1):
-            head = b"\xff" if age_s is None else struct.pack("<BQ", 1, now_ms - int(age_s * 1000) + i)
+            head = b"\xff" if age_s is None else struct.pack("<BQ", 2, now_ms - int(age_s * 1000) + i)
             redis.command("XADD", self.stream, f"{i}-0", "h", head, "p", b"\xff\xff\xff")
         self.head(n, silent_s)
 

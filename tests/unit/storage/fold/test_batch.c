@@ -98,7 +98,7 @@ Test(batch, stops_a_log_at_an_entry_that_cannot_be_read)
     struct core *core = fold_core_make(1);
     struct batch batch = {0};
     struct log_entry *broken = fold_entry(A, 2, NOW_S, 5);
-    broken->plain.n -= 3;
+    broken->packed.n -= 3;
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 2);
     cr_assert(batch_add(&batch, broken));

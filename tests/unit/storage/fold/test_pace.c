@@ -8,12 +8,14 @@ static double after(uint64_t estimated_us, int64_t measured_us, unsigned transac
     while (transactions-- > 0) {
         pace_learn(&pace, estimated_us, measured_us);
     }
-    return pace_limit_us(&pace);
+    return pace_limit_us(&pace, PACE_GOAL_US);
 }
 
 Test(pace, begins_with_a_guess)
 {
-    cr_expect_eq(pace_limit_us(&(struct pace){0}), PACE_START_US);
+    struct pace pace = {0};
+    cr_expect_eq(pace_limit_us(&pace, PACE_GOAL_US), PACE_GOAL_US * PACE_START / 100);
+    cr_expect_eq(pace_limit_us(&pace, PACE_GOAL_SHORT_US), PACE_GOAL_SHORT_US * PACE_START / 100);
 }
 
 Test(pace, follows_what_transactions_took)
@@ -25,15 +27,15 @@ Test(pace, follows_what_transactions_took)
 
 Test(pace, stays_within_bounds)
 {
-    cr_expect_eq(after(3000, 1, 100), PACE_MAX_US);
-    cr_expect_eq(after(3000, INT64_MAX, 100), PACE_MIN_US);
+    cr_expect_eq(after(3000, 1, 100), PACE_GOAL_US * PACE_MAX / 100);
+    cr_expect_eq(after(3000, INT64_MAX, 100), PACE_GOAL_US * PACE_MIN / 100);
 }
 
 Test(pace, learns_nothing_from_small_transactions_and_from_a_redis_that_does_not_say)
 {
-    cr_expect_eq(after(10, 1000000, 100), PACE_START_US);
-    cr_expect_eq(after(3000, 0, 100), PACE_START_US);
-    cr_expect_eq(after(3000, -1, 100), PACE_START_US);
+    cr_expect_eq(after(10, 1000000, 100), PACE_GOAL_US * PACE_START / 100);
+    cr_expect_eq(after(3000, 0, 100), PACE_GOAL_US * PACE_START / 100);
+    cr_expect_eq(after(3000, -1, 100), PACE_GOAL_US * PACE_START / 100);
 }
 
 Test(pace, forgets)
@@ -42,9 +44,9 @@ Test(pace, forgets)
     for (int i = 0; i < 1000; i++) {
         pace_learn(&pace, 2000, 8000);
     }
-    cr_assert_lt(pace_limit_us(&pace), 1000);
+    cr_assert_lt(pace_limit_us(&pace, PACE_GOAL_US), 1000);
     for (int i = 0; i < 100; i++) {
         pace_learn(&pace, 2000, 2000);
     }
-    cr_expect_gt(pace_limit_us(&pace), PACE_GOAL_US * 0.95);
+    cr_expect_gt(pace_limit_us(&pace, PACE_GOAL_US), PACE_GOAL_US * 0.95);
 }

@@ -273,13 +273,17 @@ static void check_entry(const struct log_entry *entry)
         is = log->entries[i].n == entry->n ? &log->entries[i] : is;
     }
     CHECK(is != NULL, "entry %" PRIu64 " is in memory only", entry->n);
-    struct slice chunk;
+    struct arena arena = {0};
     size_t n = 0;
-    for (size_t c = 0; entry_chunks(entry, c, &chunk); c++) {
+    for (size_t c = 0; c < entry_chunk_lists(entry); c++) {
+        struct slice chunk;
+        CHECK(entry_chunks(entry, c, &arena, &chunk) == PACKED_OK, "entry %" PRIu64 " is broken",
+            entry->n);
         CHECK(n + chunk.n <= is->n_requests && memcmp(is->requests + n, chunk.p, chunk.n) == 0,
             "entry %" PRIu64 " is another one in Redis", entry->n);
         n += chunk.n;
     }
+    arena_release(&arena);
     CHECK(n == is->n_requests, "entry %" PRIu64 " has %zu of %u requests", entry->n, n,
         is->n_requests);
 }

@@ -1,0 +1,83 @@
+#include "storage/log/packed.h"
+
+#include <lz4.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH_BYTES 4
+#define RATIO_MAX    255 /* a byte of a block says that so many bytes are repeated */
+
+static void put_length(char *out, size_t n)
+{
+    for (size_t i = 0; i < LENGTH_BYTES; i++, n >>= 8) {
+        out[i] = (char)(n & 0xff);
+    }
+}
+
+static size_t take_length(const char *from)
+{
+    size_t n = 0;
+    for (size_t i = LENGTH_BYTES; i-- > 0;) {
+        n = n << 8 | (uint8_t)from[i];
+    }
+    return n;
+}
+
+/* Give back what lies behind the content. */
+static void fit(struct buffer *b)
+{
+    char *fitting = realloc(b->p, b->n);
+    if (fitting != NULL) {
+        b->p = fitting;
+        b->capacity = b->n;
+    }
+}
+
+bool packed_write(struct buffer *out, struct slice chunks)
+{
+    if (chunks.n == 0) {
+        return true;
+    }
+    bool is_long = chunks.n > PACKED_MAX;
+    size_t room = is_long ? chunks.n : (size_t)LZ4_compressBound((int)chunks.n);
+    if (!buffer_expect(out, LENGTH_BYTES + room)) {
+        return false;
+    }
+    put_length(out->p, chunks.n);
+    char *block = out->p + LENGTH_BYTES;
+    int n = is_long ? 0 : LZ4_compress_default(chunks.p, block, (int)chunks.n, (int)room);
+    bool is_shorter = n > 0 && (size_t)n < chunks.n;
+    if (!is_shorter) {
+        memcpy(block, chunks.p, chunks.n);
+    }
+    out->n = LENGTH_BYTES + (is_shorter ? (size_t)n : chunks.n);
+    fit(out);
+    return true;
+}
+
+enum packed_err packed_read(struct slice packed, struct arena *arena, struct slice *ret)
+{
+    if (packed.n == 0) {
+        *ret = packed;
+        return PACKED_OK;
+    }
+    if (packed.n <= LENGTH_BYTES) {
+        return PACKED_BROKEN;
+    }
+    size_t n = take_length(packed.p);
+    struct slice block = {packed.p + LENGTH_BYTES, packed.n - LENGTH_BYTES};
+    if (n == block.n) {
+        *ret = block;
+        return PACKED_OK;
+    }
+    if (n < block.n || n > PACKED_MAX || n / RATIO_MAX > block.n) {
+        return PACKED_BROKEN;
+    }
+    char *chunks = arena_alloc(arena, n);
+    if (chunks == NULL) {
+        return PACKED_NOMEM;
+    }
+    *ret = (struct slice){chunks, n};
+    int got = LZ4_decompress_safe(block.p, chunks, (int)block.n, (int)n);
+    return got >= 0 && (size_t)got == n ? PACKED_OK : PACKED_BROKEN;
+}
