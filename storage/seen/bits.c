@@ -11,10 +11,16 @@
 #define FEW        8  /* places: a second round trip costs more than their bits */
 #define MANY       64 /* places in one string: to read it whole costs Redis less than their bits */
 
+/* A layer of a month's filter.  Its figures take logarithms, so they are made once. */
+struct month_layer {
+    struct bloom_layer is;
+    unsigned month, index;
+};
+
 /* A page in a layer. */
 struct place {
     uint32_t page;
-    uint16_t month, index; /* of the filter, and of the layer in the filter */
+    uint32_t layer; /* number of it among all months' layers */
     uint32_t segment;
     bool out;  /* a bit is unset */
     bool done; /* all bits were read */
@@ -25,35 +31,33 @@ struct look {
     const struct seen_bits *bits;
     struct pipeline *pipe;
     struct wanted *wanted;
-    struct place *places; /* PLACES_MAX, or what one page has */
+    struct month_layer *layers; /* owned */
+    size_t n_layers;
+    uint32_t *pages; /* owned: of wanted->pages, those that are looked at together */
+    size_t n_pages;
+    struct place *places; /* owned: theirs that may have all bits set */
     size_t n;
 };
 
-static struct bloom_layer layer_of(const struct look *look, const struct place *place)
+static const struct bloom_layer *layer_of(const struct look *look, const struct place *place)
 {
-    return bloom_layer(&look->bits->filters[place->month].params, place->index);
+    return &look->layers[place->layer].is;
 }
 
 static bool same_string(const struct place *a, const struct place *b)
 {
-    return a->month == b->month && a->index == b->index && a->segment == b->segment;
+    return a->layer == b->layer && a->segment == b->segment;
 }
 
-static int by_string(const void *left, const void *right)
+static int by_segment(const void *left, const void *right)
 {
     const struct place *a = left;
     const struct place *b = right;
-    if (a->month != b->month) {
-        return a->month < b->month ? -1 : 1;
-    }
-    if (a->index != b->index) {
-        return a->index < b->index ? -1 : 1;
-    }
     return a->segment < b->segment ? -1 : a->segment > b->segment;
 }
 
 /* Layers of all months. */
-static size_t layers(const struct seen_bits *bits)
+static size_t count_layers(const struct seen_bits *bits)
 {
     size_t n = 0;
     for (unsigned m = 0; m < bits->n_months; m++) {
@@ -62,16 +66,32 @@ static size_t layers(const struct seen_bits *bits)
     return n;
 }
 
-static void add_places(struct look *look, size_t page)
+static void make_layers(struct look *look)
 {
-    struct bloom_hash hash = seen_hash(look->wanted->pages[page].fingerprint);
     for (unsigned m = 0; m < look->bits->n_months; m++) {
-        for (unsigned i = 0; i < look->bits->filters[m].n; i++) {
-            struct place *place = &look->places[look->n++];
-            *place =
-                (struct place){.page = (uint32_t)page, .month = (uint16_t)m, .index = (uint16_t)i};
-            struct bloom_layer layer = layer_of(look, place);
-            place->segment = (uint32_t)bloom_segment(&layer, hash);
+        const struct seen_filter *filter = &look->bits->filters[m];
+        for (unsigned i = 0; i < filter->n; i++) {
+            look->layers[look->n_layers++] =
+                (struct month_layer){bloom_layer(&filter->params, i), m, i};
+        }
+    }
+}
+
+/* The places of some pages, sorted by string: layer by layer, and most layers are one string. */
+static void make_places(struct look *look)
+{
+    look->n = 0;
+    for (uint32_t l = 0; l < look->n_layers; l++) {
+        const struct bloom_layer *layer = &look->layers[l].is;
+        size_t first = look->n;
+        for (size_t i = 0; i < look->n_pages; i++) {
+            uint64_t fingerprint = look->wanted->pages[look->pages[i]].fingerprint;
+            uint64_t segment = bloom_segment(layer, seen_hash(fingerprint));
+            look->places[look->n++] =
+                (struct place){.page = look->pages[i], .layer = l, .segment = (uint32_t)segment};
+        }
+        if (layer->segments > 1) {
+            qsort(look->places + first, look->n_pages, sizeof(*look->places), by_segment);
         }
     }
 }
@@ -93,8 +113,9 @@ static bool has_item(const struct bloom_layer *layer, struct slice string, struc
 static void key_of(const struct look *look, const struct place *place, struct key *key)
 {
     const struct seen_bits *bits = look->bits;
+    const struct month_layer *layer = &look->layers[place->layer];
     key_seen_bits(
-        key, bits->tag, bits->site, bits->months[place->month], place->index, place->segment);
+        key, bits->tag, bits->site, bits->months[layer->month], layer->index, place->segment);
 }
 
 /* Some places that lie in one string. */
@@ -107,21 +128,18 @@ struct places {
 static void look_up(void *data, const void *string, size_t n)
 {
     const struct places *places = data;
-    struct bloom_layer layer = layer_of(places->look, places->all);
+    const struct bloom_layer *layer = layer_of(places->look, places->all);
     for (size_t i = 0; i < places->n; i++) {
         struct place *place = &places->all[i];
         uint64_t fingerprint = places->look->wanted->pages[place->page].fingerprint;
-        place->out = !has_item(&layer, (struct slice){string, n}, seen_hash(fingerprint));
+        place->out = !has_item(layer, (struct slice){string, n}, seen_hash(fingerprint));
         place->done = true;
     }
 }
 
 static struct ver ver_of(const struct look *look, const struct place *place)
 {
-    const char *text = look->bits->filters[place->month].ver;
-    struct ver ver = {.n = (uint8_t)strlen(text)};
-    memcpy(ver.text, text, ver.n);
-    return ver;
+    return seen_filter_ver(&look->bits->filters[look->layers[place->layer].month]);
 }
 
 /* Each step of a fold brings a new `ver`.  So a string that was read behind this one has all bits
@@ -186,8 +204,8 @@ static void ask_string(
     struct look *look, const struct place *places, size_t n, unsigned from, unsigned to)
 {
     struct key key;
-    struct bloom_layer layer = layer_of(look, places);
-    unsigned end = end_of(&layer, to);
+    const struct bloom_layer *layer = layer_of(look, places);
+    unsigned end = end_of(layer, to);
     key_of(look, places, &key);
     struct buffer *out = pipeline_command(
         look->pipe, look->bits->partition, "BITFIELD_RO", 1 + 3 * n * (end - from));
@@ -197,7 +215,7 @@ static void ask_string(
         for (unsigned bit = from; bit < end; bit++) {
             resp_text(out, "GET");
             resp_text(out, "u1");
-            resp_decimal(out, (int64_t)bloom_redis_bit(bloom_bit(&layer, hash, bit)));
+            resp_decimal(out, (int64_t)bloom_redis_bit(bloom_bit(layer, hash, bit)));
         }
     }
 }
@@ -206,8 +224,7 @@ static bool take_string(
     struct look *look, struct place *places, size_t n, unsigned from, unsigned to)
 {
     const struct reply *reply = pipeline_take(look->pipe);
-    struct bloom_layer layer = layer_of(look, places);
-    unsigned each = end_of(&layer, to) - from;
+    unsigned each = end_of(layer_of(look, places), to) - from;
     if (reply == NULL) {
         return false;
     }
@@ -232,7 +249,7 @@ static size_t string_at(const struct look *look, size_t at)
 
 static bool has_bits(const struct look *look, size_t at, unsigned from)
 {
-    return !look->places[at].done && layer_of(look, &look->places[at]).hashes > from;
+    return !look->places[at].done && layer_of(look, &look->places[at])->hashes > from;
 }
 
 /* Read bits [@from, @to) of all places, and drop those where one is unset. */
@@ -271,41 +288,56 @@ static bool read_places(struct look *look, unsigned from, unsigned to)
     return true;
 }
 
-static bool look_at_places(struct look *look)
+static bool look_at_pages(struct look *look)
 {
+    make_places(look);
     unsigned first = look->n <= FEW ? BLOOM_HASHES_MAX : BITS_FIRST;
-    qsort(look->places, look->n, sizeof(*look->places), by_string);
     if (!read_places(look, 0, first) || !read_places(look, first, BLOOM_HASHES_MAX)) {
         return false;
     }
     for (size_t at = 0; at < look->n; at++) {
         wanted_find(look->wanted, look->places[at].page);
     }
-    look->n = 0;
+    look->n_pages = 0;
     return true;
+}
+
+/* Look at all pages that are not found, up to @most at a time. */
+static bool look_at_all(struct look *look, size_t most)
+{
+    struct wanted *wanted = look->wanted;
+    bool ok = true;
+    for (size_t i = 0; ok && i < wanted->n && !(look->bits->any && wanted->n_found > 0); i++) {
+        if (wanted->pages[i].first == i && !wanted->pages[i].found) {
+            look->pages[look->n_pages++] = (uint32_t)i;
+        }
+        if (look->n_pages == most) {
+            ok = look_at_pages(look);
+        }
+    }
+    return ok && (look->n_pages == 0 || look_at_pages(look));
 }
 
 bool seen_bits_find(const struct seen_bits *bits, struct pipeline *pipe, struct wanted *wanted)
 {
-    size_t each = layers(bits);
+    size_t each = count_layers(bits);
     struct look look = {.bits = bits, .pipe = pipe, .wanted = wanted};
-    bool ok = true;
     if (each == 0) {
         return true;
     }
-    look.places = malloc((PLACES_MAX > each ? PLACES_MAX : each) * sizeof(*look.places));
-    if (look.places == NULL) {
-        return pipeline_fail(pipe, STORAGE_NOMEM);
+    size_t most = each < PLACES_MAX ? PLACES_MAX / each : 1;
+    look.layers = malloc(each * sizeof(*look.layers));
+    look.pages = malloc(most * sizeof(*look.pages));
+    look.places = malloc(most * each * sizeof(*look.places));
+    bool ok = false;
+    if (look.layers == NULL || look.pages == NULL || look.places == NULL) {
+        (void)pipeline_fail(pipe, STORAGE_NOMEM);
+    } else {
+        make_layers(&look);
+        ok = look_at_all(&look, most);
     }
-    for (size_t i = 0; ok && i < wanted->n && !(bits->any && wanted->n_found > 0); i++) {
-        if (wanted->pages[i].first == i && !wanted->pages[i].found) {
-            add_places(&look, i);
-        }
-        if (look.n + each > PLACES_MAX) {
-            ok = look_at_places(&look);
-        }
-    }
-    ok = ok && (look.n == 0 || look_at_places(&look));
+    free(look.layers);
+    free(look.pages);
     free(look.places);
     return ok;
 }

@@ -1,6 +1,7 @@
 #include "storage/seen/filter.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LONG_SEGMENT_BITS (UINT64_C(1) << 22)
 
@@ -62,6 +63,13 @@ bool seen_filter_read(
     f.params.segment_bits = f.rules == SEEN_OWN ? SEEN_SEGMENT_BITS : LONG_SEGMENT_BITS;
     *ret = f;
     return true;
+}
+
+struct ver seen_filter_ver(const struct seen_filter *filter)
+{
+    struct ver ver = {.n = (uint8_t)strlen(filter->ver)};
+    memcpy(ver.text, filter->ver, ver.n);
+    return ver;
 }
 
 double seen_filter_false_positives(const struct seen_filter *f)

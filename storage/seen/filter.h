@@ -7,6 +7,7 @@
 
 #include "storage/base/compiler.h"
 #include "storage/redis/redis.h"
+#include "storage/schema/partition_state.h"
 #include "storage/seen/layout.h"
 
 #define SEEN_VER_TEXT 32 /* hex digits */
@@ -23,6 +24,9 @@ struct seen_filter {
  * False: it is not one of ours, and *ret stays what it was. */
 bool seen_filter_read(const struct reply *pairs, const struct bloom_params *params,
     struct seen_filter *ret) MUST_CHECK;
+
+/* Its `ver` as the proof of what is remembered of it (read/cache.h). */
+struct ver seen_filter_ver(const struct seen_filter *filter);
 
 /* The rate at which the filter says yes to what is not in it. */
 double seen_filter_false_positives(const struct seen_filter *filter);

@@ -3,8 +3,10 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "storage/core/reply_fault.h"
+#include "storage/read/cache.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -182,19 +184,53 @@ static void put_in(struct fold_log *f, const struct bloom_layer *layer, struct b
     }
 }
 
+/* ---- what questions remember ---- */
+
+static void exists(void *data, const void *string, size_t n)
+{
+    (void)data;
+    (void)string;
+    (void)n;
+}
+
+/* A string that questions have lately read is remembered as it is now, under the `ver` that the
+ * end of the fold sets: so the next question need not read it again.  If the fold does not come to
+ * that end, nobody ever finds that `ver` in Redis. */
+static void remember(struct fold_log *f, unsigned index, uint64_t segment)
+{
+    struct key key;
+    if (f->core->cache == NULL) {
+        return;
+    }
+    key_seen_bits(&key, f->tag, f->site, f->month, index, segment);
+    struct cache_id id = cache_id(f->core->cache, key.p, key.n);
+    if (cache_get(f->core->cache, &id, &f->begin, exists, NULL) ||
+        cache_get(f->core->cache, &id, &f->end, exists, NULL)) {
+        cache_put(f->core->cache, &id, &f->end, f->bits.p, f->bits.n);
+    }
+}
+
 /* ---- writing ---- */
+
+static struct ver random_ver(void)
+{
+    unsigned char random[SEEN_VER_TEXT / 2];
+    struct ver ver = {.n = SEEN_VER_TEXT};
+    char text[SEEN_VER_TEXT + 1];
+    randombytes_buf(random, sizeof(random));
+    sodium_bin2hex(text, sizeof(text), random, sizeof(random));
+    memcpy(ver.text, text, SEEN_VER_TEXT);
+    return ver;
+}
 
 /* seen_fold.lua: the bits at hand with the filter's new figures (@index, @segment), or the end
  * (@end). */
 static enum fold_step write_step(struct fold_log *f, bool end, unsigned index, uint64_t segment)
 {
-    unsigned char random[SEEN_VER_TEXT / 2];
-    char ver[SEEN_VER_TEXT + 1];
+    struct ver ver = end ? f->end : random_ver();
     char number[32];
     const struct reply *reply = NULL;
     struct seen_filter *filter = &f->filter;
-    randombytes_buf(random, sizeof(random));
-    sodium_bin2hex(ver, sizeof(ver), random, sizeof(random));
     script_head(&f->out, &f->session->scripts, SCRIPT_SEEN_FOLD, 2, 4 + 10);
     put_key(f, "filter");
     if (end) {
@@ -203,7 +239,7 @@ static enum fold_step write_step(struct fold_log *f, bool end, unsigned index, u
         put_bits_key(f, index, segment);
     }
     resp_text(&f->out, filter->ver);
-    resp_text(&f->out, ver);
+    resp_word(&f->out, ver.text, ver.n);
     resp_decimal(&f->out, seen_expire_ms(f->month, f->core->config.seen.keep_s));
     resp_word(&f->out, f->bits.p, end ? 0 : f->bits.n);
     resp_text(&f->out, "capacity");
@@ -221,7 +257,8 @@ static enum fold_step write_step(struct fold_log *f, bool end, unsigned index, u
     if (step != STEP_DONE) {
         return step;
     }
-    memcpy(filter->ver, ver, sizeof(ver));
+    memcpy(filter->ver, ver.text, ver.n);
+    filter->ver[ver.n] = '\0';
     return reply_integer(reply, 0) == 1 ? STEP_DONE : STEP_YIELD;
 }
 
@@ -252,7 +289,13 @@ static enum fold_step fold_segment(
         }
     }
     f->n_pending = left;
-    return f->filter.items[index] > before ? write_step(f, false, index, segment) : STEP_DONE;
+    if (f->filter.items[index] > before) {
+        step = write_step(f, false, index, segment);
+    }
+    if (step == STEP_DONE) {
+        remember(f, index, segment);
+    }
+    return step;
 }
 
 static bool has_pending(const struct fold_log *f, const struct bloom_layer *layer, uint64_t segment)
@@ -307,6 +350,8 @@ static enum fold_step fold_old(struct fold_log *f)
 {
     size_t from = 0;
     enum fold_step step = read_filter(f);
+    f->begin = seen_filter_ver(&f->filter);
+    f->end = random_ver();
     while (step == STEP_DONE) {
         step = read_piece(f, from);
         size_t n = f->n_pending;

@@ -7,6 +7,7 @@
 
 #include "storage/base/compiler.h"
 #include "storage/core/session.h"
+#include "storage/schema/partition_state.h"
 #include "storage/seen/filter.h"
 
 #define FOLD_PIECE 32768 /* fingerprints that are folded at once: two logs */
@@ -24,7 +25,8 @@ struct fold_log {
     struct slice site;
     struct bucket month;
     struct seen_filter filter;
-    uint64_t *pending; /* fingerprints that are in no layer yet */
+    struct ver begin, end; /* the filter's `ver` when the fold began, and when it is over */
+    uint64_t *pending;     /* fingerprints that are in no layer yet */
     size_t n_pending;
 };
 

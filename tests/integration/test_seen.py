@@ -166,6 +166,7 @@ def test_many_pages_behind_logs_and_layers(start_redis, start_tallyd, site):
         post(http, [{"site": site, "page": f"/{i}/{k}", "user": "reader"} for k in range(LOG)])
     wait_until(lambda: folds(tallyd) >= 1 and not keys(redis, site, ":old"), "folded")
     http.accept({"site": site, "page": "/last", "user": "reader"})
+    counted(http)
     assert layers(redis, site)[0] >= 3 and keys(redis, site, ":log")
     pages = [f"/{i}/{k}" for i in range(5) for k in range(0, LOG, 97)] + ["/last"]
     answers = [a for at in range(0, len(pages), 1000) for a in which(http, "reader", pages[at:at + 1000], site=site)]
@@ -207,7 +208,8 @@ def bytes_sent(redis):
 
 
 def test_filters_are_remembered_until_they_change(start_redis, start_tallyd, site):
-    """The strings of bits that a question of many pages reads are read once; behind a fold, again: no answer is an old one."""
+    """The strings of bits that a question of many pages reads are read once.  Behind a fold the process that folded has them as
+    they are now, and others read them again: no answer is an old one."""
     redis = start_redis()
     tallyd = start_tallyd(*ONE, "--seen-capacity", "100000", redis=redis)
     http = tallyd.client()
@@ -217,7 +219,7 @@ def test_filters_are_remembered_until_they_change(start_redis, start_tallyd, sit
         post(http, [{"site": site, "page": f"/{name}/{k}", "user": "reader"} for k in range(LOG + 5)])
         wait_until(lambda: folds(tallyd) > done and not keys(redis, site, ":old"), "folded")
 
-    def ask(name):
+    def ask(name, http=http):
         before = bytes_sent(redis)
         found = which(http, "reader", [f"/{name}/{k}" for k in range(0, 1000)], site=site)
         return sum(found), bytes_sent(redis) - before
@@ -227,10 +229,15 @@ def test_filters_are_remembered_until_they_change(start_redis, start_tallyd, sit
     assert found == 1000 and first > 50_000
     wait_until(lambda: ask("a")[1] < 10_000, "nothing else of tallyd's comes between")
     assert ask("b")[0] < 50  # but for false ones
+    other = start_tallyd(*ONE, "--seen-capacity", "100000", redis=redis).client()
+    assert ask("a", other)[0] == ask("a", other)[0] == 1000
     fill("b")
     found, again = ask("b")
-    assert found == 1000 and again > 50_000
+    assert found == 1000 and again < 50_000, "the process has folded, and knows"
     assert ask("a")[0] == 1000
+    found, again = ask("b", other)
+    assert found == 1000 and again > 50_000
+    assert ask("a", other)[0] == 1000
 
 
 # Folding
