@@ -25,7 +25,7 @@
 #include "storage/redis/reply.h"
 #include "storage/schema/log_state.h"
 
-#define ENTRY_VERSION 2
+#define ENTRY_VERSION 2 /* log_age.lua knows it, too */
 #define ENTRY_HEAD    9
 
 /* A request with a key. */

@@ -2,13 +2,15 @@
 
 import ctypes
 import os
+import secrets
 import subprocess
 
 import pytest
 
 from lib.waiting import wait_until
 
-PIECE = [{"site": "s", "page": f"/{'x' * 900}{n}", "user": n} for n in range(400)]
+# Names that cannot be compressed: a log is.
+PIECE = [{"site": "s", "page": f"/{secrets.token_hex(450)}{n}", "user": n} for n in range(400)]
 
 
 @pytest.fixture
