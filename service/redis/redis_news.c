@@ -83,6 +83,11 @@ void redis_news_storage(void *data, enum storage_notice what, const char *detail
         log_warn(news->logger, "some partitions' servers are away: going on without them",
             log_text("reason", detail));
         break;
+    case STORAGE_FEW_REPLICAS:
+        log_warn(news->logger,
+            "replicas are away: events that need them are refused until they are back",
+            log_text("reason", detail));
+        break;
     case STORAGE_MAY_FORGET:
         log_warn(news->logger, "Redis may lose what was acknowledged", log_text("reason", detail));
         break;

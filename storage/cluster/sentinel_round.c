@@ -87,6 +87,7 @@ enum round_end sentinel_round(struct topology *t, bool troubled)
         return ROUND_OPEN;
     }
     leave_old_master(t);
+    atomic_store(&t->n_replicas, t->sentinels.n_replicas);
     struct redis_address present;
     bool moved = !redis_address_equal(&asked_master, &t->sentinels.master);
     if (moved || (!asks_role && !present_master(t, &present))) {

@@ -87,6 +87,7 @@ size_t sentinels_take(struct sentinels *s, const struct question *questions, siz
         s->known = true;
         s->epoch = view->config_epoch;
         s->master = view->master;
+        s->n_replicas = view->n_replicas;
         take_others(s, &best->address, view);
     } else {
         s->ask_all = true;

@@ -21,6 +21,7 @@ struct sentinels {
     bool ask_all;  /* the Sentinels disagree */
     int64_t epoch; /* config-epoch of what is believed */
     struct redis_address master;
+    unsigned n_replicas;         /* of the master, also those that are away */
     struct redis_address listen; /* whom to listen to; host "": nobody */
 };
 

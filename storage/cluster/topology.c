@@ -349,6 +349,11 @@ bool topology_owns(struct topology *t, const struct cluster_node *node)
     return owns;
 }
 
+unsigned topology_n_replicas(const struct topology *t)
+{
+    return atomic_load(&t->n_replicas);
+}
+
 unsigned topology_n_unserved(const struct topology *t)
 {
     return atomic_load(&t->n_unserved);

@@ -33,6 +33,7 @@ struct topology {
 
     _Atomic unsigned version;
     _Atomic unsigned n_unserved;
+    _Atomic unsigned n_replicas; /* of a master that Sentinels name: that they know of */
     atomic_bool stopping;
 
     pthread_mutex_t lock;                /* a leaf; guards what follows up to `trouble` */

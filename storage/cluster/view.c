@@ -112,11 +112,14 @@ static bool address_take(const struct reply *list, struct redis_address *ret)
 bool sentinel_view_take_master(struct sentinel_view *view, const struct reply *reply)
 {
     const struct reply *epoch = field_find(reply, "config-epoch");
+    const struct reply *replicas = field_find(reply, "num-slaves");
     view->known = false;
     if (reply_is_error(reply, "ERR")) {
         return true;
     }
     view->config_epoch = epoch == NULL ? -1 : reply_integer(epoch, -1);
+    int64_t n = replicas == NULL ? 0 : reply_integer(replicas, 0);
+    view->n_replicas = n > 0 && n <= INT32_MAX ? (unsigned)n : 0;
     view->known = view->config_epoch >= 0 && address_take(reply, &view->master);
     return view->known;
 }

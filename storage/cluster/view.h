@@ -39,6 +39,7 @@ struct sentinel_view {
     bool known;                                   /* it knows a master of this name */
     struct redis_address master;                  /* as the Sentinel announces it */
     int64_t config_epoch;                         /* grows with each failover */
+    unsigned n_replicas;                          /* that it knows of, also those that are away */
     struct redis_address others[REDIS_SEEDS_MAX]; /* the other Sentinels of this master */
     size_t n_others;
 };

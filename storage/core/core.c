@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
 #include "storage/base/cond.h"
 
 void core_init(struct core *core)
@@ -49,9 +50,13 @@ struct partition_view core_view(struct core *core, unsigned partition)
 
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view)
 {
+    int64_t now_ms = monotonic_ms();
     pthread_mutex_lock(&core->view_lock);
-    const struct ver *before = &core->views[partition].over;
-    view->over_held = view->over.n > 0 && ver_equal(before, &view->over);
+    const struct partition_view *before = &core->views[partition];
+    view->over_held = view->over.n > 0 && ver_equal(&before->over, &view->over);
+    view->ver_held = view->ver.n > 0 && ver_equal(&before->ver, &view->ver);
+    view->fold_held = view->fold.n > 0 && ver_equal(&before->fold, &view->fold);
+    view->seen_ms = now_ms;
     core->views[partition] = *view;
     pthread_mutex_unlock(&core->view_lock);
 }

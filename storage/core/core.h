@@ -146,7 +146,8 @@ struct partition_view core_view(struct core *core, unsigned partition);
  * (CLOCK_MONOTONIC)? */
 bool core_may_lose(const struct core *core, int64_t us);
 
-/* Remember @view, which a reply has just told.  Sets its over_held. */
+/* Remember @view, which a reply has just told.  Sets what of it was
+ * held, and when it was seen. */
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
 
 /* partition_state_parse() with this process's settings and with what it knows of Redis's clock. */

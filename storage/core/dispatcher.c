@@ -138,9 +138,15 @@ static struct dispatcher_link *link_of(
     struct dispatcher *d, unsigned partition, int64_t deadline_ms)
 {
     struct cluster_node node;
-    return topology_owner(d->core->topology, partition, &node)
+    struct dispatcher_link *link = d->owner[partition];
+    if (link != NULL && session_is_current(&link->session) && !link->is_spent) {
+        return link;
+    }
+    link = topology_owner(d->core->topology, partition, &node)
                ? link_to(d, &node, false, deadline_ms)
                : NULL;
+    d->owner[partition] = link;
+    return link;
 }
 
 /* ---- groups ---- */
@@ -176,7 +182,7 @@ static struct slice bytes_of(const struct dispatcher *d, const struct dispatcher
 static void tidy(struct dispatcher *d)
 {
     if (d->first == d->n) {
-        d->first = d->n = 0;
+        d->first = d->n = d->seen = 0;
         buffer_clear(&d->bytes, BYTES_KEPT);
     }
 }
@@ -210,6 +216,7 @@ static void note_version(struct dispatcher *d)
     unsigned version = topology_version(d->core->topology);
     if (version != d->version) {
         note_change(d);
+        memset(d->owner, 0, sizeof(d->owner));
     }
     d->version = version;
 }
@@ -217,10 +224,9 @@ static void note_version(struct dispatcher *d)
 void dispatcher_send(struct dispatcher *d, int64_t deadline_ms)
 {
     note_version(d);
-    for (size_t i = d->first; i < d->n; i++) {
-        struct dispatcher_group *group = &d->groups[i];
-        struct dispatcher_link *link =
-            group->link == NULL ? link_of(d, group->partition, deadline_ms) : NULL;
+    for (; d->seen < d->n; d->seen++) {
+        struct dispatcher_group *group = &d->groups[d->seen];
+        struct dispatcher_link *link = link_of(d, group->partition, deadline_ms);
         if (link != NULL) {
             struct slice bytes = bytes_of(d, group);
             buffer_append(&link->out, bytes.p, bytes.n);
@@ -245,6 +251,13 @@ enum verdict {
     VERDICT_RECONNECT, /* over another connection */
 };
 
+/* Of several readings one may find its key on this side of a slot that is being moved, and the next
+ * on the other: behind ASKING the first would find nothing. */
+static bool must_stay(const struct dispatcher_group *group)
+{
+    return group->kind == DISPATCH_READS && group->n_replies > 1;
+}
+
 static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *group,
     struct dispatcher_link *link, const struct reply *reply, struct redis_address *ret_ask)
 {
@@ -258,7 +271,7 @@ static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *g
         return VERDICT_MOVED;
     case REDIRECT_ASK:
         *ret_ask = to.address;
-        return to.address.host[0] == '\0' ? VERDICT_LATER : VERDICT_ASK;
+        return to.address.host[0] == '\0' || must_stay(group) ? VERDICT_LATER : VERDICT_ASK;
     case REDIRECT_NONE:
         break;
     }
@@ -277,7 +290,7 @@ static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *g
 
 /* ---- taking ---- */
 
-/* Keep the first error of a MULTI, which says more than EXEC's. */
+/* Keep the first error of several replies; of a MULTI it says more than EXEC's. */
 static void keep_error(struct dispatcher *d, const struct reply *reply)
 {
     if (d->error_reply.text.p == NULL && reply->type == REPLY_ERROR) {
@@ -286,29 +299,55 @@ static void keep_error(struct dispatcher *d, const struct reply *reply)
     }
 }
 
+/* The replies to a MULTI one after the other, up to EXEC's. */
+static enum redis_status take_multi(struct dispatcher *d, size_t n, struct redis *redis,
+    int64_t deadline_ms, const struct reply **ret)
+{
+    enum redis_status status = REDIS_OK_STATUS;
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < n; i++) {
+        status = redis_await(redis, deadline_ms, ret);
+        if (status == REDIS_OK_STATUS) {
+            keep_error(d, *ret);
+        }
+    }
+    return status;
+}
+
+static enum redis_status take_reads(struct dispatcher *d, size_t n, struct redis *redis,
+    int64_t deadline_ms, const struct reply **ret)
+{
+    enum redis_status status = redis_await_all(redis, n, deadline_ms, ret);
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < n; i++) {
+        keep_error(d, &(*ret)->items[i]);
+    }
+    return status;
+}
+
 /* The reply to a group, or to the next command of a DISPATCH_ORDERED. */
 static enum redis_status take(struct dispatcher *d, struct dispatcher_group *group,
     struct dispatcher_link *link, int64_t deadline_ms, const struct reply **ret)
 {
-    size_t n = group->kind == DISPATCH_MULTI ? group->n_replies : 1;
+    struct redis *redis = link->session.redis;
+    bool several = group->kind == DISPATCH_MULTI || group->kind == DISPATCH_READS;
+    size_t n = several ? group->n_replies : 1;
     enum redis_status status = REDIS_OK_STATUS;
     d->error_reply = (struct reply){.type = REPLY_ERROR};
     for (; status == REDIS_OK_STATUS && link->n_skipped > 0; link->n_skipped--) {
-        status = redis_await(link->session.redis, deadline_ms, ret);
+        status = redis_await(redis, deadline_ms, ret);
     }
-    for (size_t i = 0; status == REDIS_OK_STATUS && i < n; i++) {
-        status = redis_await(link->session.redis, deadline_ms, ret);
-        if (status == REDIS_OK_STATUS) {
-            link->n_awaited--;
-            group->n_taken++;
-            keep_error(d, *ret);
-        }
+    if (status == REDIS_OK_STATUS) {
+        status = group->kind == DISPATCH_READS ? take_reads(d, n, redis, deadline_ms, ret)
+                                               : take_multi(d, n, redis, deadline_ms, ret);
     }
-    if (status == REDIS_OK_STATUS && group->kind == DISPATCH_MULTI &&
-        d->error_reply.text.p != NULL) {
+    if (status != REDIS_OK_STATUS) {
+        return status;
+    }
+    link->n_awaited -= n;
+    group->n_taken += n;
+    if (several && d->error_reply.text.p != NULL) {
         *ret = &d->error_reply;
     }
-    return status;
+    return REDIS_OK_STATUS;
 }
 
 /* ---- who has answered ---- */
@@ -334,8 +373,9 @@ static void note_answer(struct dispatcher *d, unsigned partition, struct dispatc
         d->answered[partition] = link;
         return;
     }
-    bool is_same = before == NULL || redis_address_equal(&before->session.server.node.address,
-                                         &link->session.server.node.address);
+    bool is_same = before == NULL || before == link ||
+                   redis_address_equal(
+                       &before->session.server.node.address, &link->session.server.node.address);
     d->has_strayed = d->has_strayed || !is_same || link->session.opened_us > d->recorded_us;
 }
 

@@ -11,7 +11,8 @@
  * So the group is carried out where it is to be, or later, until the deadline:
  *
  *     MOVED                       the topology is told; the group goes to the node that was named
- *     ASK                         the group goes there behind ASKING, this once
+ *     ASK                         the group goes there behind ASKING, this once; of several readings
+ *                                 as TRYAGAIN
  *     TRYAGAIN                    the slot is being moved: again, 20 to 200 ms later
  *     CLUSTERDOWN LOADING         again, as late
  *     READONLY MASTERDOWN         the server is a replica now: as after MOVED, when it is known
@@ -32,6 +33,9 @@ enum dispatcher_kind {
     DISPATCH_SINGLE, /* one command */
     /* MULTI .. EXEC.  One reply is handed out: EXEC's, or the first error among the replies. */
     DISPATCH_MULTI,
+    /* Commands that only read, and that one server must carry out in this order over one
+     * connection.  One reply is handed out: an array of all, or the first error among them. */
+    DISPATCH_READS,
     /* Commands that one server must carry out in this order, without others between that matter.
      * Each reply is handed out.  A group that is to go elsewhere ends with REDIS_LOST. */
     DISPATCH_ORDERED,
@@ -46,8 +50,9 @@ struct dispatcher {
     struct dispatcher_link *links;   /* owned */
     struct dispatcher_group *groups; /* owned; first.. are not answered yet */
     size_t first, n, capacity;
+    size_t seen;         /* groups before it were looked at by dispatcher_send() */
     struct buffer bytes; /* of the groups that are not answered; emptied when all are */
-    char error[128];     /* the text of an error that is handed out for a DISPATCH_MULTI */
+    char error[128];     /* the text of an error that is handed out for several replies */
     struct reply error_reply;
     /* Grows with all that may have brought a group to another server than the group before. */
     uint64_t changes;
@@ -56,9 +61,10 @@ struct dispatcher {
      * MOVED, and by another owner of any partition; not by an ASK: a slot that is moved loses
      * nothing. */
     int64_t stood_us;
-    bool is_refused;    /* by the await that failed last: nothing of that group was done */
-    unsigned version;   /* of the topology, at the last sending */
-    int64_t silence_ms; /* see redis_limit_silence() */
+    bool is_refused;  /* by the await that failed last: nothing of that group was done */
+    unsigned version; /* of the topology, at the last sending */
+    struct dispatcher_link *owner[PARTITIONS_MAX]; /* by that version; NULL: not looked up yet */
+    int64_t silence_ms;                            /* see redis_limit_silence() */
 
     /* See dispatcher_record(). */
     bool records, has_recorded, has_strayed;

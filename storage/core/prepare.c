@@ -291,6 +291,9 @@ static void note_settled(struct preparation *p)
     if (p->n_away > 0) {
         core_notice(p->core, STORAGE_DEGRADED, p->why_away);
     }
+    if (p->few_replicas[0] != '\0') {
+        core_notice(p->core, STORAGE_FEW_REPLICAS, p->few_replicas);
+    }
 }
 
 /* The data, once the servers were looked at. */

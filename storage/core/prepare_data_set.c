@@ -80,10 +80,18 @@ static bool take_look(void *data, size_t i, const struct reply *reply)
     return take_set(l, l->p->asked[i - FIXED_REPLIES], reply);
 }
 
-/* Of a cluster the states are made once, on all servers. */
-static bool may_go_on(struct preparation *p)
+/* Of a cluster the states are made once, on all servers.  And what is made first must not be lost
+ * with a server that has no replica yet. */
+static bool may_go_on(struct preparation *p, bool has_secret)
 {
-    if (p->is_made || p->n_away == 0) {
+    bool is_made = p->core->is_spread ? p->is_made : has_secret;
+    if (!is_made && p->few_replicas[0] != '\0') {
+        char waiting[sizeof(p->few_replicas) + 64];
+        (void)snprintf(
+            waiting, sizeof(waiting), "the first start waits for replicas: %s", p->few_replicas);
+        return preparation_complain(p, waiting);
+    }
+    if (is_made || p->n_away == 0) {
         return true;
     }
     char text[sizeof(p->why_away) + 96];
@@ -114,7 +122,8 @@ static bool look(struct session *session, struct preparation *p, int64_t deadlin
         resp_word(out, state.p, state.n);
         resp_text(out, "cfg");
     }
-    bool ok = asks_run(&asks, deadline_ms, take_look, &l) == REDIS_OK_STATUS && may_go_on(p);
+    bool ok = asks_run(&asks, deadline_ms, take_look, &l) == REDIS_OK_STATUS &&
+              may_go_on(p, l.has_secret);
     buffer_release(&b);
     if (ok && !l.knows) {
         randombytes_buf(p->secret.bytes, SECRET_SIZE);

@@ -8,6 +8,7 @@
 #include "storage/cluster/topology.h"
 #include "storage/core/prepare.h"
 #include "storage/core/prepare_state.h"
+#include "storage/core/server_health.h"
 #include "storage/redis/resp.h"
 
 /* Where all servers were started together, replicas follow a second behind. */
@@ -17,6 +18,7 @@ struct looking {
     struct preparation *p;
     const struct part_set *servers; /* one partition of each */
     unsigned partition;             /* whose server answers next */
+    long n_replicas;                /* of the server that has answered last */
 };
 
 /* How a server is called in a sentence. */
@@ -29,12 +31,15 @@ static void print_server(const struct core *core, unsigned partition, char text[
     }
 }
 
-/* @name has @has replicas: too few. */
-static bool complain_or_refuse(struct preparation *p, const char *name, long has)
+/* The server of @partition has @has replicas: too few.  @awaits: there is one that may come back.
+ * False: it does not go on. */
+static bool take_few(struct preparation *p, unsigned partition, long has, bool awaits)
 {
+    char name[ADDRESS_TEXT_SIZE];
     char text[ADDRESS_TEXT_SIZE + 192];
     unsigned needed = p->core->config.ack_replicas;
     int64_t now_ms = monotonic_ms();
+    print_server(p->core, partition, name);
     if (p->known->few_replicas_ms == 0) {
         p->known->few_replicas_ms = now_ms;
     }
@@ -43,6 +48,11 @@ static bool complain_or_refuse(struct preparation *p, const char *name, long has
             name, has, needed);
         return preparation_complain(p, text);
     }
+    if (awaits) {
+        (void)snprintf(p->few_replicas, sizeof(p->few_replicas),
+            "%s has %ld replica%s, --ack-replicas is %u", name, has, has == 1 ? "" : "s", needed);
+        return true;
+    }
     (void)snprintf(text, sizeof(text),
         "--ack-replicas is %u, and %s has %ld replica%s, so no request could be acknowledged "
         "there: add replicas, or start with --ack-replicas %ld",
@@ -50,27 +60,39 @@ static bool complain_or_refuse(struct preparation *p, const char *name, long has
     return preparation_refuse(p, text);
 }
 
-static bool take_replication(void *data, size_t i, const struct reply *reply)
+static long replicas_in(const struct reply *replication)
+{
+    static const char field[] = "connected_slaves:";
+    const char *found = replication->type == REPLY_TEXT ? strstr(replication->text.p, field) : NULL;
+    return found != NULL ? strtol(found + sizeof(field) - 1, NULL, 10) : 0;
+}
+
+/* INFO replication, and of a cluster CLUSTER NODES behind it. */
+static bool take_server(void *data, size_t i, const struct reply *reply)
 {
     struct looking *l = data;
-    static const char field[] = "connected_slaves:";
-    unsigned needed = l->p->core->config.ack_replicas;
-    const char *found = reply->type == REPLY_TEXT ? strstr(reply->text.p, field) : NULL;
-    long has = found != NULL ? strtol(found + sizeof(field) - 1, NULL, 10) : 0;
-    (void)i;
+    struct preparation *p = l->p;
+    bool is_spread = p->core->is_spread;
+    if (reply->type == REPLY_ERROR) {
+        return preparation_complain(p, reply->text.p);
+    }
+    if (!is_spread || i % 2 == 0) {
+        l->n_replicas = replicas_in(reply);
+    }
+    if (is_spread && i % 2 == 0) {
+        return true;
+    }
     while (!part_set_has(l->servers, l->partition)) {
         l->partition++;
     }
     unsigned partition = l->partition++;
-    if (reply->type == REPLY_ERROR) {
-        return preparation_complain(l->p, reply->text.p);
+    if (l->n_replicas >= (long)p->core->config.ack_replicas) {
+        return true;
     }
-    if (has < (long)needed) {
-        char name[ADDRESS_TEXT_SIZE];
-        print_server(l->p->core, partition, name);
-        return complain_or_refuse(l->p, name, has);
-    }
-    return true;
+    bool awaits = is_spread
+                      ? server_health_awaits_replica(reply)
+                      : p->core->topology != NULL && topology_n_replicas(p->core->topology) > 0;
+    return take_few(p, partition, l->n_replicas, awaits);
 }
 
 bool prepare_replicas(struct preparation *p, struct session *session, int64_t deadline_ms)
@@ -100,10 +122,13 @@ bool prepare_replicas(struct preparation *p, struct session *session, int64_t de
         }
         if (part_set_has(&servers, partition)) {
             resp_command(asks_begin(&asks, partition), "INFO", "replication", NULL);
+            if (core->is_spread) {
+                resp_command(asks_begin(&asks, partition), "CLUSTER", "NODES", NULL);
+            }
         }
     }
     struct looking looking = {.p = p, .servers = &servers};
-    bool ok = asks_run(&asks, deadline_ms, take_replication, &looking) == REDIS_OK_STATUS;
+    bool ok = asks_run(&asks, deadline_ms, take_server, &looking) == REDIS_OK_STATUS;
     buffer_release(&b);
     return ok;
 }

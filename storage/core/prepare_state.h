@@ -36,6 +36,8 @@ struct preparation {
     unsigned n_away;
     char why_away[SERVER_NAME + 32]; /* names one of the servers */
     uint16_t asked[PARTITIONS_MAX];  /* whose replies come, in the order of asking */
+
+    char few_replicas[SERVER_NAME + 64]; /* which server has too few, for a while; "": none */
 };
 
 /* Whose data is it?  Reads the secret, `made` and all data sets before anything is written; then
@@ -48,7 +50,8 @@ bool prepare_cluster(
     struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 
 /* At the start: has each server as many replicas as must acknowledge a request?  If not it is asked
- * again for 5 s, and then refused.  Where none need, and a replica may take over, what a failover
+ * again for 5 s.  A server that has too few then is refused, unless a replica is known that is away:
+ * p->few_replicas says so.  Where none need acknowledge, and a replica may take over, what a failover
  * can take is told.  Writes nothing to Redis. */
 bool prepare_replicas(
     struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;

@@ -6,6 +6,8 @@
 
 #include "storage/redis/address.h"
 
+#define NODE_WORDS 8 /* of a line of CLUSTER NODES, before a node's slots */
+
 /* The text behind @name in a line of "name=value,name=value"; empty: it is not there. */
 static struct slice value_of(struct slice line, const char *name)
 {
@@ -103,7 +105,7 @@ void server_health_take_replication(struct cluster_server *server, const struct 
     }
 }
 
-/* A word behind the eighth: "5", "0-5460", "[93->-id]", "[77-<-id]". */
+/* A word behind the head of a line of CLUSTER NODES: "5", "0-5460", "[93->-id]", "[77-<-id]". */
 static void take_slots(struct cluster_server *server, struct slice word)
 {
     char text[64];
@@ -127,22 +129,93 @@ static void take_slots(struct cluster_server *server, struct slice word)
     server->n_slots += *end == '\0' && last >= first ? last - first + 1 : 0;
 }
 
+/* The next word of *line; *line moves behind it.  False: there is none. */
+static bool next_word(struct slice *line, struct slice *ret)
+{
+    if (line->n == 0) {
+        return false;
+    }
+    const char *blank = memchr(line->p, ' ', line->n);
+    size_t n = blank != NULL ? (size_t)(blank - line->p) : line->n;
+    size_t used = blank != NULL ? n + 1 : n;
+    *ret = (struct slice){line->p, n};
+    *line = (struct slice){line->p + used, line->n - used};
+    return true;
+}
+
+/* The head of a line about a node: id, address, flags, its primary's id or "-", and four more; *line
+ * has the node's slots behind it. */
+struct node_line {
+    struct slice id, flags, primary;
+};
+
+static bool take_node_line(struct slice *line, struct node_line *ret)
+{
+    struct slice words[NODE_WORDS];
+    for (size_t i = 0; i < NODE_WORDS; i++) {
+        if (!next_word(line, &words[i])) {
+            return false;
+        }
+    }
+    *ret = (struct node_line){words[0], words[2], words[3]};
+    return true;
+}
+
+/* Is @flag one of "myself,master,fail"? */
+static bool has_flag(struct slice flags, struct slice flag)
+{
+    const char *end = flags.p + flags.n;
+    for (const char *at = flags.p; at < end;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma != NULL ? comma : end;
+        if (slice_equal((struct slice){at, (size_t)(stop - at)}, flag)) {
+            return true;
+        }
+        at = stop + 1;
+    }
+    return false;
+}
+
 void server_health_take_nodes(struct cluster_server *server, const struct reply *reply)
 {
     struct slice line;
+    struct slice word;
+    struct node_line node;
     struct slice text = reply->type == REPLY_TEXT ? reply->text : SLICE("");
     while (next_line(&text, &line)) {
-        unsigned n = 0;
-        bool is_own = false;
-        for (const char *at = line.p; at < line.p + line.n; n++) {
-            size_t left = (size_t)(line.p + line.n - at);
-            const char *blank = memchr(at, ' ', left);
-            struct slice word = {at, blank != NULL ? (size_t)(blank - at) : left};
-            is_own = is_own || (n == 2 && begins_with(word, SLICE("myself")));
-            if (n >= 8 && is_own) {
-                take_slots(server, word);
-            }
-            at = word.p + word.n + 1;
+        bool is_own = take_node_line(&line, &node) && has_flag(node.flags, SLICE("myself"));
+        while (is_own && next_word(&line, &word)) {
+            take_slots(server, word);
         }
     }
+}
+
+/* The id of the node that has answered; empty: it does not say. */
+static struct slice own_id(struct slice text)
+{
+    struct slice line;
+    struct node_line node;
+    while (next_line(&text, &line)) {
+        if (take_node_line(&line, &node) && has_flag(node.flags, SLICE("myself"))) {
+            return node.id;
+        }
+    }
+    return (struct slice){NULL, 0};
+}
+
+bool server_health_awaits_replica(const struct reply *reply)
+{
+    struct slice line;
+    struct node_line node;
+    struct slice text = reply->type == REPLY_TEXT ? reply->text : SLICE("");
+    struct slice own = own_id(text);
+    bool found = false;
+    while (!found && own.n > 0 && next_line(&text, &line)) {
+        if (take_node_line(&line, &node) && !has_flag(node.flags, SLICE("myself"))) {
+            found = has_flag(node.flags, SLICE("slave"))
+                        ? slice_equal(node.primary, own)
+                        : has_flag(node.flags, SLICE("master")) && line.n == 0;
+        }
+    }
+    return found;
 }

@@ -96,8 +96,10 @@ static void drop_portions(struct count_question *q)
 {
     count_drop_rest(q);
     for (size_t i = 0; i < q->n_portions; i++) {
-        free(q->portions[i].pages);
-        runs_release(&q->portions[i].runs);
+        if (!q->portions[i].pages_lent) {
+            free(q->portions[i].pages);
+        }
+        q->portions[i].runs.n = 0;
         portion_drop_plan(&q->portions[i]);
     }
     q->n_portions = 0;
@@ -112,11 +114,17 @@ void count_question_free(struct count_question *q)
 {
     if (q != NULL) {
         drop_portions(q);
+        for (size_t i = 0; i < q->n_runs_kept; i++) {
+            runs_release(&q->portions[i].runs);
+        }
         tally_release(&q->tally);
         proved_release(&q->read);
+        runs_release(&q->found.runs);
         free(q->portions);
         free(q->rest);
         free(q->known);
+        free(q->wholes);
+        buffer_release(&q->scratch);
         free(q->chunks);
         free(q);
     }
@@ -140,7 +148,13 @@ static struct portion *new_portion(struct count_question *q, unsigned partition,
         return NULL;
     }
     struct portion *portion = &q->portions[q->n_portions++];
-    *portion = (struct portion){.partition = partition, .metrics = metrics};
+    struct remembered_runs runs = {0};
+    if (q->n_portions <= q->n_runs_kept) {
+        runs = portion->runs;
+    } else {
+        q->n_runs_kept = q->n_portions;
+    }
+    *portion = (struct portion){.partition = partition, .metrics = metrics, .runs = runs};
     cover_init(&portion->cover);
     return portion;
 }
@@ -181,19 +195,14 @@ static bool spread_portion(struct count_question *q, unsigned metrics)
     while (q->portions[first].partition != 0 || q->portions[first].metrics != metrics) {
         first++;
     }
-    size_t n_pages = q->portions[first].n_pages;
     for (unsigned p = 1; p < q->read.core->partitions.n; p++) {
         struct portion *portion = new_portion(q, p, metrics);
-        const struct slice **pages =
-            portion == NULL ? NULL : malloc(n_pages * sizeof(struct slice *));
-        if (pages == NULL) {
+        if (portion == NULL) {
             return false;
         }
-        for (size_t i = 0; i < n_pages; i++) {
-            pages[i] = q->portions[first].pages[i];
-        }
-        portion->pages = pages;
-        portion->n_pages = portion->pages_capacity = n_pages;
+        portion->pages = q->portions[first].pages;
+        portion->n_pages = q->portions[first].n_pages;
+        portion->pages_lent = true;
     }
     return true;
 }

@@ -8,6 +8,7 @@
  *     question.c  which partition is asked for which pages: the portions
  *     plan.c      which buckets of each portion, for the window or for each point of a series
  *     recall.c    what of them is remembered: runs of buckets
+ *     whole.c     and runs of all partitions together
  *     series.c    and points of a series
  *     chunk.c     the rest, cut into what is asked at once
  *     read.c      asked, and taken from the replies
@@ -39,7 +40,8 @@
 struct portion {
     unsigned partition;
     unsigned metrics;           /* a set */
-    const struct slice **pages; /* owned array of the question's pages; not if `rest` */
+    const struct slice **pages; /* owned array of the question's pages; not if `rest`.. */
+    bool pages_lent;            /* ..or an earlier portion's */
     size_t n_pages, pages_capacity;
     /* The plan.  Portions that are planned alike have one, which the first of them owns. */
     struct cover cover; /* of all points, one behind the other */
@@ -50,7 +52,29 @@ struct portion {
 
     /* What need not be read: runs that are remembered, and points of a series whose figures are. */
     struct remembered_runs runs;
-    struct cache_id names[METRICS]; /* of what is remembered of the portion, if it has runs */
+    struct cache_id names[METRICS]; /* of what is remembered of the portion, if it is named */
+    bool named;
+};
+
+/* The runs of buckets [first, end) of a plan, found last.  They are the same for all
+ * portions that have the plan and the same instant in `over`.  has_open: minutes of open hours are in
+ * runs, too. */
+struct found_runs {
+    const struct bucket *plan; /* a cover's buckets; NULL: nothing was found */
+    size_t first, end;
+    int64_t over_s;
+    bool has_open;
+    struct remembered_runs runs;
+};
+
+/* A run of portions [first, first + n), and what it came to in all of them: see whole.h. */
+struct whole_run {
+    size_t first, n;
+    size_t run; /* its place in each portion's runs */
+    bool recalled;
+    struct ver by; /* the proofs of all portions when it was planned, as one */
+    uint64_t sums[METRICS];
+    size_t added[METRICS]; /* portions whose sum is in `sums` */
 };
 
 /* One piece under way: buckets [first, first + n) of a portion's cover. */
@@ -70,8 +94,13 @@ struct count_question {
     uint64_t run_sum[METRICS];
     struct portion *portions; /* owned: for pages, and for visits */
     size_t n_portions, portions_capacity;
+    size_t n_runs_kept;   /* portions, used or not, whose memory for runs is kept */
     struct portion *rest; /* owned: see there */
     size_t n_rest, rest_capacity;
+    struct found_runs found;
+    struct whole_run *wholes; /* owned */
+    size_t n_wholes, wholes_capacity;
+    struct buffer scratch;
     bool *known; /* owned, per point of the plan: its figures are recalled */
     size_t known_capacity;
     struct chunk *chunks; /* owned */

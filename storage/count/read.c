@@ -3,15 +3,18 @@
 #include "storage/count/chunk.h"
 #include "storage/count/recall.h"
 #include "storage/count/series.h"
+#include "storage/count/whole.h"
 
 #define AHEAD_SKETCHES 128 /* keys asked for and not answered: 1.6 MB that Redis buffers for us */
 #define AHEAD_SUMS     20000
+#define CHUNKS_A_SEND  64 /* Redis answers the first ones while the next are written */
 
 /* ---- what is remembered ---- */
 
 static void forget_recalled(struct count_question *q)
 {
     count_drop_rest(q);
+    q->n_wholes = 0;
     for (size_t i = 0; i < q->n_portions; i++) {
         q->portions[i].runs.n = 0;
     }
@@ -26,15 +29,13 @@ static void recall_portions(struct count_question *q)
 {
     bool series = q->tally.n_points > 1;
     bool every = true; /* partition may recall */
-    bool ok = true;
     forget_recalled(q);
+    q->found.plan = NULL;
     for (size_t i = 0; i < q->n_portions; i++) {
-        struct portion *portion = &q->portions[i];
-        bool may = proved_may_recall(&q->read, portion->partition);
-        every = every && may;
-        ok = ok && (!may || series || count_recall_runs(q, portion, 0, portion->cover.n, 0));
+        const struct portion *portion = &q->portions[i];
+        every = every && proved_may_recall(&q->read, portion->partition);
     }
-    ok = ok && (!series || !every || series_recall(q));
+    bool ok = series ? !every || series_recall(q) : count_recall_point(q, 0);
     if (!ok) {
         forget_recalled(q);
         tally_clear(&q->tally);
@@ -112,8 +113,8 @@ static void ask_sums(struct count_question *q, const struct chunk *chunk, enum k
 static bool ask_chunk(struct count_question *q, const struct chunk *chunk)
 {
     const struct portion *portion = chunk->portion;
-    if (!proved_piece(
-            &q->read, portion->partition, &portion->cover, &portion->runs, chunk->first)) {
+    if (!proved_minutes(&q->read, portion->partition, &portion->cover, &portion->runs, chunk->first,
+            chunk->n)) {
         return false;
     }
     for (int metric = 0; metric < METRICS; metric++) {
@@ -130,27 +131,33 @@ static bool ask_chunk(struct count_question *q, const struct chunk *chunk)
     return true;
 }
 
-/* The chunk behind those from @from on that may be asked for at once. */
-static size_t chunks_ahead(const struct count_question *q, size_t from)
+/* What is asked for and not answered. */
+struct ahead {
+    size_t sent; /* chunks that were asked for at all */
+    size_t sketches, sums;
+};
+
+/* Chunk @at is asked for; or, with -1, answered. */
+static void count_ahead(struct ahead *ahead, const struct count_question *q, size_t at, int sign)
 {
-    size_t sketches = 0;
-    size_t sums = 0;
-    size_t i = from;
-    while (i < q->n_chunks && (i == from || (sketches < AHEAD_SKETCHES && sums < AHEAD_SUMS))) {
-        const struct chunk *chunk = &q->chunks[i++];
-        unsigned metrics = chunk->portion->metrics;
-        sketches += portion_reads(chunk->portion, metrics & METRICS_SKETCHES, chunk->reads);
-        sums += portion_reads(chunk->portion, metrics & ~METRICS_SKETCHES, chunk->reads);
-    }
-    return i;
+    const struct chunk *chunk = &q->chunks[at];
+    unsigned metrics = chunk->portion->metrics;
+    size_t sketches = portion_reads(chunk->portion, metrics & METRICS_SKETCHES, chunk->reads);
+    size_t sums = portion_reads(chunk->portion, metrics & ~METRICS_SKETCHES, chunk->reads);
+    ahead->sketches += sign > 0 ? sketches : -sketches;
+    ahead->sums += sign > 0 ? sums : -sums;
 }
 
-/* Ask for what may be under way when the answer to chunk @at is awaited; up to *sent is already. */
-static enum storage_err ask_ahead(struct count_question *q, size_t at, size_t *sent)
+/* Ask for what may be under way when the answer to chunk @at is awaited. */
+static enum storage_err ask_ahead(struct count_question *q, size_t at, struct ahead *ahead)
 {
-    size_t end = chunks_ahead(q, at);
-    for (; *sent < end; (*sent)++) {
-        if (!ask_chunk(q, &q->chunks[*sent])) {
+    while (ahead->sent < q->n_chunks &&
+           (ahead->sent <= at || (ahead->sketches < AHEAD_SKETCHES && ahead->sums < AHEAD_SUMS))) {
+        if (!ask_chunk(q, &q->chunks[ahead->sent])) {
+            return STORAGE_NOMEM;
+        }
+        count_ahead(ahead, q, ahead->sent++, 1);
+        if (ahead->sent % CHUNKS_A_SEND == 0 && !proved_send(&q->read)) {
             return STORAGE_NOMEM;
         }
     }
@@ -301,7 +308,7 @@ enum storage_err count_read(struct count_question *q)
 {
     enum storage_err err = STORAGE_OK;
     bool full = q->read.full;
-    size_t sent = 0;
+    struct ahead ahead = {.sent = 0};
     tally_clear(&q->tally);
     recall_portions(q);
     if (!chunks_cut(q)) {
@@ -309,13 +316,15 @@ enum storage_err count_read(struct count_question *q)
     }
     /* if stale too: the states of all partitions are learnt */
     for (size_t i = 0; err == STORAGE_OK && q->read.full == full && i < q->n_chunks; i++) {
-        err = ask_ahead(q, i, &sent);
+        err = ask_ahead(q, i, &ahead);
         err = err == STORAGE_OK ? take_chunk(q, &q->chunks[i]) : err;
+        count_ahead(&ahead, q, i, -1);
     }
     /* what was recalled of points of which nothing was read */
     tally_end_group(&q->tally, 0);
     tally_end_group(&q->tally, q->tally.n_points - 1);
     if (err == STORAGE_OK && !q->read.stale) {
+        whole_remember(q);
         series_remember(q);
     }
     return err;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "storage/count/whole.h"
+
 /* A name for what is asked of a portion.  What lies beside the pages is one for all of them. */
 static struct cache_id portion_name(
     struct count_question *q, const struct portion *portion, enum metric metric)
@@ -11,6 +13,16 @@ static struct cache_id portion_name(
     bool beside = metrics_have(METRICS_BESIDE, (int)metric);
     return run_name(q->read.core->cache, &q->read.out, portion->partition, metric_kind(metric),
         q->job->asked.site, beside ? &only : portion->pages, portion_names(portion, metric));
+}
+
+static void name_portion(struct count_question *q, struct portion *portion)
+{
+    for (int m = 0; m < METRICS && !portion->named; m++) {
+        if (metrics_have(portion->metrics, m)) {
+            portion->names[m] = portion_name(q, portion, (enum metric)m);
+        }
+    }
+    portion->named = true;
 }
 
 static struct cache_id portion_run_id(const struct count_question *q, const struct portion *portion,
@@ -43,11 +55,12 @@ static void use_sum(void *data, const void *value, size_t n)
 /* Sketches first: to unite one with what will be read of it once more changes nothing, so sums are
  * taken when all is there.  (Nothing, if it is proved: a sketch counts as recalled without the
  * rest.) */
-static bool recall_run(struct count_question *q, const struct portion *portion,
-    const struct remembered_run *run, size_t point)
+static void recall_run(
+    struct count_question *q, struct portion *portion, struct remembered_run *run, size_t point)
 {
     struct use uses[METRICS] = {0};
     bool all = true;
+    name_portion(q, portion);
     for (int sketch = 1; sketch >= 0; sketch--) {
         for (int m = 0; m < METRICS; m++) {
             enum metric metric = (enum metric)m;
@@ -68,9 +81,39 @@ static bool recall_run(struct count_question *q, const struct portion *portion,
     for (int m = 0; all && m < METRICS; m++) {
         if (metrics_have(portion->metrics, m) && !metric_is_sketch((enum metric)m)) {
             tally_sum(&q->tally, (enum metric)m, point, uses[m].sum);
+            whole_add(q, portion, run, (enum metric)m, uses[m].sum);
         }
     }
-    return all;
+    run->recalled = all;
+}
+
+/* Append the runs among buckets [first, end) of the portion to its runs; @open: those of minutes of open
+ * hours, too.  False: no memory. */
+static bool find_runs(
+    struct count_question *q, struct portion *portion, size_t first, size_t end, bool open)
+{
+    struct found_runs *found = &q->found;
+    const struct partition_view *view = portion_view(q, portion);
+    bool has_open = open && view->fold.n > 0;
+    if (found->plan != portion->cover.buckets || found->first != first || found->end != end ||
+        found->over_s != view->over_s || found->has_open != has_open) {
+        found->plan = NULL;
+        found->runs.n = 0;
+        if (!runs_find(&found->runs, q->read.zone, view, &portion->cover, first, end, has_open)) {
+            return false;
+        }
+        found->plan = portion->cover.buckets;
+        found->first = first;
+        found->end = end;
+        found->over_s = view->over_s;
+        found->has_open = has_open;
+    }
+    for (size_t i = 0; i < found->runs.n; i++) {
+        if (runs_add(&portion->runs, found->runs.all[i]) == NULL) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool count_recall_runs(
@@ -78,17 +121,52 @@ bool count_recall_runs(
 {
     struct remembered_runs *runs = &portion->runs;
     size_t before = runs->n;
-    const struct partition_view *view = portion_view(q, portion);
-    if (!runs_find(runs, q->read.zone, view, &portion->cover, first, end)) {
+    if (!find_runs(q, portion, first, end, false)) {
         return false;
     }
-    for (int m = 0; m < METRICS && runs->n > before; m++) {
-        if (metrics_have(portion->metrics, m)) {
-            portion->names[m] = portion_name(q, portion, (enum metric)m);
+    for (size_t i = before; i < runs->n; i++) {
+        recall_run(q, portion, &runs->all[i], point);
+    }
+    return true;
+}
+
+/* The same for portions of which all together is remembered, too. */
+static bool recall_together(
+    struct count_question *q, size_t first, size_t n, size_t from, size_t end, size_t point)
+{
+    const struct portion *one = &q->portions[first];
+    size_t before = one->runs.n;
+    for (size_t i = first; i < first + n; i++) {
+        if (!find_runs(q, &q->portions[i], from, end, true)) {
+            return false;
         }
     }
-    for (size_t i = before; i < runs->n; i++) {
-        runs->all[i].recalled = recall_run(q, portion, &runs->all[i], point);
+    for (size_t run = before; run < one->runs.n; run++) {
+        enum whole_found found = whole_recall(q, first, n, run, point);
+        bool alone = found == WHOLE_UNKNOWN && one->runs.all[run].proof != PROOF_FOLD;
+        for (size_t i = first; alone && i < first + n; i++) {
+            recall_run(q, &q->portions[i], &q->portions[i].runs.all[run], point);
+        }
+        if (found == WHOLE_NOMEM) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool count_recall_point(struct count_question *q, size_t point)
+{
+    for (size_t i = 0; i < q->n_portions;) {
+        struct portion *portion = &q->portions[i];
+        size_t n = whole_portions(q, i);
+        size_t from = point == 0 ? 0 : portion->ends[point - 1];
+        bool may = proved_may_recall(&q->read, portion->partition);
+        bool ok = n > 0 ? recall_together(q, i, n, from, portion->ends[point], point)
+                        : !may || count_recall_runs(q, portion, from, portion->ends[point], point);
+        if (!ok) {
+            return false;
+        }
+        i += n > 0 ? n : 1;
     }
     return true;
 }
@@ -96,14 +174,18 @@ bool count_recall_runs(
 bool count_keep_run(struct count_question *q, enum metric metric, const struct portion *portion,
     const struct remembered_run *run, size_t point)
 {
-    struct cache_id id = portion_run_id(q, portion, metric, run);
     uint8_t text[HLL_DENSE_SIZE];
     bool sketch = metric_is_sketch(metric);
+    struct cache_id id = portion_run_id(q, portion, metric, run);
     const void *value = sketch ? (const void *)text : &q->run_sum[metric];
     size_t n = sketch ? hll_encode(&q->run[metric], text) : sizeof(q->run_sum[metric]);
-    (void)proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
+    bool kept = run->proof == PROOF_FOLD || /* of one partition it is read as fast as looked up */
+                proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
     if (sketch) {
         return tally_unite(&q->tally, metric, point, &q->run[metric]);
+    }
+    if (kept) {
+        whole_add(q, portion, run, metric, q->run_sum[metric]);
     }
     tally_sum(&q->tally, metric, point, q->run_sum[metric]);
     return true;

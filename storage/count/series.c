@@ -133,23 +133,28 @@ static bool skip_points(struct count_question *q, struct portion *portion, size_
     return runs_add(&portion->runs, run) != NULL;
 }
 
-/* The runs of one portion: those of the first and the last point, if these are not known, and all
- * points that are. */
-static bool find_portion_runs(struct count_question *q, struct portion *portion)
+/* The points that are known need not be read in any portion. */
+static bool skip_known(struct count_question *q)
 {
-    size_t last = q->tally.n_points - 1;
-    if (!q->known[0] && !count_recall_runs(q, portion, 0, portion->ends[0], 0)) {
-        return false;
-    }
-    for (size_t point = 0; point <= last;) {
+    for (size_t point = 0; point < q->tally.n_points;) {
         size_t end = stretch_end(q, point);
-        if (q->known[point] && !skip_points(q, portion, point, end)) {
-            return false;
+        for (size_t i = 0; q->known[point] && i < q->n_portions; i++) {
+            if (!skip_points(q, &q->portions[i], point, end)) {
+                return false;
+            }
         }
         point = end;
     }
-    return q->known[last] ||
-           count_recall_runs(q, portion, portion->ends[last - 1], portion->cover.n, last);
+    return true;
+}
+
+/* The runs of all portions: those of the first and the last point, if these are not known, and all
+ * points that are. */
+static bool find_all_runs(struct count_question *q)
+{
+    size_t last = q->tally.n_points - 1;
+    return (q->known[0] || count_recall_point(q, 0)) && skip_known(q) &&
+           (q->known[last] || count_recall_point(q, last));
 }
 
 /* What the known points add to the total of a portion's sketches. */
@@ -185,7 +190,6 @@ static bool plan_rest(struct count_question *q, const struct portion *portion)
 bool series_recall(struct count_question *q)
 {
     struct names names;
-    bool ok = true;
     bool any = false;
     name_series(q, &names);
     for (int m = 0; m < METRICS; m++) {
@@ -197,8 +201,9 @@ bool series_recall(struct count_question *q)
         q->known[i] = recall_point(q, &names, i);
         any = any || q->known[i];
     }
-    for (size_t i = 0; ok && i < q->n_portions; i++) {
-        ok = find_portion_runs(q, &q->portions[i]) && (!any || plan_rest(q, &q->portions[i]));
+    bool ok = find_all_runs(q);
+    for (size_t i = 0; ok && any && i < q->n_portions; i++) {
+        ok = plan_rest(q, &q->portions[i]);
     }
     return ok;
 }

@@ -150,7 +150,6 @@ size_t share_write_questions(struct share *s, struct buffer *out)
     partition_state_ask(out, s->tag, LOG_FIELDS - STATE_FIELDS + s->batch->n_logs);
     resp_text(out, "users");
     resp_text(out, "deleted");
-    resp_text(out, "fold");
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         resp_text(out, s->batch->logs[l].id);
     }

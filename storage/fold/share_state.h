@@ -22,7 +22,7 @@
 #define MINUTE_S    60
 #define MEMBERS_MAX 1000 /* in one SADD */
 #define OLDEST_NONE INT64_MAX
-#define LOG_FIELDS  (STATE_FIELDS + 3) /* the first cursor, behind `users`, `deleted`, `fold` */
+#define LOG_FIELDS  (STATE_FIELDS + 2) /* the first cursor, behind `users`, `deleted` */
 
 /* Members for one of the sets `open` and `sites`, not known to be in it. */
 struct members {

@@ -33,7 +33,7 @@ static void write_state(struct share *s, struct buffer *out)
 {
     struct key key;
     int64_t over_s = new_over_s(s);
-    size_t n = 1 + (size_t)s->late + (over_s >= 0);
+    size_t n = (size_t)(s->n_rows > 0) + (size_t)s->late + (over_s >= 0);
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         n += s->moves[l];
     }
@@ -48,8 +48,10 @@ static void write_state(struct share *s, struct buffer *out)
             resp_word(out, text, log_cursor_print(&s->targets[l], text));
         }
     }
-    resp_text(out, "fold");
-    write_new_id(s, out, "");
+    if (s->n_rows > 0) { /* where nothing is counted, what was read holds */
+        resp_text(out, "fold");
+        write_new_id(s, out, "");
+    }
     if (s->late) {
         resp_text(out, "ver");
         write_new_id(s, out, "");
@@ -155,7 +157,7 @@ size_t share_write_commands(struct share *s, struct buffer *out)
 size_t share_write_expected(const struct share *s, struct buffer *out)
 {
     static const char *const names[LOG_FIELDS] = {
-        "cfg", "st", "ver", "kept", "over", "users", "deleted", "fold"};
+        "cfg", "st", "ver", "kept", "over", "fold", "users", "deleted"};
     size_t n = LOG_FIELDS + s->batch->n_logs;
     resp_decimal(out, (int64_t)n);
     for (size_t i = 0; i < n; i++) {

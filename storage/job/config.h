@@ -42,8 +42,9 @@ enum storage_notice {
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
     STORAGE_SETTINGS_CHANGED,
-    STORAGE_DEGRADED,   /* it starts without the servers of some partitions: one of them */
-    STORAGE_MAY_FORGET, /* what Redis may lose when it crashes, or at a failover */
+    STORAGE_DEGRADED,     /* it starts without the servers of some partitions: one of them */
+    STORAGE_FEW_REPLICAS, /* it starts with fewer replicas than must acknowledge: a server */
+    STORAGE_MAY_FORGET,   /* what Redis may lose when it crashes, or at a failover */
 };
 
 /* The reporting zone of a site, both by name. */

@@ -12,7 +12,7 @@ if KEYS[3] then
     if not record or not string.match(record, '^' .. ARGV[7] .. ' %d+ 0$') then return 0 end
 end
 call('HSET', KEYS[2], 'ftok', ARGV[1])
-local is = call('HMGET', KEYS[1], 'deleted', 'over')
+local is = call('HMGET', KEYS[1], 'deleted', 'over', 'fold')
 local lines = {}
 for line in string.gmatch(is[1] or '', '[^\n]+') do
     local site, before = string.match(line, '^(%S+) (%d+)')
@@ -27,4 +27,5 @@ end
 call('HSET', KEYS[1], 'ver', ARGV[4], 'users', ARGV[4])
 -- The instant stays, its id is new: 11 digits, a blank, the id.
 if is[2] then call('HSET', KEYS[1], 'over', string.sub(is[2], 1, 12) .. ARGV[4]) end
+if is[3] then call('HSET', KEYS[1], 'fold', ARGV[4]) end
 return 1

@@ -2,9 +2,9 @@
 -- read.lua - what a MULTI of read/proved_read.c reads, for a Redis whose memory is full: that one queues nothing any more.
 -- KEYS: 1 state  2.. keys of one partition, those of one command behind those of the other
 -- ARGV: per command: how many of the keys, how many words behind these, the command, the words
--- Reply: as EXEC's: {{cfg, st, ver, kept, over}, data.., TIME}
+-- Reply: as EXEC's: {{cfg, st, ver, kept, over, fold}, data.., TIME}
 local call = redis.call
-local reply = {call('HMGET', KEYS[1], 'cfg', 'st', 'ver', 'kept', 'over')}
+local reply = {call('HMGET', KEYS[1], 'cfg', 'st', 'ver', 'kept', 'over', 'fold')}
 local k = 2
 local a = 1
 while k <= #KEYS do

@@ -35,8 +35,8 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
     struct buffer scratch;
     buffer_init(&scratch);
     of->name = run_name(r->core->cache, &scratch, p, memory->kind, r->asked->site, NULL, 0);
-    bool ok =
-        !scratch.failed && runs_find(&of->runs, r->zone, &r->known[p].view, cover, 0, cover->n);
+    bool ok = !scratch.failed &&
+              runs_find(&of->runs, r->zone, &r->known[p].view, cover, 0, cover->n, false);
     buffer_release(&scratch);
     of->sums = ok ? calloc(of->runs.n + 1, sizeof(*of->sums)) : NULL;
     for (size_t i = 0; of->sums != NULL && i < of->runs.n; i++) {

@@ -112,8 +112,8 @@ static bool sketch_find_runs(struct walk *walk, size_t page)
     buffer_init(&scratch);
     about->name =
         run_name(r->core->cache, &scratch, partition, KEY_UV, r->asked->site, &name_of, 1);
-    bool ok =
-        !scratch.failed && runs_find(runs, r->zone, &r->known[partition].view, cover, 0, cover->n);
+    bool ok = !scratch.failed &&
+              runs_find(runs, r->zone, &r->known[partition].view, cover, 0, cover->n, false);
     buffer_release(&scratch);
     size_t kept = about->first_run;
     for (size_t i = about->first_run; ok && i < runs->n; i++) {

@@ -12,9 +12,13 @@
  * A piece is one turn of Redis's thread: a caller keeps it below 5 ms.  A Redis whose memory is
  * full queues nothing in a MULTI; then the same goes out as a script (lua/read.lua).
  *
+ * A piece that reads minutes of open hours alone is *plain*: its commands and then the state, one
+ * after the other over one connection, which costs Redis a third.  See proved_minutes().
+ *
  *     proved_attempts(r, attempt, data)           until one attempt holds; an attempt does:
  *     proved_view(r, p)                               plan by this, for each partition
- *     proved_piece(r, p, cover, runs, first)          ask: the buckets of a cover from first on
+ *     proved_piece(r, p, cover, runs, first)          ask: the buckets of a cover from first on;
+ *                                                     or proved_minutes(r, p, .., first, n)
  *       proved_command(r, "MGET", 2, 0); proved_key(r, ..); proved_key(r, ..); ..
  *     proved_piece_end(r, n)                          they are n buckets
  *     proved_send(r)
@@ -28,6 +32,8 @@
 #include "storage/read/operation.h"
 #include "storage/read/run.h"
 
+enum piece_kind { PIECE_MULTI, PIECE_SCRIPT, PIECE_PLAIN };
+
 /* Buckets [first, first + n) of a cover in one partition, read in one turn of Redis's thread. */
 struct proved_piece {
     unsigned partition;
@@ -35,7 +41,7 @@ struct proved_piece {
     const struct remembered_runs *runs; /* whose recalled ones were not read; NULL: all were */
     size_t first, n;
     size_t n_commands;
-    bool by_script;
+    enum piece_kind kind;
     size_t at; /* of its commands, in the bytes that are not sent yet */
 };
 
@@ -58,10 +64,13 @@ struct proved_read {
     const struct zone *zone; /* where the site's buckets are cut */
     struct window window;    /* asked for, moved on with the clock */
     int64_t now_s;           /* Redis's clock when this attempt began, to plan by */
+    int64_t begun_ms;        /* when it began, CLOCK_MONOTONIC */
     int64_t first_s;         /* Redis's clock in the first reply of this attempt; 0: none came */
     bool stale;              /* a plan did not hold, or what was recalled */
     bool forgetful;          /* nothing is recalled: it did not hold twice */
     bool full;               /* Redis's memory is full: read by script */
+    bool careful;            /* a plain piece did not hold: no more of them */
+    bool has_time;           /* a piece of this attempt brings Redis's clock */
     size_t page_bytes;       /* of the pages' names in asked->keys */
 
     struct proved_partition *known; /* owned, one a partition; of those that were planned */
@@ -105,6 +114,17 @@ const struct partition_view *proved_view(struct proved_read *r, unsigned partiti
  * memory, and no piece. */
 bool proved_piece(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_runs *runs, size_t first);
+/* The same for @n buckets that are known.  The piece is a plain one if all of them that must be
+ * read are minutes of hours that are not closed for readers, and an earlier piece of the attempt
+ * brings the clock.
+ *
+ * Data and state are two readings then, and the proof is as good.  A minute is complete at any time.
+ * An hour that is closed stays closed, so one that is open by the state behind the data was open
+ * when the data was read, and then its minutes were kept whatever the time.  What is recalled must
+ * have its proof in that state.  What is to be remembered must have the proof that it was planned
+ * by: an id never comes twice, so nothing has changed in between. */
+bool proved_minutes(struct proved_read *r, unsigned partition, const struct cover *cover,
+    const struct remembered_runs *runs, size_t first, size_t n);
 /* A command of so many keys and so many words behind these; then give them, in that order.  A
  * failure shows in proved_send(). */
 void proved_command(struct proved_read *r, const char *command, size_t n_keys, size_t n_words);

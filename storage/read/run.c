@@ -24,19 +24,23 @@ const struct ver *proof_ver(const struct partition_view *view, enum proof proof)
     return !view->known          ? &none
            : proof == PROOF_VER  ? &view->ver
            : proof == PROOF_OVER ? &view->over
+           : proof == PROOF_FOLD ? &view->fold
                                  : &none;
 }
 
-bool proof_is_steady(const struct partition_view *view, enum proof proof)
+bool proof_is_steady(const struct partition_view *view, enum proof proof, int64_t now_ms)
 {
-    return proof == PROOF_VER || view->over_held;
+    bool is_new = now_ms - view->seen_ms < FOLD_STEADY_MS;
+    return proof == PROOF_VER ||
+           (proof == PROOF_FOLD ? view->fold_held && is_new : view->over_held);
 }
 
 bool proofs_same(
     unsigned proofs, const struct partition_view *planned, const struct partition_view *now)
 {
     return ((proofs >> PROOF_VER & 1) == 0 || ver_equal(&planned->ver, &now->ver)) &&
-           ((proofs >> PROOF_OVER & 1) == 0 || ver_equal(&planned->over, &now->over));
+           ((proofs >> PROOF_OVER & 1) == 0 || ver_equal(&planned->over, &now->over)) &&
+           ((proofs >> PROOF_FOLD & 1) == 0 || ver_equal(&planned->fold, &now->fold));
 }
 
 /* ---- runs ---- */
@@ -56,31 +60,46 @@ struct remembered_run *runs_add(struct remembered_runs *runs, struct remembered_
     return &runs->all[runs->n++];
 }
 
+/* How the buckets of a cover are put into runs. */
+struct finding {
+    const struct zone *zone;
+    const struct partition_view *view;
+    bool open;
+};
+
+static enum proof proof_in(const struct finding *f, struct bucket bucket)
+{
+    enum proof proof = proof_of(f->zone, f->view, bucket);
+    bool is_open = f->open && f->view->fold.n > 0 && bucket.level == LEVEL_MINUTE;
+    return proof == PROOF_NONE && is_open ? PROOF_FOLD : proof;
+}
+
 /* The first bucket behind those from @i on that are of one level with @proof, and ends before @end.
  */
-static size_t run_end(const struct zone *zone, const struct partition_view *view,
-    const struct cover *cover, enum proof proof, size_t i, size_t end)
+static size_t run_end(
+    const struct finding *f, const struct cover *cover, enum proof proof, size_t i, size_t end)
 {
     const struct bucket *buckets = cover->buckets;
     size_t at = i + 1;
     while (at < end && buckets[at].level == buckets[i].level &&
-           buckets[at].start_s == buckets[at - 1].end_s &&
-           proof_of(zone, view, buckets[at]) == proof) {
+           buckets[at].start_s == buckets[at - 1].end_s && proof_in(f, buckets[at]) == proof) {
         at++;
     }
     return at;
 }
 
 bool runs_find(struct remembered_runs *runs, const struct zone *zone,
-    const struct partition_view *view, const struct cover *cover, size_t first, size_t end)
+    const struct partition_view *view, const struct cover *cover, size_t first, size_t end,
+    bool open)
 {
+    const struct finding finding = {zone, view, open};
     for (size_t i = first; i < end;) {
-        enum proof proof = proof_of(zone, view, cover->buckets[i]);
+        enum proof proof = proof_in(&finding, cover->buckets[i]);
         if (proof == PROOF_NONE) {
             i++;
             continue;
         }
-        size_t next = run_end(zone, view, cover, proof, i, end);
+        size_t next = run_end(&finding, cover, proof, i, end);
         struct remembered_run run = {.first = i, .n = next - i, .proof = proof};
         if (runs_add(runs, run) == NULL) {
             return false;

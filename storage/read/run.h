@@ -26,18 +26,21 @@ enum proof {
     PROOF_NONE, /* an open bucket has none */
     PROOF_VER,  /* of a bucket closed for readers, and of the minutes of such an hour */
     PROOF_OVER, /* of minutes of an open hour that are over */
+    PROOF_FOLD, /* of all minutes of an open hour, until something is counted */
 };
 
-/* The proof of @bucket from now on, by @view. */
+/* The proof of @bucket from now on, by @view; never PROOF_FOLD. */
 enum proof proof_of(
     const struct zone *zone, const struct partition_view *view, struct bucket bucket);
 
 /* What the field says in @view; n 0: nothing, with PROOF_NONE or an empty partition. */
 const struct ver *proof_ver(const struct partition_view *view, enum proof proof);
 
-/* Will the next reply likely have the same?  `over` changes each minute, and where late events are
- * common with each write: then recalling is no use. */
-bool proof_is_steady(const struct partition_view *view, enum proof proof);
+/* Will the next reply, at @now_ms (CLOCK_MONOTONIC), likely have the same?  `over` changes each minute,
+ * and where late events are common with each write; `fold` with each write.  Then recalling is no
+ * use. */
+#define FOLD_STEADY_MS 200 /* folds are half a second apart, or come with the question */
+bool proof_is_steady(const struct partition_view *view, enum proof proof, int64_t now_ms);
 
 /* Do all of @proofs, a set of bits 1 << enum proof, say the same in both views? */
 bool proofs_same(
@@ -64,9 +67,10 @@ void runs_release(struct remembered_runs *runs);
 struct remembered_run *runs_add(struct remembered_runs *runs, struct remembered_run run);
 
 /* Append the runs among buckets [first, end) of @cover, by @view.  A gap between buckets ends a
- * run. False: no memory. */
+ * run.  @open: minutes of open hours are in runs, too.  False: no memory. */
 bool runs_find(struct remembered_runs *runs, const struct zone *zone,
-    const struct partition_view *view, const struct cover *cover, size_t first, size_t end);
+    const struct partition_view *view, const struct cover *cover, size_t first, size_t end,
+    bool open);
 
 /* The one of @n runs in time order that bucket @i is in; NULL: none. */
 struct remembered_run *run_at(struct remembered_run *runs, size_t n, size_t i);

@@ -31,6 +31,7 @@ struct redis {
     redisContext *context;
     struct redis_look look;
     struct arena arena; /* the replies lie here; privdata of hiredis's reader */
+    bool keeps;         /* the replies before the next one stay */
     int64_t silence_ms; /* 0: no limit */
 };
 
@@ -180,7 +181,7 @@ static enum redis_status receive_amid(struct redis *redis, size_t *ret_n)
 enum redis_status redis_next(struct redis *redis, const struct reply **ret)
 {
     void *object = NULL;
-    if (redis->context->reader->ridx == -1) { /* not in the middle of a reply */
+    if (!redis->keeps && redis->context->reader->ridx == -1) { /* not amid a reply */
         arena_clear(&redis->arena);
     }
     if (redisGetReplyFromReader(redis->context, &object) != REDIS_OK) {
@@ -222,6 +223,29 @@ enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const st
             return status;
         }
     }
+}
+
+enum redis_status redis_await_all(
+    struct redis *redis, size_t n, int64_t deadline_ms, const struct reply **ret)
+{
+    struct reply *all = NULL;
+    const struct reply *one = NULL;
+    enum redis_status status = redis_await(redis, deadline_ms, &one);
+    if (status == REDIS_OK_STATUS) {
+        all = arena_alloc(&redis->arena, (n + 1) * sizeof(*all));
+        status = all == NULL ? REDIS_LOST : REDIS_OK_STATUS;
+    }
+    redis->keeps = true;
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < n; i++) {
+        all[1 + i] = *one;
+        status = i + 1 < n ? redis_await(redis, deadline_ms, &one) : REDIS_OK_STATUS;
+    }
+    redis->keeps = false;
+    if (status == REDIS_OK_STATUS) {
+        all[0] = (struct reply){.type = REPLY_ARRAY, .items = all + 1, .n = n};
+    }
+    *ret = all;
+    return status;
 }
 
 void redis_limit_silence(struct redis *redis, int64_t ms)

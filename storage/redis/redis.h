@@ -10,7 +10,7 @@
  *                    and redis_next()
  *
  * A reply lives in an arena of the connection, so a reply costs no malloc.  It lives until the next
- * call of redis_next() or redis_await().
+ * call of redis_next(), redis_await() or redis_await_all().
  *
  * This is the only user of hiredis.  hiredis 0.14 has no timeouts of its own.  So its context is
  * non-blocking, and every wait is a poll(2) with a deadline.  Deadlines are milliseconds of
@@ -75,6 +75,10 @@ enum redis_status redis_next(struct redis *redis, const struct reply **ret) MUST
  * earlier when nothing comes for as long as redis_limit_silence() allows. */
 enum redis_status redis_await(
     struct redis *redis, int64_t deadline_ms, const struct reply **ret) MUST_CHECK;
+
+/* The same for @n replies, at least one: *ret is an array of them, errors among them. */
+enum redis_status redis_await_all(
+    struct redis *redis, size_t n, int64_t deadline_ms, const struct reply **ret) MUST_CHECK;
 
 /* Let redis_await() take a connection for dead that is silent for @ms; 0, as at first: never. */
 void redis_limit_silence(struct redis *redis, int64_t ms);

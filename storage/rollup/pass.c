@@ -133,6 +133,8 @@ static enum pass_result advance(struct pass *pass)
     enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 2, 7, &done);
     if (result == PASS_DONE) {
         pass->view.state = done_state;
+        pass->view.ver.n = (uint8_t)strlen(ver); /* a view has what one moment had */
+        memcpy(pass->view.ver.text, ver, pass->view.ver.n);
         memcpy(pass->cur, "x0", 3);
         core_set_view(pass->core, pass->partition, &pass->view);
     }

@@ -11,7 +11,7 @@ bool ver_equal(const struct ver *a, const struct ver *b)
 
 void partition_state_ask(struct buffer *out, const char *tag, size_t more)
 {
-    static const char *const names[STATE_FIELDS] = {"cfg", "st", "ver", "kept", "over"};
+    static const char *const names[STATE_FIELDS] = {"cfg", "st", "ver", "kept", "over", "fold"};
     struct key state;
     key_fixed(&state, tag, "state", SLICE(""));
     resp_head(out, 2 + STATE_FIELDS + more);
@@ -20,6 +20,24 @@ void partition_state_ask(struct buffer *out, const char *tag, size_t more)
     for (size_t i = 0; i < STATE_FIELDS; i++) {
         resp_text(out, names[i]);
     }
+}
+
+void partition_proof_ask(struct buffer *out, const char *tag)
+{
+    struct key state;
+    key_fixed(&state, tag, "state", SLICE(""));
+    resp_head(out, 2 + PROOF_FIELDS);
+    resp_text(out, "HMGET");
+    resp_word(out, state.p, state.n);
+    resp_text(out, "ver");
+    resp_text(out, "over");
+    resp_text(out, "fold");
+}
+
+static bool is_ver(const struct ver *ver, const struct reply *text)
+{
+    return text->type == REPLY_TEXT && text->text.n == ver->n &&
+           memcmp(text->text.p, ver->text, ver->n) == 0;
 }
 
 static void copy_ver(struct ver *to, const struct reply *from)
@@ -64,10 +82,38 @@ bool partition_state_parse(const struct reply *fields, const char *cfg,
     }
     copy_ver(&view.ver, &fields->items[2]);
     copy_over(&view, &fields->items[4]);
+    copy_ver(&view.fold, &fields->items[5]);
     const struct reply *kept = &fields->items[3];
     if (kept->type == REPLY_TEXT && !kept_parse(kept->text, &view.retention)) {
         return false;
     }
     *ret = view;
+    return true;
+}
+
+bool partition_proof_same(const struct reply *fields, const struct partition_view *before)
+{
+    return fields->type == REPLY_ARRAY && fields->n == PROOF_FIELDS && before->ver.n > 0 &&
+           is_ver(&before->ver, &fields->items[0]) && is_ver(&before->over, &fields->items[1]) &&
+           is_ver(&before->fold, &fields->items[2]);
+}
+
+bool partition_proof_take(
+    const struct reply *fields, const struct partition_view *before, struct partition_view *ret)
+{
+    if (fields->type != REPLY_ARRAY || fields->n != PROOF_FIELDS || before->ver.n == 0 ||
+        !is_ver(&before->ver, &fields->items[0])) {
+        return false;
+    }
+    *ret = *before;
+    if (!is_ver(&before->over, &fields->items[1])) {
+        ret->over.n = 0;
+        ret->over_s = 0;
+        copy_over(ret, &fields->items[1]);
+    }
+    if (!is_ver(&before->fold, &fields->items[2])) {
+        ret->fold.n = 0;
+        copy_ver(&ret->fold, &fields->items[2]);
+    }
     return true;
 }

@@ -7,7 +7,7 @@
  *     st           which buckets may be read (time/closed.h)
  *     cfg          with which settings the data was made (settings.h)
  *     kept         how long the buckets are kept (settings.h)
- *     ver, over    ids: what was read under the same id is still true, and may be remembered
+ *     ver, over, fold    ids: what was read under the same id is still true, and may be remembered
  */
 #ifndef STORAGE_SCHEMA_PARTITION_STATE_H
 #define STORAGE_SCHEMA_PARTITION_STATE_H
@@ -40,12 +40,15 @@ struct partition_view {
     /* Minutes that end at or before over_s have changed only if `over` has.  n 0: no minute is. */
     struct ver over;
     int64_t over_s;
-    bool over_held; /* the reply before had the same `over`, so the next one is likely to have it */
+    struct ver fold; /* minutes of open hours have changed only if it has.  n 0: nothing is known */
+    /* The reply before had the same id, so the next one is likely to have it. */
+    bool ver_held, over_held, fold_held;
+    int64_t seen_ms; /* when this was learnt, CLOCK_MONOTONIC */
 };
 
 /* Append a command that asks for the fields of a view, and for @more fields whose names the caller
  * appends as words.  @tag is the partition's.  The reply has STATE_FIELDS + @more items. */
-#define STATE_FIELDS 5
+#define STATE_FIELDS 6
 void partition_state_ask(struct buffer *out, const char *tag, size_t more);
 
 /* Read a view from a reply of STATE_FIELDS items.  @cfg and @retention are the settings of this
@@ -54,5 +57,19 @@ void partition_state_ask(struct buffer *out, const char *tag, size_t more);
  * other settings. */
 bool partition_state_parse(const struct reply *fields, const char *cfg,
     const struct retention *retention, int64_t now_s, struct partition_view *ret) MUST_CHECK;
+
+/* Append a command that asks for the ids alone.  The reply has PROOF_FIELDS items. */
+#define PROOF_FIELDS 3
+void partition_proof_ask(struct buffer *out, const char *tag);
+
+/* Is all as in @before? */
+bool partition_proof_same(const struct reply *fields, const struct partition_view *before);
+
+/* Read such a reply about a partition of which @before is known.  True: `ver` is the same, so all else
+ * but the other ids is what it was for readers, and *ret is the partition's view.  Whoever closes a
+ * bucket for readers, or changes settings, sets another `ver` in the same step.  False: it is
+ * another one, or the reply has another form. */
+bool partition_proof_take(const struct reply *fields, const struct partition_view *before,
+    struct partition_view *ret) MUST_CHECK;
 
 #endif

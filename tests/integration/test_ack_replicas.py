@@ -157,6 +157,85 @@ def test_a_start_beside_its_servers_waits_for_the_replica(healed, start_tallyd):
     wait_until(lambda: tallyd.client().post([{"page": "/a"}]).status == 202, "an event is taken")
 
 
+def test_a_start_while_the_replica_is_away_goes_on(healed, start_tallyd, site):
+    """After a failover the new master has no replica until the old one is back, which may take a day.  A tallyd that is started
+    then answers questions, refuses events with a reason, and takes them when the replica is there."""
+    first = start_tallyd(*FEW, redis=healed)
+    first.client().accept([{"site": site, "page": "/a"}] * 3)
+    first.terminate()
+    old = healed.master()
+    old.kill()
+    healed.wait_new_master(old)
+    tallyd = start_tallyd(*FEW, "--request-timeout", "2s", redis=healed)
+    assert "replicas are away" in tallyd.log_text() and "has 0 replicas, --ack-replicas is 1" in tallyd.log_text()
+    http = tallyd.client()
+    assert http.count("pv", site=site, from_="now-1h") == 3
+    assert http.post([{"site": site, "page": "/b"}]).status in (503, 504)
+    wait_until(lambda: http.get("/readyz").status == 503, "it says so")
+    assert "too few replicas acknowledge" in http.get("/readyz").json["detail"]
+    assert http.post([{"site": site, "page": "/c"}]).status == 503
+    old.start()
+    accepted_at_last(http, [{"site": site, "page": "/d"}], deadline_s=40)
+    assert http.get("/readyz").status == 200
+    assert [http.count("pv", site=site, from_="now-1h", page=page) for page in ("/a", "/c", "/d")] == [3, 0, 1]
+
+
+def test_the_first_start_waits_for_a_replica_that_is_away(start_tallyd):
+    """What it makes first must not go with the one server that has it."""
+    pair = SentinelGroup(replicas=1, options=SAFE)
+    try:
+        pair.start()
+        replica = replica_of(pair)
+        replica.kill()
+        wait_until(lambda: pair.master().replicas_online() == 0, "it is noticed")
+        tallyd = start_tallyd(*FEW, redis=pair, wait_ready=False)
+        wait_until(lambda: "the first start waits for replicas" in tallyd.log_text(), "it says why", deadline_s=20)
+        assert tallyd.alive() and pair.master().command("DBSIZE") == 0
+        replica.start()
+        tallyd.wait_ready_line()
+        tallyd.client().accept([{"page": "/a"}])
+    finally:
+        pair.stop()
+
+
+def test_a_start_on_a_cluster_while_a_primary_is_alone(start_tallyd, site):
+    """A replica has taken over by force, and the old primary is away: the start goes on, with the places of the others.  A primary
+    that never had a replica is a mistake, and is refused."""
+    cluster = Cluster(primaries=3, replicas=1, options=SAFE)
+    try:
+        cluster.start()
+        first = start_tallyd("--partitions", "16", redis=cluster)
+        first.client().accept([{"site": site, "page": "/a"}] * 3)
+        first.terminate()
+        old = cluster.primaries()[1]
+        new = cluster.replicas_of(old)[0]
+        old.pause()
+        cluster.failover(new, "TAKEOVER")
+        tallyd = start_tallyd("--partitions", "16", "--request-timeout", "2s", redis=cluster)
+        assert f"{new.address} has 0 replicas, --ack-replicas is 1" in tallyd.log_text()
+        http = tallyd.client()
+        assert http.count("pv", site=site, from_="now-1h") == 3
+        wait_until(lambda: http.post([{"site": site, "page": "/b"}]).status == 202, "taken in another place")
+        keyed = [http.post([{"site": site, "page": "/k"}], headers={"Idempotency-Key": f"{site} {n}"}).status for n in range(24)]
+        assert 202 in keyed and set(keyed) <= {202, 503, 504}, keyed
+        old.resume()
+        cluster.wait_ok()
+        wait_until(lambda: http.post([{"site": site, "page": "/c"}], headers={"Idempotency-Key": f"{site} {time.monotonic()}"}).status == 202, "taken")
+    finally:
+        cluster.stop()
+
+
+def test_a_cluster_without_any_replica_is_refused(start_tallyd):
+    cluster = Cluster(primaries=3, replicas=0, options=SAFE)
+    try:
+        tallyd = start_tallyd("--partitions", "16", redis=cluster.start(), wait_ready=False)
+        assert tallyd.process.wait(20) == 2
+        assert re.search(r"--ack-replicas is 1, and 127.0.0.1:\d+ has 0 replicas, so no request could be acknowledged", tallyd.log_text())
+        assert [n.command("DBSIZE") for n in cluster.nodes] == [0, 0, 0]
+    finally:
+        cluster.stop()
+
+
 def test_a_start_with_none_says_what_a_failover_takes(healed, start_tallyd):
     tallyd = start_tallyd(*FEW, "--ack-replicas", "0", redis=healed)
     wait_until(lambda: "--ack-replicas is 0: a failover takes what its replica had not received" in tallyd.log_text(), "it says so")

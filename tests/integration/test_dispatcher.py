@@ -102,11 +102,14 @@ def test_replies_come_in_the_order_of_the_questions(tool):
     assert tool.all(*[f"{p} single SET a{{}} of{p}" for p in range(PARTITIONS)]) == ["OK"] * PARTITIONS
     assert tool.all(*[f"{p} single GET a{{}}" for p in order]) == [f"of{p}" for p in order]
     assert tool.all(*[f"{p} multi GET a{{}};SET b{{}} {p};GET b{{}}" for p in order]) == [f"of{p} OK {p}" for p in order]
+    assert tool.all(*[f"{p} reads GET a{{}};HMGET none{{}} x y;GET b{{}}" for p in order]) == [f"of{p} nil nil {p}" for p in order]
     assert tool.all(*[f"{p} ordered INCR c{{}};INCR c{{}};GET a{{}}" for p in (3, 14)]) == ["1", "2", "of3", "1", "2", "of14"]
     tool.all(*[f"{p} single SETRANGE big{{}} 999999 x" for p in range(PARTITIONS)])
     assert tool.all(*[f"{p} single STRLEN big{{}}" for p in order] + [f"{p} single GETRANGE big{{}} 999999 -1" for p in order]) == \
         ["1000000"] * len(order) + ["x"] * len(order)
     assert tool.all("2 single LPUSH a{} x", "3 single GET a{}")[0].startswith("-WRONGTYPE"), "an error of its own is an answer"
+    assert tool.all("2 reads GET a{};LLEN a{};GET none{}", "3 single GET a{}") == [
+        "-WRONGTYPE Operation against a key holding the wrong kind of value", "of3"], "one error is the answer to all"
     assert tool.all("2 multi SETNX a{};GET a{}", "3 single GET a{}") == [
         "-ERR wrong number of arguments for 'setnx' command", "of3"], "the error that made a transaction void"
 
@@ -121,6 +124,7 @@ def test_slots_move_between_two_questions(healed, tool):
     for _ in range(2):
         assert tool.all(*[f"{p} single GET a{{}}" for p in range(PARTITIONS)]) == [str(p) for p in range(PARTITIONS)]
         assert tool.all(*[f"{p} multi GET a{{}};GET a{{}}" for p in (9, 0, 8)]) == ["9 9", "0 0", "8 8"]
+        assert tool.all(*[f"{p} reads GET a{{}};GET a{{}}" for p in (9, 0, 8)]) == ["9 9", "0 0", "8 8"]
     for slot, source in zip(moved, sources):
         healed.move_slots(slot, slot, source)
     replies, end = tool.ask(*["1 ordered GET a{};GET a{}"])
@@ -129,8 +133,8 @@ def test_slots_move_between_two_questions(healed, tool):
 
 
 def test_a_slot_that_is_open(healed, tool):
-    """Half of the keys are moved.  Single keys are found on either side.  A transaction over both waits until the slot is
-    closed, and by its deadline at most; nothing is made twice."""
+    """Half of the keys are moved.  Single keys are found on either side.  A transaction, or several readings, over both wait
+    until the slot is closed, and by their deadline at most; nothing is made twice."""
     tag, slot = tag_and_slot(5, PARTITIONS)
     tool.all(*[f"5 single SET k{i}{{}} {i}" for i in range(20)], "6 single SET k{} other")
     source = healed.owner(slot)
@@ -145,6 +149,12 @@ def test_a_slot_that_is_open(healed, tool):
     began = time.monotonic()
     assert tool.ask("6 single GET k{}", everything, "6 single GET k{}", ms=700) == (["other"], "late")
     assert 0.4 < time.monotonic() - began < 1.5
+    here = [key for key in source.command("CLUSTER", "GETKEYSINSLOT", slot, 100) if key.startswith("k")]
+    there = next(f"k{i}" for i in range(20) if f"k{i}{{{tag}}}" not in here)
+    stays = here[0].partition("{")[0]
+    for pair in ((there, stays), (stays, there)):
+        assert tool.ask(f"5 reads GET {pair[0]}{{}};GET {pair[1]}{{}}", ms=300) == ([], "late"), "neither is missing"
+    assert tool.all(f"5 reads GET {there}{{}}", f"5 reads GET {stays}{{}};GET {stays}{{}}") == [there[1:], f"{stays[1:]} {stays[1:]}"]
     assert tool.ask("5 ordered GET k1{};GET k2{}", ms=700)[1] in ("end", "lost")
 
     def close():

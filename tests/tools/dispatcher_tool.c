@@ -5,7 +5,7 @@
  *
  * Input, a line each:
  *
- *     PARTITION single|multi|ordered COMMAND WORD..[;COMMAND WORD..]    a group
+ *     PARTITION single|multi|reads|ordered COMMAND WORD..[;COMMAND WORD..]    a group
  *     go MS                                                             send all, await all
  *
  * "{}" in a word stands for the partition's tag.  A group that is multi gets its MULTI and EXEC.
@@ -64,6 +64,7 @@ static void add_group(char *line)
     unsigned partition = (unsigned)strtoul(line, &line, 10);
     const char *name = strtok_r(line, " ", &rest);
     enum dispatcher_kind kind = strcmp(name, "multi") == 0     ? DISPATCH_MULTI
+                                : strcmp(name, "reads") == 0   ? DISPATCH_READS
                                 : strcmp(name, "ordered") == 0 ? DISPATCH_ORDERED
                                                                : DISPATCH_SINGLE;
     struct buffer *out = dispatcher_begin(&dispatcher, partition, kind);

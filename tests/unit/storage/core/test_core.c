@@ -25,8 +25,8 @@ static struct reply text(const char *p)
 /* What a partition with @over has. */
 static struct partition_view parse(struct core *core, const char *over)
 {
-    struct reply fields[] = {
-        text("the settings"), text("36000 36000 0 0 0 0"), text("v.1"), text(NULL), text(over)};
+    struct reply fields[] = {text("the settings"), text("36000 36000 0 0 0 0"), text("v.1"),
+        text(NULL), text(over), text("f.1")};
     struct reply reply = {.type = REPLY_ARRAY, .items = fields, .n = STATE_FIELDS};
     struct partition_view view;
     (void)snprintf(core->cfg, sizeof(core->cfg), "the settings");
@@ -78,7 +78,8 @@ Test(core, partitions_that_have_lost_their_states)
 {
     static struct core core;
     char sentence[LOST_STATE_TEXT];
-    struct reply fields[] = {text(NULL), text(NULL), text(NULL), text(NULL), text(NULL)};
+    struct reply fields[] = {
+        text(NULL), text(NULL), text(NULL), text(NULL), text(NULL), text(NULL)};
     struct reply reply = {.type = REPLY_ARRAY, .items = fields, .n = STATE_FIELDS};
     core.config.notice = take_notice;
     partitions_make(1024, &core.partitions);

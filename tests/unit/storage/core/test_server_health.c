@@ -68,6 +68,7 @@ Test(server_health, whatever_comes)
             struct reply reply = text_reply(copy, n);
             server_health_take_replication(&server, &reply);
             server_health_take_nodes(&server, &reply);
+            (void)server_health_awaits_replica(&reply);
             cr_expect(server.n_replicas <= CLUSTER_REPLICAS_MAX);
             cr_expect(server.n_open <= CLUSTER_LISTED_MAX);
             free(copy);
@@ -78,4 +79,27 @@ Test(server_health, whatever_comes)
     server_health_take_replication(&server, &error);
     server_health_take_nodes(&server, &error);
     cr_expect_eq(server.n_replicas + server.n_open + server.n_slots, 0);
+}
+
+static bool awaits_replica(const char *text)
+{
+    struct reply reply = text_reply(text, strlen(text));
+    return server_health_awaits_replica(&reply);
+}
+
+#define OWN   "aaaa 10.0.0.1:1@2 myself,master - 0 0 1 connected 0-99\n"
+#define OTHER "bbbb 10.0.0.2:1@2 master - 0 1 2 connected 100-199\n"
+
+Test(server_health, who_may_follow_it_yet)
+{
+    cr_expect_not(awaits_replica(OWN OTHER), "all others have slots of their own");
+    cr_expect(awaits_replica(OWN "cccc 10.0.0.3:1@2 slave aaaa 0 1 1 connected\n" OTHER));
+    cr_expect(awaits_replica("cccc 10.0.0.3:1@2 slave,fail aaaa 9 1 1 disconnected\n" OWN), "away");
+    cr_expect_not(awaits_replica(OWN "cccc 10.0.0.3:1@2 slave bbbb 0 1 1 connected\n" OTHER),
+        "another one's");
+    cr_expect(awaits_replica(OWN "cccc 10.0.0.3:1@2 master,fail - 9 1 1 disconnected\n"),
+        "an old primary that was replaced");
+    cr_expect_not(awaits_replica(OWN "cccc 10.0.0.3:1@2 handshake - 0 0 0 disconnected\n"));
+    cr_expect_not(awaits_replica("cccc 10.0.0.3:1@2 slave aaaa 0 1 1 connected\n"), "whose?");
+    cr_expect_not(awaits_replica(""));
 }

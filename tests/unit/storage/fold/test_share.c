@@ -83,7 +83,7 @@ static bool take_state(const struct state *state)
     struct rollup_state closed = rollup_state_initial(zone_utc(), FOLD_NOW_S);
     (void)rollup_state_print(&closed, st);
     struct reply fields[] = {fold_text(state->cfg), fold_text(st), fold_text("v"), fold_text(NULL),
-        fold_text(state->over), fold_text(state->users), fold_text(state->deleted), fold_text("f"),
+        fold_text(state->over), fold_text("f"), fold_text(state->users), fold_text(state->deleted),
         fold_text(state->a), fold_text(state->b)};
     struct reply reply = fold_array(fields, 10);
     return share_take(share, 0, &reply);
@@ -112,8 +112,8 @@ static void look(const struct state *state)
     size_t n = share_write_questions(share, &out);
     cr_assert(commands_read(&out, &questions));
     cr_assert_eq(questions.n, n);
-    cr_assert_eq(questions.commands[0].n, 2u + STATE_FIELDS + 3 + 2);
-    cr_assert(command_is(&questions.commands[0], 2 + STATE_FIELDS + 3, A));
+    cr_assert_eq(questions.commands[0].n, 2u + STATE_FIELDS + 2 + 2);
+    cr_assert(command_is(&questions.commands[0], 2 + STATE_FIELDS + 2, A));
     cr_assert(take_state(state));
     for (size_t i = 1; i < n; i++) {
         take_nothing(&questions.commands[i], i);
@@ -396,7 +396,7 @@ Test(share, counts_beside_many_sites_that_were_deleted, .init = setup, .fini = t
 Test(share, says_what_it_has_read, .init = setup, .fini = teardown)
 {
     static const char *const expected[] = {"cfg", "=" FOLD_CFG, "ver", "=v", "kept", "-", "over",
-        "-", "users", "=g", "deleted", "-", "fold", "=f", A, "-", B, "=6"};
+        "-", "fold", "=f", "users", "=g", "deleted", "-", A, "-", B, "=6"};
     struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6"};
     struct buffer out;
     struct commands words;

@@ -28,7 +28,7 @@ static size_t run_end(
     const struct partition_view *view, const struct cover *cover, size_t i, size_t end)
 {
     struct remembered_runs runs = {0};
-    cr_assert(runs_find(&runs, zone_utc(), view, cover, i, end));
+    cr_assert(runs_find(&runs, zone_utc(), view, cover, i, end, false));
     size_t ret = runs.n > 0 && runs.all[0].first == i ? i + runs.all[0].n : i;
     runs_release(&runs);
     return ret;
@@ -117,13 +117,40 @@ Test(remembered_run, a_proof_is_compared_where_it_was_relied_on)
     cr_expect_eq(proof_ver(&planned, PROOF_VER)->n, 0, "an empty partition proves nothing");
 }
 
-Test(remembered_run, over_is_steady_where_it_was_the_same_twice)
+Test(remembered_run, an_id_is_steady_where_it_was_the_same_twice)
 {
-    struct partition_view view = {.over_held = true};
-    cr_expect(proof_is_steady(&view, PROOF_OVER) && proof_is_steady(&view, PROOF_VER));
-    view.over_held = false;
-    cr_expect(proof_is_steady(&view, PROOF_VER));
-    cr_expect_not(proof_is_steady(&view, PROOF_OVER));
+    struct partition_view view = {.over_held = true, .fold_held = true, .seen_ms = 1000};
+    cr_expect(proof_is_steady(&view, PROOF_OVER, 9000) && proof_is_steady(&view, PROOF_VER, 9000));
+    cr_expect(proof_is_steady(&view, PROOF_FOLD, 1000 + FOLD_STEADY_MS - 1));
+    cr_expect_not(
+        proof_is_steady(&view, PROOF_FOLD, 1000 + FOLD_STEADY_MS), "the next fold is due");
+    view.over_held = view.fold_held = false;
+    cr_expect(proof_is_steady(&view, PROOF_VER, 1000));
+    cr_expect_not(proof_is_steady(&view, PROOF_OVER, 1000));
+    cr_expect_not(proof_is_steady(&view, PROOF_FOLD, 1000));
+}
+
+Test(remembered_run, open_minutes_are_a_run_where_that_is_wanted)
+{
+    static struct bucket minutes[] = {
+        {LEVEL_MINUTE, 7200, 7260}, {LEVEL_MINUTE, 7260, 7320}, {LEVEL_MINUTE, 7320, 7380}};
+    const struct cover three = {.buckets = minutes, .n = 3};
+    struct partition_view view = {
+        .known = true, .over = {1, "o"}, .over_s = 7260, .fold = {1, "f"}};
+    view.state.readers_s[LEVEL_HOUR] = 7200;
+    struct remembered_runs runs = {0};
+    cr_assert(runs_find(&runs, zone_utc(), &view, &three, 0, 3, true));
+    cr_assert_eq(runs.n, 2);
+    cr_expect(runs.all[0].proof == PROOF_OVER && runs.all[0].n == 1);
+    cr_expect(runs.all[1].proof == PROOF_FOLD && runs.all[1].first == 1 && runs.all[1].n == 2);
+    runs.n = 0;
+    cr_assert(runs_find(&runs, zone_utc(), &view, &three, 0, 3, false));
+    cr_expect_eq(runs.n, 1, "only what is over");
+    runs.n = 0;
+    view.fold.n = 0;
+    cr_assert(runs_find(&runs, zone_utc(), &view, &three, 0, 3, true));
+    cr_expect_eq(runs.n, 1, "nothing proves them");
+    runs_release(&runs);
 }
 
 Test(remembered_run, what_is_recalled_is_passed_over)
@@ -132,7 +159,7 @@ Test(remembered_run, what_is_recalled_is_passed_over)
     struct remembered_runs runs = {0};
     struct partition_view view = plan(&cover);
     view.over_s = NOON_S + 60;
-    cr_assert(runs_find(&runs, zone_utc(), &view, &cover, 0, cover.n));
+    cr_assert(runs_find(&runs, zone_utc(), &view, &cover, 0, cover.n, false));
     cr_assert_eq(runs.n, 3, "minutes, hours, a minute of the open hour");
     for (size_t i = 0; i < cover.n; i++) {
         size_t run = i < 2 ? 0 : i < 15 ? 1 : 2;

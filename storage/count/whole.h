@@ -1,0 +1,37 @@
+/* whole.h - what a run came to in all partitions together, remembered.
+ *
+ * Layer: storage, private to count/.  Belongs to a reader thread; what is remembered is shared
+ * (read/cache.h).
+ *
+ * Visits lie with their visitors, in all partitions, so a question about them has a portion in each,
+ * and all of these are planned alike as a rule.  What is remembered of one run in 256 partitions is
+ * 256 values.  So their sum is kept as well, by a hash of the proofs of all: one value is looked up
+ * then, and each partition has still to say that its own proof holds.
+ */
+#ifndef STORAGE_COUNT_WHOLE_H
+#define STORAGE_COUNT_WHOLE_H
+
+#include "storage/count/question.h"
+
+/* Fewer portions are not worth the hash. */
+#define WHOLE_PORTIONS 8
+
+/* How many portions from @first on ask for the same of visits and have the same runs, by their plans:
+ * WHOLE_PORTIONS at least; 0: there are not as many. */
+size_t whole_portions(const struct count_question *q, size_t first);
+
+enum whole_found { WHOLE_RECALLED, WHOLE_UNKNOWN, WHOLE_NOMEM };
+
+/* Of @n such portions, take what is remembered of their runs number @run together into q->tally, at
+ * @point, and mark these as recalled.  Where nothing is known, it is added up from now on. */
+enum whole_found whole_recall(
+    struct count_question *q, size_t first, size_t n, size_t run, size_t point);
+
+/* A run of @portion has come to @sum, which was recalled, or may be kept. */
+void whole_add(struct count_question *q, const struct portion *portion,
+    const struct remembered_run *run, enum metric metric, uint64_t sum);
+
+/* All was read, by replies that hold: remember what was added up of all portions. */
+void whole_remember(struct count_question *q);
+
+#endif

@@ -1,0 +1,51 @@
+#include "storage/read/judge.h"
+
+#include "storage/read/plan.h"
+
+static const struct remembered_runs no_runs = {0};
+
+/* Is it a minute of an hour that is open for readers? */
+static bool is_open_minute(
+    const struct zone *zone, const struct partition_view *view, struct bucket bucket)
+{
+    return bucket.level == LEVEL_MINUTE &&
+           !closed_for_readers(&view->state, bucket_at(zone, LEVEL_HOUR, bucket.start_s));
+}
+
+bool piece_may_be_plain(
+    const struct zone *zone, const struct proved_piece *piece, const struct partition_view *view)
+{
+    return view->known && view->ver_held && piece_is_legal(zone, piece, view, 0);
+}
+
+bool piece_is_legal(const struct zone *zone, const struct proved_piece *piece,
+    const struct partition_view *view, int64_t now_s)
+{
+    const struct remembered_runs *runs = piece->runs != NULL ? piece->runs : &no_runs;
+    struct cover_basis basis = plan_basis(zone, view, now_s);
+    size_t end = piece->first + piece->n;
+    for (size_t i = runs_next_unread(runs, piece->first); i < end;
+         i = runs_next_unread(runs, i + 1)) {
+        struct bucket bucket = piece->cover->buckets[i];
+        if (piece->kind == PIECE_PLAIN ? !is_open_minute(zone, view, bucket)
+                                       : !cover_legal(&basis, bucket)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool piece_proves_recalled(
+    struct proved_partition *known, const struct partition_view *view, bool is_plain)
+{
+    if (!proofs_same(known->unproved, &known->view, view)) {
+        return false;
+    }
+    for (unsigned proof = PROOF_VER; (known->seen || is_plain) && proof <= PROOF_FOLD; proof++) {
+        known->changed |= proofs_same(1u << proof, &known->view, view) ? 0 : 1u << proof;
+    }
+    known->view = *view;
+    known->seen = true;
+    known->unproved = 0;
+    return true;
+}

@@ -1,0 +1,19 @@
+/* proved_state.h - what the files of a proved reading have in common.
+ *
+ * Layer: storage, private to proved_read.c (a question, its attempts, what is remembered),
+ * proved_ask.c and proved_take.c.
+ */
+#ifndef STORAGE_READ_PROVED_STATE_H
+#define STORAGE_READ_PROVED_STATE_H
+
+#include "storage/read/proved_read.h"
+
+#define PROVED_OUT_KEPT ((size_t)256 * 1024) /* bytes of commands whose memory is kept */
+
+/* How many replies a piece has. */
+size_t proved_n_replies(const struct proved_piece *piece);
+
+/* Read and drop replies that nobody has taken, and forget what was not sent. */
+void proved_drain(struct proved_read *r);
+
+#endif

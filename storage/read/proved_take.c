@@ -1,0 +1,199 @@
+/* proved_take.c - the replies to the pieces of a proved reading, and what follows from them. */
+#include <stdio.h>
+
+#include "storage/core/dispatcher.h"
+#include "storage/core/reply_fault.h"
+#include "storage/read/judge.h"
+#include "storage/read/proved_state.h"
+
+enum storage_err proved_foreign(struct proved_read *r)
+{
+    (void)snprintf(r->job->detail, sizeof(r->job->detail), "a counter holds foreign data");
+    return STORAGE_REFUSED;
+}
+
+/* An error reply, whose words the job gets. */
+static enum storage_err refuse_piece(struct proved_read *r, const struct reply *reply)
+{
+    (void)snprintf(
+        r->job->detail, sizeof(r->job->detail), "%.*s", (int)reply->text.n, reply->text.p);
+    return reply_err(reply, r->ret_lost);
+}
+
+/* The reply to a piece over the one connection. */
+static enum redis_status await_here(struct proved_read *r, const struct proved_piece *piece,
+    const struct reply **ret, bool *ret_full)
+{
+    struct redis *redis = r->session->redis;
+    enum redis_status status = REDIS_OK_STATUS;
+    if (piece->kind == PIECE_PLAIN) {
+        return redis_await_all(redis, proved_n_replies(piece), r->job->deadline_ms, ret);
+    }
+    for (size_t i = 0; status == REDIS_OK_STATUS && i < proved_n_replies(piece); i++) {
+        status = redis_await(redis, r->job->deadline_ms, ret);
+        *ret_full = *ret_full || (status == REDIS_OK_STATUS && piece->kind == PIECE_MULTI &&
+                                     reply_is_error(*ret, "OOM"));
+    }
+    return status;
+}
+
+/* All replies to a piece; *ret is the one with the data. */
+static enum storage_err await_piece(struct proved_read *r, const struct proved_piece *piece,
+    const struct reply **ret, bool *ret_full)
+{
+    enum redis_status status = REDIS_OK_STATUS;
+    if (r->session->dispatcher != NULL) {
+        status = dispatcher_await(r->session->dispatcher, r->job->deadline_ms, ret);
+        *ret_full =
+            status == REDIS_OK_STATUS && piece->kind == PIECE_MULTI && reply_is_error(*ret, "OOM");
+    } else {
+        status = await_here(r, piece, ret, ret_full);
+    }
+    if (status != REDIS_OK_STATUS) {
+        *r->ret_lost = true;
+        return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
+    }
+    return STORAGE_OK;
+}
+
+void proved_drain(struct proved_read *r)
+{
+    const struct reply *reply = NULL;
+    bool full = false;
+    while (!*r->ret_lost && r->next < r->n_sent) {
+        (void)await_piece(r, &r->pieces[r->next++], &reply, &full);
+    }
+    r->next = r->n_pieces = r->n_sent = 0;
+    buffer_clear(&r->out, PROVED_OUT_KEPT);
+    if (r->session->dispatcher != NULL) {
+        dispatcher_forget(r->session->dispatcher);
+    }
+}
+
+/* Learn the state that a piece has brought. */
+static enum storage_err learn_state(struct proved_read *r, const struct proved_piece *piece,
+    const struct reply *state, struct partition_view *ret)
+{
+    if (state->type == REPLY_ARRAY && state->n == STATE_FIELDS &&
+        core_state_lost(r->core, piece->partition, state)) {
+        (void)core_lost_text(r->core, r->job->detail);
+        return STORAGE_DOWN;
+    }
+    if (!core_parse_state(r->core, state, ret)) {
+        return state->type == REPLY_ARRAY && state->n > 0
+                   ? core_other_settings(r->core, state->items[0].text)
+                   : STORAGE_CONFIG;
+    }
+    core_set_view(r->core, piece->partition, ret);
+    return STORAGE_OK;
+}
+
+/* State, data and time of one moment: does the plan hold by them? */
+static enum storage_err judge_moment(
+    struct proved_read *r, const struct proved_piece *piece, const struct reply *reply)
+{
+    struct partition_view view;
+    enum storage_err err = learn_state(r, piece, &reply->items[0], &view);
+    if (err != STORAGE_OK) {
+        return err;
+    }
+    int64_t time_us = reply_time_us(&reply->items[reply->n - 1]);
+    int64_t now_s = time_us / 1000000;
+    core_time_of(r->core, piece->partition, time_us);
+    r->first_s = r->first_s == 0 ? now_s : r->first_s;
+    r->stale = r->stale || (view.known && !piece_is_legal(r->zone, piece, &view, now_s)) ||
+               !piece_proves_recalled(&r->known[piece->partition], &view, false);
+    return STORAGE_OK;
+}
+
+/* The proof behind the data: does the plan hold by it?  Where the partition's state is another one, it
+ * is read in the next attempt. */
+static void judge_plain(
+    struct proved_read *r, const struct proved_piece *piece, const struct reply *proof)
+{
+    struct proved_partition *known = &r->known[piece->partition];
+    const struct partition_view *before = &known->view;
+    struct partition_view view;
+    bool is_held = before->over_held && before->fold_held &&
+                   r->begun_ms - before->seen_ms < FOLD_STEADY_MS / 2;
+    if (is_held && partition_proof_same(proof, before) &&
+        piece_is_legal(r->zone, piece, before, 0)) { /* as a rule: nothing is to be learnt */
+        known->seen = true;
+        known->unproved = 0;
+        return;
+    }
+    if (!partition_proof_take(proof, before, &view) || !piece_is_legal(r->zone, piece, &view, 0)) {
+        r->careful = r->stale = true;
+        return;
+    }
+    core_set_view(r->core, piece->partition, &view);
+    r->stale = !piece_proves_recalled(known, &view, true);
+}
+
+/* The reply to a piece: is it one, and does the plan hold by it?  *ret_items: see proved_take. */
+static enum storage_err judge_piece(struct proved_read *r, const struct proved_piece *piece,
+    const struct reply *reply, const struct reply **ret_items)
+{
+    enum storage_err err = STORAGE_OK;
+    bool was_stale = r->stale;
+    bool is_plain = piece->kind == PIECE_PLAIN;
+    if (reply->type == REPLY_ERROR) {
+        return refuse_piece(r, reply);
+    }
+    if (reply->type != REPLY_ARRAY || reply->n != piece->n_commands + (is_plain ? 1 : 2)) {
+        return proved_foreign(r);
+    }
+    r->stale = false;
+    if (is_plain) {
+        judge_plain(r, piece, &reply->items[reply->n - 1]);
+    } else {
+        err = judge_moment(r, piece, reply);
+    }
+    const struct reply *items = reply->items + (is_plain ? 0 : 1);
+    bool holds = !r->stale;
+    r->stale = r->stale || was_stale;
+    for (size_t i = 0; holds && err == STORAGE_OK && i < piece->n_commands; i++) {
+        if (items[i].type == REPLY_ERROR) {
+            err = refuse_piece(r, &items[i]);
+        }
+    }
+    *ret_items = holds && err == STORAGE_OK ? items : NULL;
+    return err;
+}
+
+static enum storage_err take_piece(
+    struct proved_read *r, const struct proved_piece *piece, const struct reply **ret_items)
+{
+    const struct reply *reply = NULL;
+    bool full = false;
+    enum storage_err err = await_piece(r, piece, &reply, &full);
+    if (err != STORAGE_OK) {
+        return err;
+    }
+    if (r->scans && r->session->dispatcher != NULL &&
+        r->session->dispatcher->changes != r->changes) {
+        r->stale = true; /* a cursor may be another server's: all is planned and read again */
+        return STORAGE_OK;
+    }
+    if (full) { /* all again, by script */
+        r->full = true;
+        r->stale = true;
+        return STORAGE_OK;
+    }
+    return judge_piece(r, piece, reply, ret_items);
+}
+
+enum storage_err proved_take(
+    struct proved_read *r, const struct reply **ret_items, struct proved_piece *ret_piece)
+{
+    const struct proved_piece *piece = &r->pieces[r->next++];
+    *ret_items = NULL;
+    if (ret_piece != NULL) {
+        *ret_piece = *piece;
+    }
+    enum storage_err err = take_piece(r, piece, ret_items);
+    if (*ret_items == NULL) { /* of a run it is in, the rest alone must not be remembered */
+        r->known[piece->partition].changed = ~0u;
+    }
+    return err;
+}
