@@ -74,8 +74,8 @@ void topology_owners(struct topology *topology, uint16_t ret[PARTITIONS_MAX]);
 /* Does @node own any partition, at this address and under this id? */
 bool topology_owns(struct topology *topology, const struct cluster_node *node) MUST_CHECK;
 
-/* How many replicas of the master the Sentinels know of, also those that are away; 0: none, or there
- * are no Sentinels.  Costs next to nothing. */
+/* How many replicas of the master the Sentinels know of, also those that are away; 0: none, or
+ * there are no Sentinels.  Costs next to nothing. */
 unsigned topology_n_replicas(const struct topology *topology);
 
 /* How many partitions are not served.  Costs next to nothing. */

@@ -299,26 +299,18 @@ static void keep_error(struct dispatcher *d, const struct reply *reply)
     }
 }
 
-/* The replies to a MULTI one after the other, up to EXEC's. */
-static enum redis_status take_multi(struct dispatcher *d, size_t n, struct redis *redis,
-    int64_t deadline_ms, const struct reply **ret)
+/* @n replies one after the other, up to EXEC's, or all in one. */
+static enum redis_status take_all(struct dispatcher *d, const struct dispatcher_group *group,
+    size_t n, struct redis *redis, int64_t deadline_ms, const struct reply **ret)
 {
-    enum redis_status status = REDIS_OK_STATUS;
+    bool reads = group->kind == DISPATCH_READS;
+    enum redis_status status =
+        reads ? redis_await_all(redis, n, deadline_ms, ret) : REDIS_OK_STATUS;
     for (size_t i = 0; status == REDIS_OK_STATUS && i < n; i++) {
-        status = redis_await(redis, deadline_ms, ret);
+        status = reads ? status : redis_await(redis, deadline_ms, ret);
         if (status == REDIS_OK_STATUS) {
-            keep_error(d, *ret);
+            keep_error(d, reads ? &(*ret)->items[i] : *ret);
         }
-    }
-    return status;
-}
-
-static enum redis_status take_reads(struct dispatcher *d, size_t n, struct redis *redis,
-    int64_t deadline_ms, const struct reply **ret)
-{
-    enum redis_status status = redis_await_all(redis, n, deadline_ms, ret);
-    for (size_t i = 0; status == REDIS_OK_STATUS && i < n; i++) {
-        keep_error(d, &(*ret)->items[i]);
     }
     return status;
 }
@@ -336,8 +328,7 @@ static enum redis_status take(struct dispatcher *d, struct dispatcher_group *gro
         status = redis_await(redis, deadline_ms, ret);
     }
     if (status == REDIS_OK_STATUS) {
-        status = group->kind == DISPATCH_READS ? take_reads(d, n, redis, deadline_ms, ret)
-                                               : take_multi(d, n, redis, deadline_ms, ret);
+        status = take_all(d, group, n, redis, deadline_ms, ret);
     }
     if (status != REDIS_OK_STATUS) {
         return status;
@@ -460,12 +451,6 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
 
 /* ---- awaiting ---- */
 
-static enum redis_status give_up(struct dispatcher *d, enum redis_status status)
-{
-    dispatcher_forget(d);
-    return status;
-}
-
 /* The reply to the head of the queue. */
 static enum redis_status await_group(struct dispatcher *d, struct dispatcher_group *group,
     int64_t deadline_ms, const struct reply **ret)
@@ -503,7 +488,8 @@ enum redis_status dispatcher_await(
     d->is_refused = false;
     enum redis_status status = await_group(d, group, deadline_ms, ret);
     if (status != REDIS_OK_STATUS) {
-        return give_up(d, status);
+        dispatcher_forget(d);
+        return status;
     }
     if (group->kind != DISPATCH_ORDERED || group->n_taken == group->n_replies) {
         d->first++;

@@ -11,8 +11,8 @@
  * So the group is carried out where it is to be, or later, until the deadline:
  *
  *     MOVED                       the topology is told; the group goes to the node that was named
- *     ASK                         the group goes there behind ASKING, this once; of several readings
- *                                 as TRYAGAIN
+ *     ASK                         the group goes there behind ASKING, this once; several readings
+ *                                 wait as after TRYAGAIN
  *     TRYAGAIN                    the slot is being moved: again, 20 to 200 ms later
  *     CLUSTERDOWN LOADING         again, as late
  *     READONLY MASTERDOWN         the server is a replica now: as after MOVED, when it is known

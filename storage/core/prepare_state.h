@@ -50,9 +50,9 @@ bool prepare_cluster(
     struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 
 /* At the start: has each server as many replicas as must acknowledge a request?  If not it is asked
- * again for 5 s.  A server that has too few then is refused, unless a replica is known that is away:
- * p->few_replicas says so.  Where none need acknowledge, and a replica may take over, what a failover
- * can take is told.  Writes nothing to Redis. */
+ * again for 5 s.  A server that has too few then is refused, unless a replica is known that is
+ * away: p->few_replicas says so.  Where none need acknowledge, and a replica may take over, what a
+ * failover can take is told.  Writes nothing to Redis. */
 bool prepare_replicas(
     struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
 

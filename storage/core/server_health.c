@@ -143,8 +143,8 @@ static bool next_word(struct slice *line, struct slice *ret)
     return true;
 }
 
-/* The head of a line about a node: id, address, flags, its primary's id or "-", and four more; *line
- * has the node's slots behind it. */
+/* The head of a line about a node: id, address, flags, its primary's id or "-", and four more;
+ * *line has the node's slots behind it. */
 struct node_line {
     struct slice id, flags, primary;
 };

@@ -16,9 +16,9 @@ void server_health_take_replication(struct cluster_server *server, const struct 
  * open. */
 void server_health_take_nodes(struct cluster_server *server, const struct reply *reply);
 
-/* By a primary's reply to CLUSTER NODES: is there a node that may yet follow it?  That is a replica of
- * its own, also one that is away; or a primary without slots: an old one, which was replaced, follows
- * when it is back. */
+/* By a primary's reply to CLUSTER NODES: is there a node that may yet follow it?  That is a replica
+ * of its own, also one that is away; or a primary without slots: an old one, which was replaced,
+ * follows when it is back. */
 bool server_health_awaits_replica(const struct reply *reply);
 
 #endif

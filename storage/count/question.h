@@ -56,9 +56,8 @@ struct portion {
     bool named;
 };
 
-/* The runs of buckets [first, end) of a plan, found last.  They are the same for all
- * portions that have the plan and the same instant in `over`.  has_open: minutes of open hours are in
- * runs, too. */
+/* The runs of buckets [first, end) of a plan, found last.  They are the same for all portions that
+ * have the plan and the same instant in `over`.  has_open: minutes of open hours are in runs. */
 struct found_runs {
     const struct bucket *plan; /* a cover's buckets; NULL: nothing was found */
     size_t first, end;

@@ -87,8 +87,8 @@ static void recall_run(
     run->recalled = all;
 }
 
-/* Append the runs among buckets [first, end) of the portion to its runs; @open: those of minutes of open
- * hours, too.  False: no memory. */
+/* Append the runs among buckets [first, end) of the portion to its runs; @open: those of minutes of
+ * open hours, too.  False: no memory. */
 static bool find_runs(
     struct count_question *q, struct portion *portion, size_t first, size_t end, bool open)
 {

@@ -17,8 +17,9 @@
 
 #include "storage/count/question.h"
 
-/* Find the runs of @point in all portions, behind the runs that they have, and take what is remembered
- * of them into q->tally.  Of portions that may recall nothing there are none.  False as below. */
+/* Find the runs of @point in all portions, behind the runs that they have, and take what is
+ * remembered of them into q->tally.  Of portions that may recall nothing there are none.  False as
+ * below. */
 bool count_recall_point(struct count_question *q, size_t point);
 
 /* Find the runs among buckets [first, end) of a portion, which belong to @point, behind the runs

@@ -3,10 +3,10 @@
  * Layer: storage, private to count/.  Belongs to a reader thread; what is remembered is shared
  * (read/cache.h).
  *
- * Visits lie with their visitors, in all partitions, so a question about them has a portion in each,
- * and all of these are planned alike as a rule.  What is remembered of one run in 256 partitions is
- * 256 values.  So their sum is kept as well, by a hash of the proofs of all: one value is looked up
- * then, and each partition has still to say that its own proof holds.
+ * Visits lie with their visitors, in all partitions, so a question about them has a portion in
+ * each, and all of these are planned alike as a rule.  What is remembered of one run in 256
+ * partitions is 256 values.  So their sum is kept as well, by a hash of the proofs of all: one
+ * value is looked up then, and each partition has still to say that its own proof holds.
  */
 #ifndef STORAGE_COUNT_WHOLE_H
 #define STORAGE_COUNT_WHOLE_H
@@ -16,8 +16,8 @@
 /* Fewer portions are not worth the hash. */
 #define WHOLE_PORTIONS 8
 
-/* How many portions from @first on ask for the same of visits and have the same runs, by their plans:
- * WHOLE_PORTIONS at least; 0: there are not as many. */
+/* How many portions from @first on ask for the same of visits and have the same runs, by their
+ * plans: WHOLE_PORTIONS at least; 0: there are not as many. */
 size_t whole_portions(const struct count_question *q, size_t first);
 
 enum whole_found { WHOLE_RECALLED, WHOLE_UNKNOWN, WHOLE_NOMEM };

@@ -12,12 +12,12 @@ bool piece_may_be_plain(
     const struct zone *zone, const struct proved_piece *piece, const struct partition_view *view);
 
 /* By @view, which came with @piece: may all of its buckets be used that were read?  Those that are
- * recalled may if their proofs hold.  @now_s is Redis's clock, which a plain piece does not need. */
+ * recalled may if their proofs hold.  @now_s is Redis's clock; a plain piece does not need it. */
 bool piece_is_legal(const struct zone *zone, const struct proved_piece *piece,
     const struct partition_view *view, int64_t now_s);
 
-/* By @view, which came with a piece, plain or not: does what was recalled of the partition hold?  From
- * now on the partition is known by @view. */
+/* By @view, which came with a piece, plain or not: does what was recalled of the partition hold?
+ * From now on the partition is known by @view. */
 bool piece_proves_recalled(
     struct proved_partition *known, const struct partition_view *view, bool is_plain);
 

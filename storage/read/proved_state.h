@@ -6,7 +6,10 @@
 #ifndef STORAGE_READ_PROVED_STATE_H
 #define STORAGE_READ_PROVED_STATE_H
 
-#include "storage/read/proved_read.h"
+#include <stddef.h>
+
+struct proved_piece;
+struct proved_read;
 
 #define PROVED_OUT_KEPT ((size_t)256 * 1024) /* bytes of commands whose memory is kept */
 

@@ -25,15 +25,16 @@ static enum redis_status await_here(struct proved_read *r, const struct proved_p
     const struct reply **ret, bool *ret_full)
 {
     struct redis *redis = r->session->redis;
-    enum redis_status status = REDIS_OK_STATUS;
+    enum redis_status status;
     if (piece->kind == PIECE_PLAIN) {
         return redis_await_all(redis, proved_n_replies(piece), r->job->deadline_ms, ret);
     }
-    for (size_t i = 0; status == REDIS_OK_STATUS && i < proved_n_replies(piece); i++) {
+    size_t i = 0;
+    do { /* MULTI, or the script, has one reply at least */
         status = redis_await(redis, r->job->deadline_ms, ret);
         *ret_full = *ret_full || (status == REDIS_OK_STATUS && piece->kind == PIECE_MULTI &&
                                      reply_is_error(*ret, "OOM"));
-    }
+    } while (status == REDIS_OK_STATUS && ++i < proved_n_replies(piece));
     return status;
 }
 
@@ -106,8 +107,8 @@ static enum storage_err judge_moment(
     return STORAGE_OK;
 }
 
-/* The proof behind the data: does the plan hold by it?  Where the partition's state is another one, it
- * is read in the next attempt. */
+/* The proof behind the data: does the plan hold by it?  Where the partition's state is another one,
+ * it is read in the next attempt. */
 static void judge_plain(
     struct proved_read *r, const struct proved_piece *piece, const struct reply *proof)
 {

@@ -36,9 +36,9 @@ enum proof proof_of(
 /* What the field says in @view; n 0: nothing, with PROOF_NONE or an empty partition. */
 const struct ver *proof_ver(const struct partition_view *view, enum proof proof);
 
-/* Will the next reply, at @now_ms (CLOCK_MONOTONIC), likely have the same?  `over` changes each minute,
- * and where late events are common with each write; `fold` with each write.  Then recalling is no
- * use. */
+/* Will the next reply, at @now_ms (CLOCK_MONOTONIC), likely have the same?  `over` changes each
+ * minute, and where late events are common with each write; `fold` with each write.  Then recalling
+ * is no use. */
 #define FOLD_STEADY_MS 200 /* folds are half a second apart, or come with the question */
 bool proof_is_steady(const struct partition_view *view, enum proof proof, int64_t now_ms);
 

@@ -65,10 +65,10 @@ void partition_proof_ask(struct buffer *out, const char *tag);
 /* Is all as in @before? */
 bool partition_proof_same(const struct reply *fields, const struct partition_view *before);
 
-/* Read such a reply about a partition of which @before is known.  True: `ver` is the same, so all else
- * but the other ids is what it was for readers, and *ret is the partition's view.  Whoever closes a
- * bucket for readers, or changes settings, sets another `ver` in the same step.  False: it is
- * another one, or the reply has another form. */
+/* Read such a reply about a partition of which @before is known.  True: `ver` is the same, so all
+ * else but the other ids is what it was for readers, and *ret is the partition's view.  Whoever
+ * closes a bucket for readers, or changes settings, sets another `ver` in the same step.  False: it
+ * is another one, or the reply has another form. */
 bool partition_proof_take(const struct reply *fields, const struct partition_view *before,
     struct partition_view *ret) MUST_CHECK;
 
