@@ -101,7 +101,7 @@ def knows(http, address):
 
 def test_what_the_next_server_lacks_is_not_passed(world, start_tallyd, site):
     """The writer appends the entry again.  It must be counted then: no cursor may stand behind it already."""
-    reader = start_tallyd(*FEW, redis=world.cluster)
+    reader = start_tallyd(*FEW, redis=world.cluster, env=HELD)
     writer = writer_at_home(world, start_tallyd, site)
     http = reader.client()
     http.count("pv", site=site, from_="now-1h", page="/drawn")  # the fold and a reader have their connections
