@@ -55,18 +55,28 @@ static void take_replica(struct cluster_server *server, struct slice line, int64
     replica->lag_s = number_of(value_of(line, "lag"), -1);
 }
 
-/* The next line of *text, without its end; *text moves behind it.  False: there is none. */
-static bool next_line(struct slice *text, struct slice *ret)
+/* What comes before the next @end in *text; *text moves behind that.  False: there is nothing. */
+static bool next_part(struct slice *text, char end, struct slice *ret)
 {
     if (text->n == 0) {
         return false;
     }
-    const char *end = memchr(text->p, '\n', text->n);
-    size_t n = end != NULL ? (size_t)(end - text->p) : text->n;
-    size_t used = end != NULL ? n + 1 : n;
-    *ret = (struct slice){text->p, n > 0 && text->p[n - 1] == '\r' ? n - 1 : n};
+    const char *at = memchr(text->p, end, text->n);
+    size_t n = at != NULL ? (size_t)(at - text->p) : text->n;
+    size_t used = at != NULL ? n + 1 : n;
+    *ret = (struct slice){text->p, n};
     *text = (struct slice){text->p + used, text->n - used};
     return true;
+}
+
+/* The next line, without its end. */
+static bool next_line(struct slice *text, struct slice *ret)
+{
+    bool is = next_part(text, '\n', ret);
+    if (is && ret->n > 0 && ret->p[ret->n - 1] == '\r') {
+        ret->n--;
+    }
+    return is;
 }
 
 static bool begins_with(struct slice line, struct slice word)
@@ -129,20 +139,6 @@ static void take_slots(struct cluster_server *server, struct slice word)
     server->n_slots += *end == '\0' && last >= first ? last - first + 1 : 0;
 }
 
-/* The next word of *line; *line moves behind it.  False: there is none. */
-static bool next_word(struct slice *line, struct slice *ret)
-{
-    if (line->n == 0) {
-        return false;
-    }
-    const char *blank = memchr(line->p, ' ', line->n);
-    size_t n = blank != NULL ? (size_t)(blank - line->p) : line->n;
-    size_t used = blank != NULL ? n + 1 : n;
-    *ret = (struct slice){line->p, n};
-    *line = (struct slice){line->p + used, line->n - used};
-    return true;
-}
-
 /* The head of a line about a node: id, address, flags, its primary's id or "-", and four more;
  * *line has the node's slots behind it. */
 struct node_line {
@@ -153,7 +149,7 @@ static bool take_node_line(struct slice *line, struct node_line *ret)
 {
     struct slice words[NODE_WORDS];
     for (size_t i = 0; i < NODE_WORDS; i++) {
-        if (!next_word(line, &words[i])) {
+        if (!next_part(line, ' ', &words[i])) {
             return false;
         }
     }
@@ -184,7 +180,7 @@ void server_health_take_nodes(struct cluster_server *server, const struct reply 
     struct slice text = reply->type == REPLY_TEXT ? reply->text : SLICE("");
     while (next_line(&text, &line)) {
         bool is_own = take_node_line(&line, &node) && has_flag(node.flags, SLICE("myself"));
-        while (is_own && next_word(&line, &word)) {
+        while (is_own && next_part(&line, ' ', &word)) {
             take_slots(server, word);
         }
     }
