@@ -2,10 +2,10 @@
  */
 #include "handlers/routes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "handlers/access/access.h"
+#include "handlers/counts/seen_json.h"
 #include "handlers/http/app.h"
 #include "handlers/question/question.h"
 #include "handlers/question/window_reply.h"
@@ -16,19 +16,15 @@
 #include "handlers/text/check.h"
 #include "handlers/text/params.h"
 
-#define PAGES_MAX 1000 /* of one POST */
-
 static const struct param_spec specs[] = {
     {"site", false}, {"user", false}, {"page", false}, {"pageset", false}};
 
 /* What outlives the start of an exchange; the slices of the job point into it. */
 struct seen_state {
     struct params params;
-    struct slice page;   /* of a GET */
-    json_t *body;        /* of a POST: owned.. */
-    char user[24];       /* ..its user where that is an integer.. */
-    struct slice *pages; /* ..and its pages; owned */
-    bool *each;          /* the answers; owned */
+    struct slice page;     /* of a GET */
+    struct seen_body body; /* of a POST.. */
+    bool *each;            /* ..and its answers; owned */
 };
 
 static void release(struct http_exchange *exchange)
@@ -36,8 +32,7 @@ static void release(struct http_exchange *exchange)
     struct seen_state *state = exchange->state;
     params_release(&state->params);
     storage_job_release(&exchange->job);
-    json_decref(state->body);
-    free(state->pages);
+    seen_body_release(&state->body);
     free(state->each);
     free(state);
 }
@@ -105,103 +100,68 @@ enum handler_result seen_start(struct http_exchange *exchange)
 
 /* ---- POST ---- */
 
-static bool read_user(struct http_exchange *exchange, struct seen_job *job)
+static bool refuse_body(struct http_exchange *exchange, enum seen_json_result result,
+    const struct seen_json_fault *fault)
 {
-    struct seen_state *state = exchange->state;
-    const json_t *value = json_object_get(state->body, "user");
-    if (json_is_integer(value)) {
-        int n = snprintf(
-            state->user, sizeof(state->user), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        job->user = (struct slice){state->user, (size_t)n};
-        return true;
+    if (result == SEEN_JSON_UNACCEPTABLE) {
+        return json_object_refuse(exchange, fault->pointer, fault->detail);
     }
-    job->user = json_text_of(value);
-    const char *fault = value == NULL            ? "user is required"
-                        : !json_is_string(value) ? "user must be a string or an integer"
-                                                 : event_check_user(job->user);
-    return fault == NULL || json_object_refuse(exchange, "/user", fault);
+    if (result == SEEN_JSON_MALFORMED) {
+        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %zu, column %zu: %s",
+            fault->line, fault->column, fault->detail);
+    } else {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    }
+    return false;
 }
 
 /* The body may name the site, as an event does; else the query does. */
 static bool read_site(struct http_exchange *exchange, struct seen_job *job)
 {
-    struct seen_state *state = exchange->state;
-    const json_t *value = json_object_get(state->body, "site");
-    if (value == NULL) {
+    const struct seen_state *state = exchange->state;
+    if (state->body.site.p == NULL) {
         return access_read_site(exchange, &state->params, &job->site);
     }
-    job->site = json_text_of(value);
-    const char *fault = params_count(&state->params, "site") > 0
-                            ? "site must be given once: here, or in the query"
-                        : !json_is_string(value) ? "site must be a string"
-                                                 : event_check_site(job->site);
-    return (fault == NULL || json_object_refuse(exchange, "/site", fault)) &&
+    job->site = state->body.site;
+    return (params_count(&state->params, "site") == 0 ||
+               json_object_refuse(
+                   exchange, "/site", "site must be given once: here, or in the query")) &&
            access_site(exchange, job->site);
 }
 
-static bool read_page(struct http_exchange *exchange, const json_t *list, size_t i)
+static bool read_body(struct http_exchange *exchange, struct seen_job *job)
 {
     struct seen_state *state = exchange->state;
-    const json_t *value = json_array_get(list, i);
-    state->pages[i] = json_text_of(value);
-    const char *fault =
-        json_is_string(value) ? event_check_page(state->pages[i]) : "a page must be a string";
-    if (fault != NULL) {
-        char pointer[32];
-        (void)snprintf(pointer, sizeof(pointer), "/pages/%zu", i);
-        return json_object_refuse(exchange, pointer, fault);
+    struct seen_body *body = &state->body;
+    struct seen_json_fault fault;
+    const struct http_request *request = &exchange->request;
+    enum seen_json_result result =
+        seen_json_decode(request->body_bytes, request->body.n, body, &fault);
+    if (result != SEEN_JSON_OK) {
+        return refuse_body(exchange, result, &fault);
     }
-    return true;
-}
-
-static bool read_pages(struct http_exchange *exchange, struct seen_job *job)
-{
-    struct seen_state *state = exchange->state;
-    const json_t *list = json_object_get(state->body, "pages");
-    if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > PAGES_MAX) {
-        return json_object_refuse(exchange, "/pages", "pages must be an array of 1 to 1000 pages");
+    job->user = body->user;
+    job->pages = body->pages;
+    job->n_pages = body->n;
+    job->each = state->each = calloc(body->n, sizeof(*state->each));
+    if (state->each == NULL) {
+        return refuse_body(exchange, SEEN_JSON_NOMEM, &fault);
     }
-    job->n_pages = json_array_size(list);
-    job->pages = state->pages = calloc(job->n_pages, sizeof(*state->pages));
-    job->each = state->each = calloc(job->n_pages, sizeof(*state->each));
-    if (state->pages == NULL || state->each == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
-    }
-    for (size_t i = 0; i < job->n_pages; i++) {
-        if (!read_page(exchange, list, i)) {
-            return false;
-        }
-    }
-    return true;
+    return read_site(exchange, job);
 }
 
 enum handler_result seen_many_start(struct http_exchange *exchange)
 {
-    static const char *const names[] = {"site", "user", "pages"};
     struct seen_state *state = question_begin(exchange, sizeof(*state), release);
     struct seen_job job = {0};
-    if (state == NULL || !query_read(exchange, specs, 1, &state->params)) {
-        return HANDLER_REPLY;
-    }
-    state->body = json_object_body(exchange);
-    if (state->body == NULL || !json_object_only(exchange, state->body, names, 3) ||
-        !read_site(exchange, &job) || !read_user(exchange, &job) || !read_pages(exchange, &job)) {
+    if (state == NULL || !query_read(exchange, specs, 1, &state->params) ||
+        !json_body_type(exchange, false) || !read_body(exchange, &job)) {
         return HANDLER_REPLY;
     }
     return ask(exchange, &job);
 }
 
 /* ---- answers ---- */
-
-static json_t *each_json(const struct seen_job *job)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < job->n_pages; i++) {
-        json_array_append_new(list, json_boolean(job->each[i]));
-    }
-    return list;
-}
 
 void seen_finish(struct http_exchange *exchange)
 {
@@ -215,10 +175,12 @@ void seen_finish(struct http_exchange *exchange)
         return;
     }
     const struct seen_job *seen = &job->u.seen;
-    json_t *root = seen->each != NULL
-                       ? json_pack("{s:o,s:f}", "seen", each_json(seen), "false_positive_rate",
-                             seen->false_positives)
-                       : json_pack("{s:b,s:b,s:f}", "seen", seen->seen, "certain", !seen->seen,
-                             "false_positive_rate", seen->false_positives);
-    reply_json(&exchange->response, 200, root);
+    if (seen->each != NULL) {
+        reply_flags(&exchange->response, "seen", seen->each, seen->n_pages,
+            json_pack("{s:f}", "false_positive_rate", seen->false_positives));
+        return;
+    }
+    reply_json(&exchange->response, 200,
+        json_pack("{s:b,s:b,s:f}", "seen", seen->seen, "certain", !seen->seen,
+            "false_positive_rate", seen->false_positives));
 }

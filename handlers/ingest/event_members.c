@@ -4,17 +4,11 @@
 #include "handlers/dimension/language.h"
 #include "handlers/ingest/event_names.h"
 #include "handlers/text/check.h"
+#include "handlers/text/json_value.h"
 #include "handlers/text/timestamp.h"
 #include "storage/job/counted_name.h"
 
 #include <stdio.h>
-
-/* A value that was taken: text or number, or the kind alone (a container, true, false, null). */
-struct value {
-    enum scan_kind kind;
-    struct slice text;
-    struct json_number number;
-};
 
 static void refuse(struct event_reader *reader, const char *pointer, const char *detail)
 {
@@ -42,7 +36,7 @@ static void refuse_named(struct event_reader *reader, struct slice name, const c
     refuse(reader, pointer, detail);
 }
 
-static const char *set_page(struct event *event, const struct value *value)
+static const char *set_page(struct event *event, const struct json_value *value)
 {
     if (value->kind != SCAN_STRING) {
         return "page must be a string";
@@ -51,7 +45,7 @@ static const char *set_page(struct event *event, const struct value *value)
     return event_check_page(value->text);
 }
 
-static const char *set_event(struct event_reader *reader, const struct value *value)
+static const char *set_event(struct event_reader *reader, const struct json_value *value)
 {
     if (value->kind != SCAN_STRING) {
         return "event must be a string";
@@ -63,7 +57,7 @@ static const char *set_event(struct event_reader *reader, const struct value *va
     return detail;
 }
 
-static const char *set_visitor(struct event *event, const struct value *value)
+static const char *set_visitor(struct event *event, const struct json_value *value)
 {
     if (value->kind != SCAN_STRING) {
         return "visitor must be a string";
@@ -72,26 +66,7 @@ static const char *set_visitor(struct event *event, const struct value *value)
     return event_check_visitor(value->text);
 }
 
-static const char *set_user(struct event *event, const struct value *value)
-{
-    if (value->kind == SCAN_STRING) {
-        event->user = value->text;
-        return event_check_user(value->text);
-    }
-    if (value->kind != SCAN_NUMBER) {
-        return "user must be a string or an integer";
-    }
-    if (!value->number.integer) {
-        return "user as a number must be an integer, without fraction and exponent";
-    }
-    event->user = value->number.text; /* of any size: the digits are the user's name */
-    if (slice_equal(event->user, SLICE("-0"))) {
-        event->user = SLICE("0");
-    }
-    return event_check_user(event->user);
-}
-
-static const char *set_site(struct event *event, const struct value *value)
+static const char *set_site(struct event *event, const struct json_value *value)
 {
     if (value->kind != SCAN_STRING) {
         return "site must be a string";
@@ -100,7 +75,7 @@ static const char *set_site(struct event *event, const struct value *value)
     return event_check_site(value->text);
 }
 
-static const char *set_ip(struct event *event, const struct value *value)
+static const char *set_ip(struct event *event, const struct json_value *value)
 {
     if (value->kind != SCAN_STRING) {
         return "ip must be a string";
@@ -108,7 +83,7 @@ static const char *set_ip(struct event *event, const struct value *value)
     return event_parse_address(value->text, &event->address);
 }
 
-static const char *set_agent(struct event *event, const struct value *value)
+static const char *set_agent(struct event *event, const struct json_value *value)
 {
     if (value->kind == SCAN_NULL) {
         return NULL;
@@ -120,7 +95,7 @@ static const char *set_agent(struct event *event, const struct value *value)
     return event_check_agent(value->text);
 }
 
-static const char *set_referrer(struct view_traits *traits, const struct value *value)
+static const char *set_referrer(struct view_traits *traits, const struct json_value *value)
 {
     if (value->kind == SCAN_NULL) {
         return NULL;
@@ -132,7 +107,7 @@ static const char *set_referrer(struct view_traits *traits, const struct value *
     return event_check_referrer(value->text);
 }
 
-static const char *set_value(struct slice *to, const struct value *value)
+static const char *set_value(struct slice *to, const struct json_value *value)
 {
     if (value->kind == SCAN_NULL) {
         return NULL;
@@ -144,7 +119,7 @@ static const char *set_value(struct slice *to, const struct value *value)
     return event_check_value(value->text);
 }
 
-static const char *set_country(struct slice *to, const struct value *value)
+static const char *set_country(struct slice *to, const struct json_value *value)
 {
     char code[COUNTRY_SIZE];
     struct slice ignored;
@@ -153,7 +128,7 @@ static const char *set_country(struct slice *to, const struct value *value)
     return ok ? NULL : "country must be two letters, a code of ISO 3166-1, or null";
 }
 
-static const char *set_time(struct event_reader *reader, const struct value *value)
+static const char *set_time(struct event_reader *reader, const struct json_value *value)
 {
     int64_t at_s = 0;
     if (value->kind == SCAN_STRING) {
@@ -173,13 +148,13 @@ static const char *set_time(struct event_reader *reader, const struct value *val
 }
 
 static const char *set_member(
-    struct event_reader *reader, enum member member, const struct value *value)
+    struct event_reader *reader, enum member member, const struct json_value *value)
 {
     switch (member) {
     case MEMBER_PAGE:
         return set_page(reader->event, value);
     case MEMBER_USER:
-        return set_user(reader->event, value);
+        return json_value_user(value, &reader->event->user);
     case MEMBER_SITE:
         return set_site(reader->event, value);
     case MEMBER_IP:
@@ -209,26 +184,14 @@ static const char *set_member(
     return set_value(&reader->traits.utm[member - MEMBER_UTM], value);
 }
 
-static bool read_value(struct json_scan *scan, struct value *ret)
-{
-    ret->kind = json_scan_peek(scan);
-    if (ret->kind == SCAN_STRING) {
-        return json_scan_string(scan, &ret->text);
-    }
-    if (ret->kind == SCAN_NUMBER) {
-        return json_scan_number(scan, &ret->number);
-    }
-    return json_scan_skip(scan);
-}
-
 static bool read_action(struct event_reader *reader, unsigned index)
 {
     if (index == EVENT_ACTIONS_MAX) {
         refuse(reader, "/actions", "actions must be at most 8");
         return json_scan_skip(reader->scan);
     }
-    struct value value;
-    if (!read_value(reader->scan, &value)) {
+    struct json_value value;
+    if (!json_value_read(reader->scan, &value)) {
         return false;
     }
     if (reader->scan->fault != NULL) {
@@ -261,7 +224,7 @@ static bool read_actions(struct event_reader *reader)
 }
 
 /* What a property's value is as a text; empty: it is none. */
-static struct slice prop_text(const struct value *value)
+static struct slice prop_text(const struct json_value *value)
 {
     struct slice text = value->kind == SCAN_TRUE     ? SLICE("true")
                         : value->kind == SCAN_FALSE  ? SLICE("false")
@@ -276,8 +239,8 @@ static struct slice prop_text(const struct value *value)
 static bool read_prop(struct event_reader *reader)
 {
     struct slice name;
-    struct value value;
-    if (!json_scan_name(reader->scan, &name) || !read_value(reader->scan, &value)) {
+    struct json_value value;
+    if (!json_scan_name(reader->scan, &name) || !json_value_read(reader->scan, &value)) {
         return false;
     }
     if (reader->scan->fault != NULL) {
@@ -310,8 +273,8 @@ static bool read_known(struct event_reader *reader, enum member member)
     if (member == MEMBER_ACTIONS && json_scan_peek(reader->scan) == SCAN_ARRAY) {
         return read_actions(reader);
     }
-    struct value value;
-    if (!read_value(reader->scan, &value)) {
+    struct json_value value;
+    if (!json_value_read(reader->scan, &value)) {
         return false;
     }
     const char *detail = reader->scan->fault;

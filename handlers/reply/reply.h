@@ -18,6 +18,12 @@
  * answer is a 503 problem (see json_memory.h); so it is if @json is NULL. */
 void reply_json(struct http_response *response, unsigned status, json_t *json);
 
+/* Answer 200 with an object: @name, which holds @n of @flags as a list of booleans, and behind it
+ * the members of @rest, an object with at least one, whose reference is taken over.  The same as
+ * reply_json(), without a tree of a thousand values.  A 503 problem if @rest is NULL. */
+void reply_flags(
+    struct http_response *response, const char *name, const bool *flags, size_t n, json_t *rest);
+
 /* @text, which is UTF-8, as a JSON string: a new reference; NULL if memory is out. */
 static inline json_t *text_json(struct slice text)
 {

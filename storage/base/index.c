@@ -48,6 +48,15 @@ static bool index_resize(struct index *index, size_t size)
     return true;
 }
 
+bool index_expect(struct index *index, size_t n)
+{
+    size_t size = SIZE_MIN;
+    while (size < n * 2) {
+        size *= 2;
+    }
+    return size <= index->size || index_resize(index, size);
+}
+
 bool index_reserve(struct index *index)
 {
     if (index->size == 0) {

@@ -32,6 +32,9 @@ static enum storage_err prepare(struct question *q)
         return STORAGE_DOWN;
     }
     identity_user(secret, q->job->site, q->job->user, &q->user);
+    if (!wanted_expect(&q->wanted, q->job->n_pages)) {
+        return STORAGE_NOMEM;
+    }
     for (size_t i = 0; i < q->job->n_pages; i++) {
         uint64_t page = page_hash(q->job->site, q->job->pages[i]);
         if (!wanted_add(&q->wanted, seen_fingerprint(&q->user, page))) {

@@ -22,6 +22,17 @@ void wanted_release(struct wanted *wanted)
     *wanted = (struct wanted){.pages = NULL};
 }
 
+bool wanted_expect(struct wanted *wanted, size_t n)
+{
+    struct wanted_page *pages = reallocarray(wanted->pages, n, sizeof(*pages));
+    if (pages == NULL) {
+        return false;
+    }
+    wanted->pages = pages;
+    wanted->capacity = n;
+    return index_expect(&wanted->index, n);
+}
+
 bool wanted_add(struct wanted *wanted, uint64_t fingerprint)
 {
     uint32_t i = (uint32_t)wanted->n;

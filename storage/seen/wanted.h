@@ -31,6 +31,9 @@ struct wanted {
 
 void wanted_release(struct wanted *wanted);
 
+/* Make room for @n pages, once instead of in steps.  False: out of memory. */
+bool wanted_expect(struct wanted *wanted, size_t n) MUST_CHECK;
+
 /* Add a page.  False: out of memory. */
 bool wanted_add(struct wanted *wanted, uint64_t fingerprint) MUST_CHECK;
 

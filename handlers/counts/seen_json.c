@@ -1,0 +1,185 @@
+#include "handlers/counts/seen_json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "handlers/text/check.h"
+#include "handlers/text/json_value.h"
+#include "storage/base/index.h"
+
+#define DEPTH_MAX    32
+#define PAGES_DETAIL "pages must be an array of 1 to 1000 pages"
+
+_Static_assert(SEEN_PAGES_MAX == 1000, "PAGES_DETAIL says so");
+
+struct reader {
+    struct json_scan scan;
+    struct seen_body *body;
+    struct seen_json_fault *fault; /* the first fault; others are forgotten */
+    bool site, user, pages;        /* the members that were read */
+    bool nomem;
+};
+
+static void refuse(struct reader *r, const char *pointer, const char *detail)
+{
+    if (r->fault->detail == NULL) {
+        (void)snprintf(r->fault->pointer, sizeof(r->fault->pointer), "%s", pointer);
+        r->fault->detail = detail;
+    }
+}
+
+/* ---- members; false: it is not JSON, or memory is out ---- */
+
+static bool read_value(struct reader *r, struct json_value *ret)
+{
+    r->scan.fault = NULL;
+    return json_value_read(&r->scan, ret);
+}
+
+static bool read_site(struct reader *r)
+{
+    struct json_value value;
+    if (!read_value(r, &value)) {
+        return false;
+    }
+    const char *fault = value.kind != SCAN_STRING ? "site must be a string"
+                        : r->scan.fault != NULL   ? r->scan.fault
+                                                  : event_check_site(value.text);
+    if (fault != NULL) {
+        refuse(r, "/site", fault);
+        return true;
+    }
+    r->body->site = value.text;
+    return true;
+}
+
+static bool read_user(struct reader *r)
+{
+    struct json_value value;
+    if (!read_value(r, &value)) {
+        return false;
+    }
+    const char *fault =
+        r->scan.fault != NULL ? r->scan.fault : json_value_user(&value, &r->body->user);
+    if (fault != NULL) {
+        refuse(r, "/user", fault);
+    }
+    return true;
+}
+
+static bool read_page(struct reader *r)
+{
+    struct seen_body *body = r->body;
+    struct json_value value;
+    if (!read_value(r, &value)) {
+        return false;
+    }
+    const char *fault = value.kind != SCAN_STRING ? "a page must be a string"
+                        : r->scan.fault != NULL   ? r->scan.fault
+                                                  : event_check_page(value.text);
+    if (fault != NULL) {
+        char pointer[sizeof(r->fault->pointer)];
+        (void)snprintf(pointer, sizeof(pointer), "/pages/%zu", body->n);
+        refuse(r, pointer, fault);
+    }
+    r->nomem = !array_reserve(&body->pages, &body->capacity, body->n, sizeof(*body->pages));
+    if (!r->nomem) {
+        body->pages[body->n++] = value.text;
+    }
+    return !r->nomem;
+}
+
+static bool read_pages(struct reader *r)
+{
+    size_t n = 0;
+    if (json_scan_peek(&r->scan) != SCAN_ARRAY) {
+        refuse(r, "/pages", PAGES_DETAIL);
+        return json_scan_skip(&r->scan);
+    }
+    enum scan_step step = json_scan_open(&r->scan, ']');
+    for (; step == SCAN_ITEM; step = json_scan_next(&r->scan, ']'), n++) {
+        if (!(n < SEEN_PAGES_MAX ? read_page(r) : json_scan_skip(&r->scan))) {
+            return false;
+        }
+    }
+    if (n == 0 || n > SEEN_PAGES_MAX) {
+        refuse(r, "/pages", PAGES_DETAIL);
+    }
+    return step == SCAN_CLOSED;
+}
+
+static bool read_member(struct reader *r)
+{
+    const struct {
+        struct slice name;
+        const char *pointer;
+        bool *read;
+        bool (*take)(struct reader *r);
+    } members[] = {
+        {SLICE("site"), "/site", &r->site, read_site},
+        {SLICE("user"), "/user", &r->user, read_user},
+        {SLICE("pages"), "/pages", &r->pages, read_pages},
+    };
+    struct slice name;
+    if (!json_scan_name(&r->scan, &name)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        if (!slice_equal(name, members[i].name)) {
+            continue;
+        }
+        if (*members[i].read) {
+            refuse(r, members[i].pointer, "a member is given twice");
+            return json_scan_skip(&r->scan);
+        }
+        *members[i].read = true;
+        return members[i].take(r);
+    }
+    refuse(r, "", "the body has a member that is not known: there are site, user and pages");
+    return json_scan_skip(&r->scan);
+}
+
+/* ---- the body ---- */
+
+static bool read_body(struct reader *r)
+{
+    enum scan_step step;
+    if (json_scan_peek(&r->scan) == SCAN_OBJECT) {
+        step = json_scan_open(&r->scan, '}');
+    } else {
+        step = json_scan_skip(&r->scan) ? SCAN_CLOSED : SCAN_FAILED; /* JSON, of another kind */
+        refuse(r, "", "the body must be an object");
+    }
+    while (step == SCAN_ITEM && read_member(r)) {
+        step = json_scan_next(&r->scan, '}');
+    }
+    return step == SCAN_CLOSED && json_scan_finish(&r->scan);
+}
+
+enum seen_json_result seen_json_decode(
+    char *body, size_t n, struct seen_body *ret, struct seen_json_fault *ret_fault)
+{
+    char none[1] = ""; /* spares the scanner null pointers */
+    struct reader r = {.body = ret, .fault = ret_fault};
+    *ret = (struct seen_body){.n = 0};
+    *ret_fault = (struct seen_json_fault){.pointer = ""};
+    json_scan_init(&r.scan, n > 0 ? body : none, n, DEPTH_MAX);
+    if (!read_body(&r)) {
+        json_scan_position(&r.scan, &ret_fault->line, &ret_fault->column);
+        ret_fault->detail = r.scan.error;
+        return r.nomem ? SEEN_JSON_NOMEM : SEEN_JSON_MALFORMED;
+    }
+    if (!r.user) {
+        refuse(&r, "/user", "user is required");
+    }
+    if (!r.pages) {
+        refuse(&r, "/pages", PAGES_DETAIL);
+    }
+    return ret_fault->detail == NULL ? SEEN_JSON_OK : SEEN_JSON_UNACCEPTABLE;
+}
+
+void seen_body_release(struct seen_body *body)
+{
+    free(body->pages);
+    *body = (struct seen_body){.n = 0};
+}
