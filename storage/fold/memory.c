@@ -6,6 +6,7 @@ void fold_memory_forget(struct fold_memory *memory)
     known_users_forget_all(&memory->users);
     known_hashes_forget(&memory->expiries);
     known_hashes_forget(&memory->places);
+    known_sketches_forget(&memory->sketches);
 }
 
 void fold_memory_release(struct fold_memory *memory)
@@ -13,4 +14,5 @@ void fold_memory_release(struct fold_memory *memory)
     known_users_release(&memory->users);
     known_hashes_release(&memory->expiries);
     known_hashes_release(&memory->places);
+    known_sketches_release(&memory->sketches);
 }

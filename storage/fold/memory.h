@@ -7,6 +7,7 @@
 
 #include "storage/base/known_hashes.h"
 #include "storage/fold/announced.h"
+#include "storage/fold/known_sketches.h"
 #include "storage/fold/known_users.h"
 #include "storage/schema/partition.h"
 
@@ -16,6 +17,7 @@ struct fold_memory {
     struct known_users users;
     struct known_hashes expiries;     /* of keys: see merge_counts_write() */
     struct known_hashes places;       /* of names: see places_begin() */
+    struct known_sketches sketches;   /* see merge_counts_write() */
     uint64_t deleted[PARTITIONS_MAX]; /* hashes of the field `deleted`, as last seen; 0: none */
     char id[33];                      /* random: ids that are new begin with it.. */
     uint64_t n_ids;                   /* ..and end with this number */

@@ -9,6 +9,8 @@
 
 #define ELEMENTS_AT_ONCE 4000 /* in a command: fold.lua cannot take more than 8,000 words */
 #define SKETCH_ELEMENT   8    /* bytes */
+#define LEARN_MOST       4096 /* elements of a sketch at a time */
+#define RECENT_S         600  /* minutes that began so long ago are kept, whatever the settings */
 
 /* A bucket of a site, with its pages as a list. */
 struct site_bucket {
@@ -34,6 +36,13 @@ struct member {
     uint32_t next;
 };
 
+/* A sketch that many elements came for, and where those go that are added. */
+struct many_elements {
+    uint64_t key_hash;
+    uint32_t n; /* that came */
+    size_t first_place, end_place;
+};
+
 struct merge_counts {
     enum key_kind kind; /* KEY_PV or KEY_VV */
     struct site_bucket *buckets;
@@ -44,6 +53,11 @@ struct merge_counts {
     struct index bucket_index, page_index;
     uint64_t *expiries; /* hashes of the keys that were given one */
     size_t n_expiries, expiries_capacity;
+    struct many_elements *many;
+    struct hll_place *places;
+    size_t n_many, n_places;
+    size_t many_capacity, places_capacity;
+    int64_t now_ms; /* of the commands */
 };
 
 struct merge_counts *merge_counts_new(enum key_kind kind)
@@ -62,6 +76,8 @@ void merge_counts_free(struct merge_counts *merge)
         free(merge->pages);
         free(merge->members);
         free(merge->expiries);
+        free(merge->many);
+        free(merge->places);
         index_release(&merge->bucket_index);
         index_release(&merge->page_index);
         free(merge);
@@ -70,7 +86,8 @@ void merge_counts_free(struct merge_counts *merge)
 
 void merge_counts_clear(struct merge_counts *merge)
 {
-    merge->n_buckets = merge->n_pages = merge->n_members = merge->n_expiries = 0;
+    merge->n_buckets = merge->n_pages = merge->n_members = 0;
+    merge->n_expiries = merge->n_many = merge->n_places = 0;
     index_clear(&merge->bucket_index);
     index_clear(&merge->page_index);
 }
@@ -239,7 +256,7 @@ struct bucket_writer {
     struct merge_counts *merge;
     const struct site_bucket *bucket;
     const char *tag;
-    const struct known_hashes *known;
+    const struct known_keys *known;
     uint64_t state_hash;
     struct buffer *out;
     size_t n; /* commands */
@@ -252,7 +269,7 @@ static void write_expiry(struct bucket_writer *w, const struct key *key)
     int64_t expire_ms = w->bucket->target.expire_ms;
     if (expire_ms > 0) {
         uint64_t hash = XXH3_64bits_withSeed(key->p, key->n, w->state_hash);
-        if (known_hashes_has(w->known, hash)) {
+        if (known_hashes_has(w->known->expiries, hash)) {
             return;
         }
         if (array_reserve(&merge->expiries, &merge->expiries_capacity, merge->n_expiries,
@@ -285,33 +302,95 @@ static void write_counter(
     w->n++;
 }
 
+/* ---- sketches ---- */
+
+/* The member's element for sketches of @kind; NULL: none that is to be written. */
+static const uint8_t *element_of(const struct member *member, enum key_kind kind)
+{
+    if (kind == KEY_UV) {
+        return member->visitor ? member->row->visitor.bytes : NULL;
+    }
+    return member->address ? member->row->address.bytes : NULL;
+}
+
+/* Leave out the elements that the sketch is @known to hold, NULL: none, and note where the others
+ * go.  Returns how many these are. */
+static uint32_t drop_known(struct merge_counts *merge, const struct page_count *page,
+    enum key_kind kind, const struct hll *known)
+{
+    uint32_t n = 0;
+    size_t most = merge->n_places + LEARN_MOST;
+    for (uint32_t m = page->first_member; m != INDEX_NONE; m = merge->members[m].next) {
+        struct member *member = &merge->members[m];
+        const uint8_t *element = element_of(member, kind);
+        if (element == NULL) {
+            continue;
+        }
+        struct hll_place place = hll_place_of(element, SKETCH_ELEMENT);
+        if (known != NULL && place.count <= known->registers[place.index]) {
+            *(kind == KEY_UV ? &member->visitor : &member->address) = false;
+            continue;
+        }
+        n++;
+        if (merge->n_places < most && array_reserve(&merge->places, &merge->places_capacity,
+                                          merge->n_places, sizeof(*merge->places))) {
+            merge->places[merge->n_places++] = place;
+        }
+    }
+    return n;
+}
+
+/* The same by what is known of the sketch at @key: @n elements came for it. */
+static uint32_t drop_elements(struct bucket_writer *w, const struct page_count *page,
+    enum key_kind kind, uint32_t n, const struct key *key)
+{
+    struct merge_counts *merge = w->merge;
+    struct bucket bucket = w->bucket->target.bucket;
+    if (bucket.level != LEVEL_MINUTE || bucket.start_s < merge->now_ms / 1000 - RECENT_S) {
+        return n;
+    }
+    uint64_t hash = XXH3_64bits(key->p, key->n);
+    const struct hll *known = known_sketches_find(w->known->sketches, hash);
+    if ((n < KNOWN_SKETCHES_FEW && known == NULL) ||
+        !array_reserve(&merge->many, &merge->many_capacity, merge->n_many, sizeof(*merge->many))) {
+        return n;
+    }
+    struct many_elements *many = &merge->many[merge->n_many++];
+    *many = (struct many_elements){.key_hash = hash, .n = n, .first_place = merge->n_places};
+    n = drop_known(merge, page, kind, known);
+    many->end_place = merge->n_places;
+    return n;
+}
+
 /* The next element of a sketch of @kind from member *m on, which moves behind it. */
 static const uint8_t *next_element(
     const struct merge_counts *merge, enum key_kind kind, uint32_t *m)
 {
     for (;;) {
         const struct member *member = &merge->members[*m];
+        const uint8_t *element = element_of(member, kind);
         *m = member->next;
-        if (kind == KEY_UV && member->visitor) {
-            return member->row->visitor.bytes;
-        }
-        if (kind == KEY_IP && member->address) {
-            return member->row->address.bytes;
+        if (element != NULL) {
+            return element;
         }
     }
 }
 
-/* Add the visitors, or the addresses, of @page to its sketch: @n of them. */
+/* Add the visitors, or the addresses, of @page to its sketch: *@members of them. */
 static void write_sketch(
-    struct bucket_writer *w, const struct page_count *page, enum key_kind kind, uint32_t n)
+    struct bucket_writer *w, const struct page_count *page, enum key_kind kind, uint32_t *members)
 {
     struct key key;
     uint32_t m = page->first_member;
-    if (n == 0) {
+    if (*members == 0) {
         return;
     }
     key_bucket(&key, w->tag, kind, w->bucket->site, w->bucket->target.bucket, page->page);
-    while (n > 0) {
+    *members = drop_elements(w, page, kind, *members, &key);
+    if (*members == 0) {
+        return; /* and the key has its expiry */
+    }
+    for (uint32_t n = *members; n > 0;) {
         uint32_t now = n < ELEMENTS_AT_ONCE ? n : ELEMENTS_AT_ONCE;
         n -= now;
         resp_head(w->out, 2 + now);
@@ -338,19 +417,20 @@ static size_t write_bucket(struct bucket_writer *w)
     }
     write_expiry(w, &key);
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
-        const struct page_count *page = &merge->pages[p];
-        write_sketch(w, page, KEY_UV, page->n_visitors);
-        write_sketch(w, page, KEY_IP, page->n_addresses);
+        struct page_count *page = &merge->pages[p];
+        write_sketch(w, page, KEY_UV, &page->n_visitors);
+        write_sketch(w, page, KEY_IP, &page->n_addresses);
     }
     return w->n;
 }
 
 size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t now_ms,
-    const struct known_hashes *known, struct slice state, struct buffer *out)
+    const struct known_keys *known, struct slice state, struct buffer *out)
 {
     size_t n = 0;
     uint64_t state_hash = XXH3_64bits(state.p, state.n);
-    merge->n_expiries = 0;
+    merge->n_expiries = merge->n_many = merge->n_places = 0;
+    merge->now_ms = now_ms;
     for (size_t i = 0; i < merge->n_buckets; i++) {
         int64_t expire_ms = merge->buckets[i].target.expire_ms;
         if (expire_ms == 0 || now_ms < expire_ms) { /* else PEXPIREAT would delete it at once */
@@ -365,6 +445,19 @@ void merge_counts_learn(const struct merge_counts *merge, struct known_hashes *k
 {
     for (size_t i = 0; i < merge->n_expiries; i++) {
         known_hashes_add(known, merge->expiries[i]);
+    }
+}
+
+void merge_counts_learn_elements(const struct merge_counts *merge, struct known_sketches *known)
+{
+    for (size_t i = 0; i < merge->n_many; i++) {
+        const struct many_elements *many = &merge->many[i];
+        struct hll *hll = known_sketches_take(known, many->key_hash, many->n, merge->now_ms);
+        for (size_t p = many->first_place; hll != NULL && p < many->end_place; p++) {
+            struct hll_place place = merge->places[p];
+            uint8_t *is = &hll->registers[place.index];
+            *is = place.count > *is ? place.count : *is;
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "storage/base/buffer.h"
 #include "storage/base/known_hashes.h"
+#include "storage/fold/known_sketches.h"
 #include "storage/places/counted_for.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
@@ -48,12 +49,22 @@ bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
  * What is written late gets an expiry at once, and a key keeps its first one.  An import writes to
  * the keys of an hour or a day again and again, so the expiries that are @known are not set again:
  * by a hash of the key's name and of @state, the text of the rollup's state.  Only a rollup makes a
- * key anew, and that changes the state. */
+ * key anew, and that changes the state.
+ *
+ * An element that would not raise a register that is @known is left out.  That goes for minutes
+ * that ended lately: their keys cannot have expired. */
+struct known_keys {
+    struct known_hashes *expiries;
+    struct known_sketches *sketches;
+};
 size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t now_ms,
-    const struct known_hashes *known, struct slice state, struct buffer *out);
+    const struct known_keys *known, struct slice state, struct buffer *out);
 
-/* The commands were carried out: remember the expiries that they set. */
+/* The commands were carried out: remember the expiries that they set.. */
 void merge_counts_learn(const struct merge_counts *merge, struct known_hashes *known);
+
+/* ..and the elements that they added. */
+void merge_counts_learn_elements(const struct merge_counts *merge, struct known_sketches *known);
 
 /* Call @visit for each bucket that something was counted in. */
 void merge_counts_targets(const struct merge_counts *merge,

@@ -167,6 +167,9 @@ static void take_generation(struct share *s, const struct reply *users)
     s->generation_held =
         slice_equal(generation, slice_of(known_users_relied_on(&s->memory->users, p)));
     known_users_generation(&s->memory->users, p, generation);
+    if (!s->generation_held) { /* pages may have been deleted */
+        known_sketches_forget(&s->memory->sketches);
+    }
 }
 
 /* Which sites were deleted.  Keys of theirs are gone that the memory says are there. */

@@ -142,9 +142,9 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     n += places_write(s->names.places, s->tag, s->now_ms, out);
     char text[ROLLUP_STATE_TEXT];
     rollup_state_print(&s->view.state, text);
-    const struct known_hashes *known = &s->memory->expiries;
-    n += merge_counts_write(s->counts, s->tag, s->now_ms, known, slice_of(text), out);
-    n += merge_counts_write(s->starts, s->tag, s->now_ms, known, slice_of(text), out);
+    const struct known_keys known = {&s->memory->expiries, &s->memory->sketches};
+    n += merge_counts_write(s->counts, s->tag, s->now_ms, &known, slice_of(text), out);
+    n += merge_counts_write(s->starts, s->tag, s->now_ms, &known, slice_of(text), out);
     n += merge_visits_write(s->visits, s->tag, out);
     n += merge_activity_write(s->activity, s->tag, s->now_ms, out);
     n += merge_first_write(s->first, s->tag, out);
@@ -186,11 +186,23 @@ void share_done(struct share *s, const struct reply *replies, struct buffer *ret
         s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, replies + s->seen_reply, ret_due);
 }
 
+/* Are the users those of when the share was decided?  Meanwhile somebody may have been forgotten,
+ * or pages deleted, and the look ahead may have told so already. */
+static bool users_are_same(const struct share *s)
+{
+    struct slice was = s->read[STATE_FIELDS];
+    was = was.n == 1 ? was : (struct slice){was.p + 1, was.n - 1}; /* "-": no field */
+    return slice_equal(was, slice_of(known_users_relied_on(&s->memory->users, s->cut.partition)));
+}
+
 void share_learn(struct share *s)
 {
     learn_members(s, &s->open);
     learn_members(s, &s->sites);
-    merge_activity_users(s->activity, learn_user, s);
+    if (users_are_same(s)) {
+        merge_activity_users(s->activity, learn_user, s);
+        merge_counts_learn_elements(s->counts, &s->memory->sketches);
+    }
     merge_counts_learn(s->counts, &s->memory->expiries);
     merge_counts_learn(s->starts, &s->memory->expiries);
     places_learn(s->names.places, &s->memory->places);

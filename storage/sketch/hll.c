@@ -88,6 +88,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "storage/sketch/bloom.h"
 #include "storage/sketch/hll_simd.h"
 
 #define P 14
@@ -108,6 +109,16 @@ enum encoding {
 
 _Static_assert(HLL_REGISTERS == 1 << P, "the low P bits of a hash choose the register");
 _Static_assert(HLL_DENSE_SIZE == HEADER_SIZE + HLL_REGISTERS * 6 / 8, "six bits a register");
+
+#define HASH_SEED UINT64_C(0xadc83b19) /* Redis's choice */
+
+struct hll_place hll_place_of(const void *element, size_t n)
+{
+    uint64_t hash = murmur_hash64a(element, n, HASH_SEED);
+    uint64_t coins = hash >> P | UINT64_C(1) << Q;
+    return (struct hll_place){
+        (uint16_t)(hash & (HLL_REGISTERS - 1)), (uint8_t)(1 + __builtin_ctzll(coins))};
+}
 
 void hll_clear(struct hll *hll)
 {

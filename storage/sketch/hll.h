@@ -27,6 +27,15 @@ struct hll {
     uint8_t registers[HLL_REGISTERS];
 };
 
+/* To which register an element goes, and how high the element would raise it. */
+struct hll_place {
+    uint16_t index;
+    uint8_t count;
+};
+
+/* That of the element, as PFADD finds it. */
+struct hll_place hll_place_of(const void *element, size_t n);
+
 /* Make @hll the empty set. */
 void hll_clear(struct hll *hll);
 

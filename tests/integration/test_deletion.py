@@ -283,6 +283,22 @@ def test_pages_go_and_the_site_keeps_its_sums(world):
     assert http.question("/pv", site="shop", page="/3", from_=DAY[0], to=DAY[1])["pv"] == 1
 
 
+def test_a_page_that_was_deleted_counts_anew(world):
+    """A fold remembers what the sketches of a busy page hold, but not beyond a deletion."""
+    http = world.http
+    views = [visit("shop", "/p", f"u{i}", NOON - 100) for i in range(500)]
+
+    def visitors():
+        http.accept(views)
+        return http.question("/uv", site="shop", page="/p", from_="2026-03-10T11:50:00Z", to="2026-03-10T12:00:00Z")["uv"]
+
+    first = visitors()
+    assert 480 < first < 520 and visitors() == first
+    delete(http, "/pages", site="shop", page="/p")
+    await_pages(world.redis)
+    assert visitors() == first
+
+
 def test_a_big_site_does_not_hold_redis(start_redis, start_tallyd, chance):
     """100,000 pages; no command takes 5 ms, and the questions of others are answered meanwhile."""
     redis = start_redis(options=("--latency-tracking-info-percentiles", "99"))

@@ -330,6 +330,30 @@ def test_visits_go_by_the_order_and_the_time_of_arrival(redis, tool):
         assert 0 < redis.command("TTL", key) <= 4 * TIMEOUT_S + 60
 
 
+def registers(r, page):
+    """Those of the page's visitors and addresses, once there are so many that Redis keeps each for itself."""
+    found = {kind: octets(r.command("GET", only(r, f"{kind}:shop:*:{page}"))) for kind in ("uv", "ip")}
+    assert all(len(v) == 12304 for v in found.values())
+    return {kind: value[16:] for kind, value in found.items()}
+
+
+def test_sketches_do_not_depend_on_what_a_fold_remembers_of_them(redis, tool):
+    """The same users on two pages: on one at once, and on the other again and again, fold by fold."""
+    t, _, now = arrange(redis, tool, partitions=1)
+    t.do(f"begin {OWN}")
+    at = now // MINUTE * MINUTE
+
+    def views(page, users):
+        return [Event(at, "shop", page, f"10.{u % 7}.{u // 250}.{u % 250}", f"user{u}", ()) for u in users]
+
+    for n in range(1, 31):
+        t.entry(n, views("/b", range(200 * (n // 3), 200 * n)), now)
+        assert t.fold() == "ok"
+    t.entry(31, views("/a", range(6000)), now)
+    assert t.fold() == "ok"
+    assert registers(redis, "/b") == registers(redis, "/a")
+
+
 def test_another_process_folds_what_this_one_left(redis, tool):
     rng = random.Random(SEED)
     t, model, now = arrange(redis, tool)

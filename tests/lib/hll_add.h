@@ -1,4 +1,5 @@
-/* hll_add.h - an element into a sketch, as Redis adds it: tallyd itself has Redis do that.
+/* hll_add.h - an element into a sketch, as Redis adds it: tallyd itself has Redis do that.  Written
+ * apart from hll_place_of(), which is tested against it.
  */
 #ifndef TESTS_LIB_HLL_ADD_H
 #define TESTS_LIB_HLL_ADD_H

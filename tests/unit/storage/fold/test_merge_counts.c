@@ -8,6 +8,7 @@
 
 #include "tests/lib/commands.h"
 #include "tests/lib/dice.h"
+#include "tests/lib/hll_add.h"
 #include "tests/lib/text_lines.h"
 
 TestSuite(merge_counts, .timeout = 60);
@@ -98,7 +99,9 @@ static const char *find_twice(struct text_lines *lines)
     return NULL;
 }
 
-static const struct known_hashes none;
+static struct known_hashes no_expiries;
+static struct known_sketches no_sketches;
+static const struct known_keys none = {&no_expiries, &no_sketches};
 
 /* The commands as lines.  A fault, or NULL. */
 static const char *written(struct merge_counts *merge, struct text_lines *ret)
@@ -271,11 +274,12 @@ Test(merge_counts, sums)
 }
 
 static size_t commands_with(
-    struct merge_counts *merge, const struct known_hashes *known, struct slice state)
+    struct merge_counts *merge, struct known_hashes *expiries, struct slice state)
 {
+    const struct known_keys known = {expiries, &no_sketches};
     struct buffer out;
     buffer_init(&out);
-    size_t n = merge_counts_write(merge, TAG, NOW_S * 1000, known, state, &out);
+    size_t n = merge_counts_write(merge, TAG, NOW_S * 1000, &known, state, &out);
     buffer_release(&out);
     return n;
 }
@@ -437,4 +441,79 @@ Test(merge_counts, many_visitors_of_one_page)
     text_lines_release(&lines);
     merge_counts_free(merge);
     free(rows);
+}
+
+/* ---- elements that a sketch is known to hold ---- */
+
+#define CROWD 3000
+
+/* Visitors [from, to) look at a page at @at_s.  Returns how many of them go to its sketch; the
+ * sketch's elements are added to @sketch. */
+static size_t elements_written(struct known_sketches *sketches, int64_t at_s, unsigned from,
+    unsigned to, bool carried_out, struct hll *sketch)
+{
+    static struct row rows[CROWD];
+    const struct known_keys known = {&no_expiries, sketches};
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    struct write_plan plan;
+    struct buffer out;
+    struct commands commands;
+    size_t n = 0;
+    plan_make(&plan);
+    write_plan_at(&plan, at_s);
+    for (unsigned i = from; i < to; i++) {
+        rows[i] = row_of("shop", "/a", at_s, 1 + i, 0);
+        cr_assert(count_row(merge, &rows[i], false, &plan));
+    }
+    for (int twice = 0; twice < 2; twice++) { /* the second time for fold.lua, say */
+        n = 0;
+        buffer_init(&out);
+        size_t n_commands =
+            merge_counts_write(merge, TAG, NOW_S * 1000, &known, SLICE("state"), &out);
+        cr_assert(commands_read(&out, &commands) && commands.n == n_commands);
+        for (size_t c = 0; c < commands.n; c++) {
+            const struct command *command = &commands.commands[c];
+            for (size_t i = 2; command_is(command, 0, "PFADD") && i < command->n; i++, n++) {
+                hll_add(sketch, command->words[i].p, command->words[i].n);
+            }
+        }
+        commands_release(&commands);
+        buffer_release(&out);
+    }
+    memset(rows, 0xff, sizeof(rows)); /* what was carried out is learnt when rows may be gone */
+    if (carried_out) {
+        merge_counts_learn_elements(merge, sketches);
+    }
+    merge_counts_free(merge);
+    return n;
+}
+
+/* The sketch's registers are those of all that came, whatever was left out. */
+Test(merge_counts, leaves_out_what_raises_no_register)
+{
+    struct known_sketches known = {0};
+    struct hll is;
+    struct hll all;
+    struct hll other;
+    hll_clear(&is);
+    hll_clear(&all);
+    hll_clear(&other);
+    for (unsigned i = 0; i < CROWD; i++) {
+        struct row row = row_of("shop", "/a", NOW_S, 1 + i, 0);
+        hll_add(&all, row.visitor.bytes, 8);
+    }
+    cr_expect_eq(elements_written(&known, NOW_S, 0, 1000, false, &is), 1000u);
+    cr_expect_eq(elements_written(&known, NOW_S, 0, 1000, true, &is), 1000u, "it was void");
+    cr_expect_eq(elements_written(&known, NOW_S, 0, 1000, true, &is), 0u);
+    cr_expect_eq(elements_written(&known, NOW_S, 5, 6, true, &is), 0u, "few go by it, too");
+    size_t n = elements_written(&known, NOW_S, 500, CROWD, true, &is);
+    cr_expect(n > 1500 && n < 2000, "%zu", n);
+    cr_expect_arr_eq(is.registers, all.registers, sizeof(all.registers));
+    cr_expect_eq(elements_written(&known, NOW_S - 60, 0, 1000, true, &other), 1000u);
+    cr_expect_eq(elements_written(&known, NOW_S - 700, 0, 1000, true, &other), 1000u);
+    cr_expect_eq(elements_written(&known, NOW_S - 700, 0, 1000, true, &other), 1000u,
+        "the key of an old minute may have expired meanwhile");
+    known_sketches_forget(&known);
+    cr_expect_eq(elements_written(&known, NOW_S, 0, 1000, true, &is), 1000u);
+    known_sketches_release(&known);
 }

@@ -43,6 +43,7 @@ static void teardown(void)
     batch_release(&batch);
     fold_memory_forget(&memory);
     known_users_release(&memory.users);
+    known_sketches_release(&memory.sketches);
     fold_core_drop(core);
 }
 
@@ -92,10 +93,10 @@ static bool take_state(const struct state *state)
 /* Nobody was seen before: each question but the state gets nils, or 0. */
 static void take_nothing(const struct command *question, size_t i)
 {
-    struct reply items[32] = {{.type = REPLY_NIL}};
+    static struct reply items[1100] = {{.type = REPLY_NIL}};
     struct reply reply = {.type = REPLY_INTEGER, .integer = 0};
     if (command_is(question, 0, "HMGET")) {
-        cr_assert_leq(question->n, 32u);
+        cr_assert_leq(question->n, 1100u);
         reply = fold_array(items, question->n - 2);
     } else {
         cr_assert(command_is(question, 0, "EXISTS"));
@@ -305,6 +306,56 @@ Test(share, begins_again_when_a_site_was_deleted, .init = setup, .fini = teardow
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     buffer_release(&out);
+}
+
+/* How many elements the share adds to sketches. */
+static size_t elements_written(void)
+{
+    struct buffer out;
+    struct commands commands;
+    size_t n = 0;
+    buffer_init(&out);
+    cr_assert(share_write_commands(share, &out) > 0 && commands_read(&out, &commands));
+    for (size_t i = 0; i < commands.n; i++) {
+        bool adds = command_is(&commands.commands[i], 0, "PFADD");
+        n += adds ? commands.commands[i].n - 2 : 0;
+    }
+    commands_release(&commands);
+    buffer_release(&out);
+    return n;
+}
+
+/* What a sketch is known to hold goes with the users: a deletion of pages changes the generation.
+ */
+Test(share, knows_no_sketch_once_pages_were_deleted, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g1", .b = "6"};
+    struct log_entry *entry = fold_entry(A, 4, FOLD_NOW_S, 600);
+    batch_clear(&batch);
+    cr_assert(batch_add_log(&batch, A, 3) != NULL && batch_add(&batch, entry));
+    cr_assert(batch_add_log(&batch, B, 6) != NULL && batch_finish(&batch, core));
+    state.a = "3";
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    size_t all = elements_written();
+    share_learn(share);
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    cr_expect_lt(elements_written(), all / 2, "of %zu", all);
+    state.users = "g2";
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN, "a user was known");
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    cr_expect_eq(elements_written(), all);
+    /* The look ahead met another generation before this one is learnt. */
+    known_users_generation(&memory.users, 0, SLICE("g3"));
+    share_learn(share);
+    cr_expect_null(known_users_find(&memory.users, 0, &batch.rows[0].user_id));
+    state.users = "g3";
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    cr_expect_eq(elements_written(), all);
 }
 
 /* ---- over ---- */

@@ -614,3 +614,20 @@ Test(hll, merge_survives_any_changed_byte)
         }
     }
 }
+
+/* By another reading of Redis's rules, which agrees with PFCOUNT elsewhere in these tests. */
+Test(hll, place_of_an_element)
+{
+    struct hll is;
+    struct hll expected;
+    hll_clear(&is);
+    hll_clear(&expected);
+    for (uint64_t i = 0; i < 100000; i++) {
+        uint64_t element = i * UINT64_C(0x9e3779b97f4a7c15);
+        struct hll_place place = hll_place_of(&element, sizeof(element));
+        uint8_t *reg = &is.registers[place.index];
+        *reg = place.count > *reg ? place.count : *reg;
+        hll_add(&expected, &element, sizeof(element));
+    }
+    cr_expect_arr_eq(is.registers, expected.registers, sizeof(is.registers));
+}
