@@ -1,5 +1,6 @@
 #include "storage/deletion/sweep.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -300,7 +301,8 @@ static bool sweep_keys(struct sweep_turn *step)
     }
     ok = ok && sweep_found(step, &list);
     if (ok) { /* else these keys are looked at again */
-        memcpy(sweep->cursor, strcmp(cursor, "0") == 0 ? "" : cursor, sizeof(cursor));
+        (void)snprintf(
+            sweep->cursor, sizeof(sweep->cursor), "%s", strcmp(cursor, "0") == 0 ? "" : cursor);
     }
     found_release(&list);
     buffer_release(&pattern);

@@ -1,6 +1,7 @@
 #include "tests/lib/fold_fixture.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "storage/log/chunk.h"
@@ -37,7 +38,7 @@ struct log_entry *fold_entry_of(
     struct log_entry *entry = calloc(1, sizeof(*entry));
     cr_assert_not_null(entry);
     atomic_init(&entry->references, 1);
-    memcpy(entry->id, id, sizeof(entry->id));
+    (void)snprintf(entry->id, sizeof(entry->id), "%s", id);
     entry->n = number;
     entry->arrival_ms = arrival_s * 1000;
     entry->n_plain = n;

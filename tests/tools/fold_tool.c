@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/base/arena.h"
 #include "storage/base/clock.h"
 #include "storage/core/prepare.h"
 #include "storage/log/chunk.h"
@@ -64,10 +65,17 @@ static void ask(struct tool *t, struct buffer *out)
     buffer_release(out);
 }
 
+static struct arena words; /* live as long as the tool */
+
 static struct slice copy_word(const char *word)
 {
-    char *copy = strdup(word); /* lives as long as the tool */
-    return copy == NULL ? SLICE("") : slice_of(copy);
+    size_t n = strlen(word);
+    char *copy = arena_alloc(&words, n + 1);
+    if (copy == NULL) {
+        fail("out of memory");
+    }
+    memcpy(copy, word, n + 1);
+    return (struct slice){copy, n};
 }
 
 static void read_actions(struct tool *t, char *text, struct event *event)

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A sanitizer has an allocator of its own. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
 /* What was freed between blocks that live on goes back to the system. */
 TestSuite(heap, .timeout = 60);
 
@@ -40,8 +43,6 @@ static void make_holes(void)
     }
 }
 
-/* A sanitizer has an allocator of its own. */
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 Test(heap, holes_are_given_back)
 {
     struct heap heap = {0};

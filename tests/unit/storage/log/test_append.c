@@ -279,7 +279,8 @@ static void check_entry(const struct log_entry *entry)
         struct slice chunk;
         CHECK(entry_chunks(entry, c, &arena, &chunk) == PACKED_OK, "entry %" PRIu64 " is broken",
             entry->n);
-        CHECK(n + chunk.n <= is->n_requests && memcmp(is->requests + n, chunk.p, chunk.n) == 0,
+        CHECK(n + chunk.n <= is->n_requests &&
+                  slice_equal((struct slice){(const char *)is->requests + n, chunk.n}, chunk),
             "entry %" PRIu64 " is another one in Redis", entry->n);
         n += chunk.n;
     }
