@@ -22,7 +22,7 @@ void log_closer_release(struct log_closer *closer)
 {
     log_progress_release(&closer->progress);
     free(closer->strays);
-    free(closer->counted);
+    counted_logs_release(&closer->counted);
     if (closer->session.dispatcher != NULL) {
         dispatcher_release(&closer->dispatcher);
     }
@@ -140,41 +140,6 @@ static int64_t apart_ms(const struct core *core)
     return core->hold_ms > go_back_ms ? core->hold_ms : go_back_ms;
 }
 
-/* Was the log counted, with this head, so long ago that it stays so?  Remembers it. */
-static bool is_counted_long(struct closing *c, const struct log_head *head)
-{
-    struct log_closer *closer = c->closer;
-    for (size_t i = 0; i < closer->n_counted; i++) {
-        struct counted_log *log = &closer->counted[i];
-        if (strcmp(log->head.id, head->id) == 0) {
-            bool same = log->head.n == head->n && log->head.time_ms == head->time_ms;
-            log->seen_ms = same ? log->seen_ms : monotonic_ms();
-            log->head = *head;
-            log->is_seen = true;
-            return same && monotonic_ms() - log->seen_ms >= apart_ms(c->core);
-        }
-    }
-    if (array_reserve(
-            &closer->counted, &closer->counted_room, closer->n_counted, sizeof(*closer->counted))) {
-        closer->counted[closer->n_counted++] =
-            (struct counted_log){.head = *head, .seen_ms = monotonic_ms(), .is_seen = true};
-    }
-    return false;
-}
-
-/* Those that were not seen counted this time are forgotten. */
-static void keep_counted(struct log_closer *closer)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < closer->n_counted; i++) {
-        if (closer->counted[i].is_seen) {
-            closer->counted[kept] = closer->counted[i];
-            closer->counted[kept++].is_seen = false;
-        }
-    }
-    closer->n_counted = kept;
-}
-
 /* Close the silent logs that are counted.  False: the connection is lost. */
 static bool close_counted(struct closing *c, bool *ret_uncounted)
 {
@@ -188,7 +153,9 @@ static bool close_counted(struct closing *c, bool *ret_uncounted)
             *ret_uncounted = true;
             continue;
         }
-        if (c->core->is_spread && !is_own(c, log->head.id) && !is_counted_long(c, &log->head)) {
+        if (c->core->is_spread && !is_own(c, log->head.id) &&
+            !counted_logs_long(
+                &c->closer->counted, &log->head, monotonic_ms(), apart_ms(c->core))) {
             continue;
         }
         put_close(c, &log->head);
@@ -255,7 +222,7 @@ static void forget_if_changed(struct closing *c)
     closer->connection = c->session->n_opened;
     closer->stood_us = closer->dispatcher.stood_us;
     if (!same) {
-        closer->n_strays = closer->n_counted = 0;
+        closer->n_strays = closer->counted.n = 0;
     }
 }
 
@@ -336,7 +303,7 @@ bool log_close_silent(
         read = err == STORAGE_OK && stood(&c);
     }
     if (read && close_counted(&c, &uncounted) && clean_closed(&c)) {
-        keep_counted(closer);
+        counted_logs_keep(&closer->counted);
         (void)clean_strays(&c);
     }
     buffer_release(&c.out);

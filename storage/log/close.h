@@ -32,17 +32,11 @@
 
 #include "storage/core/dispatcher.h"
 #include "storage/core/log_progress.h"
+#include "storage/log/counted_logs.h"
 #include "storage/log/unfolded.h"
 
 #define LOG_SILENCE_MS     30000
 #define LOG_CURSOR_KEPT_MS 30000 /* in a cluster, behind the head */
-
-/* A silent log of a cluster that was counted. */
-struct counted_log {
-    struct log_head head;
-    int64_t seen_ms; /* CLOCK_MONOTONIC: for the first time */
-    bool is_seen;    /* this time */
-};
 
 /* A cursor that was seen without a head. */
 struct stray_cursor {
@@ -65,9 +59,8 @@ struct log_closer {
     /* Of a cluster. */
     struct dispatcher dispatcher;
     struct session session;      /* of the dispatcher; its core is NULL: not begun */
-    struct counted_log *counted; /* owned: silent logs that were counted at an earlier call */
-    size_t n_counted, counted_room;
-    int64_t stood_us; /* of the dispatcher, when they and the strays were seen */
+    struct counted_logs counted; /* at an earlier call */
+    int64_t stood_us;            /* of the dispatcher, when they and the strays were seen */
 };
 
 void log_closer_release(struct log_closer *closer);
