@@ -363,8 +363,8 @@ FUZZ_HOURS ?=
 FUZZ_CC = clang -std=c11 -D_GNU_SOURCE -I. -O1 -g -ffp-contract=off \
   -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZED := storage/time/zone.c storage/time/zone_rule.c storage/time/zone_file.c storage/time/bucket.c storage/sketch/bloom.c storage/sketch/hll.c storage/sketch/hll_simd.c \
-  $(wildcard handlers/ingest/event_*.c) handlers/text/json_scan.c handlers/text/json_text.c handlers/text/check.c handlers/reply/json_memory.c handlers/grafana/names.c handlers/limit/limit_json.c handlers/counts/seen_json.c handlers/text/json_value.c handlers/ingest/plausible_event.c storage/job/limit.c service/options/limit_option.c service/options/option_value.c handlers/text/params.c handlers/text/timestamp.c handlers/text/utf8.c handlers/text/network.c handlers/text/robots.c handlers/text/robots_cache.c handlers/text/url.c handlers/ingest/segment_json.c handlers/access/declared_site.c $(wildcard handlers/dimension/*.c) storage/job/dimension.c $(wildcard service/formats/*.c) service/client/follow_state.c \
-  $(addprefix storage/,job/first_job.c job/request_key.c schema/first_note.c log/chunk.c log/entry.c log/packed.c redis/reply.c schema/identity.c schema/partition.c schema/key.c schema/deletion_record.c schema/tombstones.c deletion/found.c base/arena.c base/buffer.c base/index.c hot/published.c job/hot_page.c) \
+  $(wildcard handlers/ingest/event_*.c) handlers/text/json_scan.c handlers/text/json_text.c handlers/text/check.c handlers/reply/json_memory.c handlers/grafana/names.c handlers/limit/limit_json.c handlers/ingest/plausible_event.c storage/job/limit.c service/options/limit_option.c service/options/option_value.c handlers/text/params.c handlers/text/timestamp.c handlers/text/utf8.c handlers/text/network.c handlers/text/robots.c handlers/text/robots_cache.c handlers/text/url.c handlers/ingest/segment_json.c $(wildcard handlers/access/*.c handlers/filter/*.c) handlers/question/question.c handlers/question/window_reply.c handlers/counts/seen.c handlers/counts/seen_json.c handlers/text/json_value.c handlers/counts/page_sets.c $(addprefix handlers/reply/,json_body.c json_object.c problem.c query.c reply.c state.c) handlers/text/media_type.c $(wildcard handlers/dimension/*.c) storage/job/dimension.c $(wildcard service/formats/*.c) service/client/follow_state.c \
+  $(addprefix storage/,job/job.c job/error.c job/queue.c job/window_job.c job/first_job.c job/request_key.c schema/first_note.c log/chunk.c log/entry.c log/entry_users.c log/packed.c redis/reply.c schema/identity.c schema/partition.c schema/key.c schema/deletion_record.c schema/tombstones.c deletion/found.c base/arena.c base/buffer.c base/index.c hot/published.c job/hot_page.c) \
   $(addprefix storage/,cluster/slot_map.c cluster/redirect.c cluster/view.c redis/address.c) tests/lib/reply_notation.c
 FUZZED_OBJ := $(FUZZED:%.c=$(B)/fuzz/obj/%.o)
 
@@ -373,7 +373,11 @@ $(B)/fuzz/obj/%.o: %.c | have-clang
 	@echo "  FUZZ $<"
 	$(V)$(FUZZ_CC) -MMD -MP -c -o $@ $<
 
-$(B)/fuzz/%: tests/fuzz/fuzz_%.c $(FUZZED_OBJ)
+# An archive: a target links what it needs.
+$(B)/fuzz/fuzzed.a: $(FUZZED_OBJ)
+	$(V)rm -f $@ && ar rcs $@ $^
+
+$(B)/fuzz/%: tests/fuzz/fuzz_%.c $(B)/fuzz/fuzzed.a
 	@echo "  FUZZ $@"
 	$(V)$(FUZZ_CC) -o $@ $^ -ljansson -lxxhash -lsodium -lmaxminddb -llz4
 

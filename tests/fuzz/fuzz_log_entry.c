@@ -4,11 +4,12 @@
  *     build/fuzz/log_entry tests/fuzz/corpus/log_entry
  *
  * An input is taken twice: as chunks (storage/log/chunk.h), and as the parts of an item of XRANGE's
- * reply.  A part is one byte of length (in multiples of 64 where the highest bit is set) and so
+ * reply, of which a filter of users is made.  A part is one byte of length (in multiples of 64 where the highest bit is set) and so
  * many bytes; the first part is the item's name, and then come names and values of its fields.
  */
 #include "storage/log/chunk.h"
 #include "storage/log/entry.h"
+#include "storage/log/entry_users.h"
 
 #include <stdlib.h>
 
@@ -93,7 +94,13 @@ static bool is_packed(struct slice chunks, struct slice packed, struct arena *ar
     return same;
 }
 
-static void check_entry(const struct log_entry *entry, const struct reply *fields)
+/* Nobody whose event is there is said to have none. */
+static void check_user(void *data, const struct chunk_event *event)
+{
+    require(event->user.n == 0 || entry_may_have(data, event->site, event->user));
+}
+
+static void check_entry(struct log_entry *entry, const struct reply *fields)
 {
     uint8_t head[ENTRY_HEAD];
     struct arena arena = {0};
@@ -112,6 +119,7 @@ static void check_entry(const struct log_entry *entry, const struct reply *field
         }
     }
     arena_release(&arena);
+    (void)!entry_each_near(entry, SLICE(""), check_user, entry); /* false: no chunks */
     require(entry_bytes(entry) > 0 && entry_events(entry) == 0); /* it is not known how many */
 }
 
