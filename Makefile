@@ -344,6 +344,13 @@ test-faults: deps-run
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(FAILING_CALLS)
 	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/integration/campaign.py
 
+# Kills alone, until tests/RECORD.md has KILLS of them from all machines together; commit that file.
+KILLS ?= 10000
+.PHONY: kills
+kills: deps-run
+	@$(MAKE) --no-print-directory $(B)/tallyd
+	TALLYD_BIN=$(B)/tallyd TALLYD_KILLS=$(KILLS) TALLYD_RECORD=tests/RECORD.md $(PYTHON) -B tests/integration/campaign.py
+
 # Does anything grow, or drift?  SOAK_MINUTES=120 of mixed load, and SOAK_DAYS=14 on a moved clock.
 soak: deps-test
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd
@@ -388,7 +395,8 @@ fuzz-regressions: $(FUZZ)
 	@for f in $(FUZZ); do $$f -runs=0 tests/fuzz/corpus/$$(basename $$f) >$$f.log 2>&1 || \
 	  { cat $$f.log; exit 1; }; done; echo "fuzz corpora: $(words $(FUZZ)) passed"
 
-# Every target for FUZZ_SECONDS; FUZZ_HOURS=8: piece by piece until all together had so many hours of CPU, also over several runs.
+# Every target for FUZZ_SECONDS; FUZZ_HOURS=8: piece by piece until all together had so many hours of CPU, over all runs of all
+# machines: tests/RECORD.md has the sums; commit that file.
 fuzz: $(FUZZ)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_HOURS=$(FUZZ_HOURS) $(PYTHON) -B tests/fuzz/campaign.py $(FUZZ)
 

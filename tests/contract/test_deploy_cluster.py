@@ -114,7 +114,7 @@ class Shipped:
         return done.stdout
 
     def ask(self, node, *command):
-        with node.connect() as connection:
+        with node.connect(60) as connection:  # nine nodes on a machine that others use
             if self.users:
                 connection.command("AUTH", "admin", "two")
             return connection.command(*command)
@@ -139,17 +139,18 @@ def test_it_runs_as_processes(users, start_tallyd, site):
         wait_until(lambda: [shipped.ask(n, "INFO", "replication").count("state=online") for n in shipped.nodes[:3]] == [2, 2, 2],
                    "two replicas each", deadline_s=60)
         one, two = (start_tallyd("--request-timeout", "30s", redis=shipped.url) for _ in range(2))
-        one.client().accept([{"site": site, "page": f"/{i}", "user": str(i)} for i in range(300)])
-        assert two.client().count("pv", site=site, from_="now-1h") == 300
-        found = two.client().get("/cluster").json
+        one, two = one.client(40), two.client(40)  # longer than tallyd's own deadline
+        one.accept([{"site": site, "page": f"/{i}", "user": str(i)} for i in range(300)])
+        assert two.count("pv", site=site, from_="now-1h") == 300
+        found = two.get("/cluster").json
         assert (found["state"], found["partitions"], len(found["nodes"])) == ("ok", 256, 3), found
         if users:
             denied = [dict(zip(entry[::2], entry[1::2])) for n in shipped.nodes for entry in shipped.ask(n, "ACL", "LOG")]
             assert {d["object"] for d in denied if d["username"] == "tallyd"} == set()
         shipped.nodes[1].kill()
-        one.client().accept([{"site": site, "page": "/after"}])
-        wait_until(lambda: two.client().get("/cluster").json["unserved"] == 0, "its replica has taken over", deadline_s=60)
-        assert two.client().count("pv", site=site, from_="now-1h") == 301
+        one.accept([{"site": site, "page": "/after"}])
+        wait_until(lambda: two.get("/cluster").json["unserved"] == 0, "its replica has taken over", deadline_s=60)
+        assert two.count("pv", site=site, from_="now-1h") == 301
     finally:
         shipped.stop()
 

@@ -3,11 +3,10 @@
     tests/fuzz/campaign.py PROGRAM ..     the targets, as built
 
 Each target runs for FUZZ_SECONDS; with FUZZ_HOURS the one that ran least goes next, until all together had so many hours of
-CPU, over all runs.  What a target finds new is kept beside it (PROGRAM.new), and is where its next piece begins; what crashes it
-is PROGRAM.crash-*.  The sums are in campaign.json beside the targets.
+CPU, over all runs on all machines.  What a target finds new is kept beside it (PROGRAM.new), and is where its next piece begins;
+what crashes it is PROGRAM.crash-*.  The sums are in tests/RECORD.md (FUZZ_RECORD: another file).
 """
 
-import json
 import os
 import pathlib
 import re
@@ -15,25 +14,19 @@ import resource
 import signal
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+from lib.record import FILE, Fuzzing, Target, version  # noqa: E402  # pylint: disable=wrong-import-position
 
 CORPUS = pathlib.Path("tests/fuzz/corpus")
-
-
-@dataclass
-class Target:
-    seconds: float = 0.0  # of CPU
-    runs: int = 0
-    edges: int = 0        # that all inputs reach together, of the program
-    crashes: int = 0
 
 
 class Campaign:
     def __init__(self, programs):
         self.programs = {pathlib.Path(p).name: pathlib.Path(p) for p in programs}
-        self.file = next(iter(self.programs.values())).parent / "campaign.json"
-        kept = json.loads(self.file.read_text(encoding="utf-8")) if self.file.exists() else {}
-        self.targets = {name: Target(**kept.get(name, {})) for name in self.programs}
+        self.record = Fuzzing(os.environ.get("FUZZ_RECORD") or FILE)
+        kept = self.record.read()
+        self.targets = {name: kept.get(name, Target()) for name in self.programs}
         self.stopping = False
 
     def hours(self):
@@ -59,10 +52,11 @@ class Campaign:
         text = log.read_text(errors="replace")
         target.seconds += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         target.runs += int((re.findall(r"stat::number_of_executed_units: (\d+)", text) or [0])[-1])
-        target.edges = max([target.edges, *map(int, re.findall(r"\bcov: (\d+)", text))])
+        target.edges = max(map(int, re.findall(r"\bcov: (\d+)", text)), default=target.edges)
+        target.last = version()
         crashed = status != 0 and not self.stopping
         target.crashes += crashed
-        self.file.write_text(json.dumps({n: asdict(t) for n, t in self.targets.items()}, indent=1) + "\n", encoding="utf-8")
+        self.record.put(name, target)
         if crashed:
             print("\n".join(text.splitlines()[-40:]), file=sys.stderr)
         return not crashed

@@ -15,6 +15,7 @@ from lib.cluster import server_missing
 from lib.ledger import EVENTS, Ledger
 from lib.node_campaign import ClusterVictims, SentinelVictims
 from lib.process import ROOT
+from lib.record import FILE, Fuzzing, Kills, Table, Target
 from lib.report import WRONG, Progress, Report
 from lib.waiting import wait_until
 
@@ -167,3 +168,60 @@ def test_what_a_piece_found_stays(tmp_path, what):
     progress = Progress(tmp_path / "faults.json", 1)
     progress.add("one", report, 1, 1, "abc")
     assert len(Progress(tmp_path / "faults.json").wrong()) == 1
+
+
+RECORD = """# Record
+
+## Kills
+
+| commit | task | kills | killed were | acknowledged | unknown | refused | lost | doubled | half | phantom | forgotten | other | minutes |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| earlier | before | 3 | | 100 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
+
+## Fuzzing
+
+| target | CPU min | runs | edges | crashes | last |
+|---|---|---|---|---|---|
+"""
+
+
+def test_a_record_adds_up(tmp_path):
+    """A row for each commit and task; what stands around the table stays."""
+    file = tmp_path / "RECORD.md"
+    file.write_text(RECORD, encoding="utf-8")
+    for commit in ("abc", "abc", "def"):
+        report = Report(1, acknowledged=10, unknown=2, refused=1)
+        report.kills.update({"tallyd": 3, "while it starts": 2, "both": 0})
+        report.first("killed Redis", 2.5 if commit == "def" else 1.0)
+        report.found["doubled"] += ["/x"] if commit == "def" else []
+        Kills(file).add(commit, "one", report, 30)
+    rows = {(row["commit"], row["task"]): row for row in Table(file, "Kills").rows}
+    assert list(rows) == [("earlier", "before"), ("abc", "one"), ("def", "one")]
+    both = rows["abc", "one"]
+    assert both["killed were"] == "tallyd 6, while it starts 4" and (both["kills"], both["minutes"]) == ("10", "1.0")
+    assert [both[name] for name in ("acknowledged", "unknown", "refused", *WRONG, "other")] == ["20", "4", "2", *"000000"]
+    assert Kills(file).killed() == 18 and Kills(file).killed({"one"}) == 15 and Kills(file).wrong() == 2
+    Fuzzing(file).put("b", Target(90, 1000, 20, 0, "abc"))
+    Fuzzing(file).put("a", Target(60, 1, 2, 1, "abc"))
+    Fuzzing(file).put("b", Target(180, 2000, 21, 0, "def"))
+    assert Fuzzing(file).read() == {"a": Target(60, 1, 2, 1, "abc"), "b": Target(180, 2000, 21, 0, "def")}
+    assert file.read_text(encoding="utf-8").startswith("# Record\n\n## Kills\n\n| commit") and Kills(file).killed() == 18
+
+
+def test_the_repository_has_a_record():
+    """Its tables can be read, and what was tried stays in them."""
+    assert Kills(FILE).killed() >= 2643 and isinstance(Fuzzing(FILE).read(), dict)
+
+
+def test_kills_go_on_from_the_record(tmp_path):
+    """What the table has is not done again; a piece is added to it."""
+    file = tmp_path / "RECORD.md"
+    file.write_text(RECORD, encoding="utf-8")
+    with campaign(tmp_path / "faults.json", TALLYD_RECORD=str(file), TALLYD_KILLS="6", TALLYD_SEED="3") as first:
+        out = first.communicate(timeout=120)[0]
+    assert first.returncode == 0 and "3 kills are in" in out, out
+    kills_now = Kills(file).killed()
+    assert kills_now >= 6 and Kills(file).wrong() == 0, file.read_text(encoding="utf-8")
+    with campaign(tmp_path / "faults.json", TALLYD_RECORD=str(file), TALLYD_KILLS="6") as second:
+        out = second.communicate(timeout=60)[0]
+    assert second.returncode == 0 and "from 0 of" not in out and Kills(file).killed() == kills_now, out

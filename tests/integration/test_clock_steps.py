@@ -7,6 +7,7 @@ import pytest
 
 from lib.client import Unknown
 from lib.clock import epoch, rfc3339
+from lib.ledger import Threads
 from lib.world import FOREVER
 
 START = "2026-03-10 10:20:10"
@@ -18,26 +19,14 @@ FORWARD = (31, 5 * MINUTE, HOUR, 3 * HOUR, 7 * HOUR)
 BACK = (-31, -5 * MINUTE, -HOUR, -3 * HOUR, -7 * HOUR)
 
 
-class Senders:
+class Senders(Threads):
     """Threads that post, each event of a page and a user of its own; every second one with a key, until it is taken."""
 
     def __init__(self, world, site, n=4):
+        super().__init__(n)
         self.world, self.site = world, site
         self.lock = threading.Lock()
-        self.counted, self.unknown, self.keyed, self.faults = [], [], [], []
-        self.stopping = threading.Event()
-        self.threads = [threading.Thread(target=self._run, args=(i,), daemon=True) for i in range(n)]
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stopping.set()
-        for thread in self.threads:
-            thread.join(40)
-        assert not self.faults, self.faults[:5]
+        self.counted, self.unknown, self.keyed = [], [], []
 
     def event(self, name):
         return {"site": self.site, "page": f"/{name}", "user": f"u{name}"}

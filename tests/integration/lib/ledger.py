@@ -159,14 +159,12 @@ class Ledger:
         assert not found["forgotten"], f"acknowledged, and no longer known: {found['forgotten'][:5]}"
 
 
-class Clients:
-    """Threads that post batches until they are told to stop; the last `keyed` ones with keys, each batch until it is taken."""
+class Threads:
+    """Threads that run _run(number) from `with` on until its end, where a fault of theirs is told."""
 
-    def __init__(self, ledger, tallyd, n=4, limit=400, keyed=0):
-        self.ledger, self.tallyd, self.limit, self.keyed_from = ledger, tallyd, limit, n - keyed
+    def __init__(self, n):
         self.stopping = threading.Event()
         self.faults = []
-        self.sent = 0
         self.threads = [threading.Thread(target=self._run, args=(i,), daemon=True) for i in range(n)]
 
     def __enter__(self):
@@ -178,7 +176,19 @@ class Clients:
         self.stopping.set()
         for thread in self.threads:
             thread.join(40)
-        assert not self.faults, self.faults
+        assert not self.faults, self.faults[:5]
+
+    def _run(self, me):
+        raise NotImplementedError
+
+
+class Clients(Threads):
+    """Threads that post batches until they are told to stop; the last `keyed` ones with keys, each batch until it is taken."""
+
+    def __init__(self, ledger, tallyd, n=4, limit=400, keyed=0):
+        super().__init__(n)
+        self.ledger, self.tallyd, self.limit, self.keyed_from = ledger, tallyd, limit, n - keyed
+        self.sent = 0
 
     def _run(self, me):
         port, http, n = None, None, 0

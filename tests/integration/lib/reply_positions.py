@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from .client import Unknown
 from .process import Redis, Tallyd
 from .proxy import CUTS, Fault, Proxy
+from .report import Faults
 from .request_kinds import CHANGES, QUESTIONS, ask, prepare
 from .waiting import wait_until
 
@@ -38,17 +39,12 @@ def fault_of(harm, nth, match=of_a_request):
 
 
 @dataclass
-class Sweep:
+class Sweep(Faults):
     tried: dict = field(default_factory=dict)  # kind: positions that were harmed
-    slowest_s: float = 0.0
-    faults: list = field(default_factory=list)
 
     def line(self):
         return (f"replies: {sum(self.tried.values())} positions of {len(self.tried)} kinds of requests, slowest answer "
                 f"{self.slowest_s:.2f} s; {len(self.faults)} faults")
-
-    def check(self):
-        assert not self.faults, "\n".join(self.faults[:20])
 
 
 class Scene:

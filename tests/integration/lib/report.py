@@ -54,6 +54,17 @@ class Report:
         assert not self.faults, self.faults
 
 
+@dataclass
+class Faults:
+    """What a sweep found that was not as promised, and its slowest answer."""
+
+    slowest_s: float = 0.0
+    faults: list = field(default_factory=list)
+
+    def check(self):
+        assert not self.faults, "\n".join(self.faults[:20])
+
+
 def blank():
     return {"done": 0, "pieces": 0, "rounds": 0, "positions": 0, "acknowledged": 0, "unknown": 0, "refused": 0, "first_s": 0.0,
             "slowest_s": 0.0, "seconds": 0.0, "kills": {}, "found": {what: 0 for what in WRONG}, "faults": 0, "wrong": []}

@@ -26,6 +26,7 @@ class Talk:
     received: bytes = b""
     took_s: float = 0.0
     closed: bool = False  # by the server
+    reset: bool = False   # so what it said before may be lost on the way
     answers: list = field(default_factory=list)  # of (status, {name: value}, body)
 
     def __str__(self):
@@ -79,7 +80,7 @@ class Connection:
             return False
         except OSError as error:
             assert error.errno in (errno.ECONNRESET, errno.EPIPE), error
-            data = b""
+            self.talk.reset, data = True, b""
         self.talk.received += data
         self.talk.closed = not data
         return not data
