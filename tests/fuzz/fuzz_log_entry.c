@@ -4,8 +4,9 @@
  *     build/fuzz/log_entry tests/fuzz/corpus/log_entry
  *
  * An input is taken twice: as chunks (storage/log/chunk.h), and as the parts of an item of XRANGE's
- * reply, of which a filter of users is made.  A part is one byte of length (in multiples of 64 where the highest bit is set) and so
- * many bytes; the first part is the item's name, and then come names and values of its fields.
+ * reply, of which a filter of users is made.  A part is one byte of length (in multiples of 64
+ * where the highest bit is set) and so many bytes; the first part is the item's name, and then come
+ * names and values of its fields.
  */
 #include "storage/log/chunk.h"
 #include "storage/log/entry.h"
