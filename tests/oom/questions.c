@@ -272,7 +272,7 @@ int main(int argc, char **argv)
         return 2;
     }
     b.service.max_names = 8; /* fewer than fill() has */
-    service_start_redis(&b.service);
+    service_start_redis(&b.service, REDIS_FSYNC_EVERYSEC);
     service_open(&b.service);
     fill(&b);
     service_close(&b.service);

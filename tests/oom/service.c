@@ -157,16 +157,16 @@ int service_ask(struct service *s, const char *head, const char *body, size_t bo
     return n > 12 && strncmp(answer, "HTTP/1.1 ", 9) == 0 ? (int)strtol(answer + 9, NULL, 10) : 0;
 }
 
-void service_start_redis(struct service *s)
+void service_start_redis(struct service *s, enum redis_fsync fsync)
 {
-    static char directory[] = "/tmp/tallyd-oom-XXXXXX";
+    char directory[] = "/tmp/tallyd-oom-XXXXXX";
     char error[REDIS_CHILD_TEXT] = "no directory";
     struct redis_child_report report = {0};
     json_memory_watch();
     struct redis_child_config config = {.data_dir = directory,
         .server = "redis-server",
         .maxmemory = INT64_C(1) << 30,
-        .fsync = REDIS_FSYNC_EVERYSEC};
+        .fsync = fsync};
     s->redis = mkdtemp(directory) == NULL ? NULL : redis_child_open(&config, error);
     if (s->redis == NULL || !redis_child_start(s->redis, monotonic_ms(), &report)) {
         fprintf(stderr, "Redis does not start: %s\n", s->redis == NULL ? error : report.text);

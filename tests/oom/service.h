@@ -27,7 +27,7 @@ struct service {
 };
 
 /* A Redis in a directory of its own below /tmp.  jansson is given the failing allocator, too. */
-void service_start_redis(struct service *s);
+void service_start_redis(struct service *s, enum redis_fsync fsync);
 void service_stop_redis(struct service *s);
 
 void service_open(struct service *s);
