@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from benchlib import (activity, aof, ask, beside, dashboards, decoder, filters, flood, growth, imports, ingest, limits, log, machine,
-                      overlap, page, query, report, robots, sketch)
+                      overlap, page, panels, query, report, robots, sketch)
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Unknown, Webdis
@@ -27,6 +27,7 @@ SECTIONS = {
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
     "dashboards": lambda b: [dashboards.dashboards(b)],
+    "panels": lambda b: [panels.panels_section(b)],
     "activity": activity.activity,
     "ratelimit": lambda b: [limits.ratelimit(b)],
     "guard": lambda b: [limits.guard(b)],

@@ -9,7 +9,8 @@
  * every event, in place: a few ns each, so that the server is the limit.
  *
  * Without EVENT, TARGET may be several, a line each: a dashboard.  They are asked in turn, and
- * those of one round are all due at once; the result has the latencies of each, too.
+ * those of one round are all due at once; the result has the latencies of each, too.  A {page} in a
+ * line is one of the PAGES, uniform: no two questions in a row are the same.
  *
  * -a: {ts} is AGE to twice AGE seconds ago, uniform; without -a it is now.
  *
@@ -87,8 +88,9 @@ struct load {
     double rate, seconds;
     uint64_t events_max, pages, users, random, age_s;
     double log_pages;
-    char *targets[TARGETS_MAX];  /* requests without an event */
-    struct histogram *of_target; /* one each */
+    char *targets[TARGETS_MAX];     /* requests without an event */
+    char *target_page[TARGETS_MAX]; /* their page's digits; NULL: none */
+    struct histogram *of_target;    /* one each */
     unsigned n_targets;
     char *request; /* what all connections begin with */
     size_t request_n, events_at, event_step;
@@ -187,13 +189,21 @@ static size_t put_event(char *to, const char *event, struct load *load)
 /* One for each line of @target. */
 static void make_targets(struct load *load, const char *target)
 {
+    const char *token = fields[FIELD_PAGE].token;
+
     while (*target != '\0' && load->n_targets < TARGETS_MAX) {
         size_t n = strcspn(target, "\n");
-        if (asprintf(&load->targets[load->n_targets],
-                "GET %.*s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", (int)n, target) < 0) {
+        const char *page = memmem(target, n, token, strlen(token));
+        size_t before = page == NULL ? n : (size_t)(page - target);
+        size_t behind = page == NULL ? n : before + strlen(token);
+        char **made = &load->targets[load->n_targets];
+        if (asprintf(made, "GET %.*s%s%.*s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", (int)before,
+                target, page == NULL ? "" : fields[FIELD_PAGE].blank, (int)(n - behind),
+                target + behind) < 0) {
             fail("rate");
         }
-        load->n_targets++;
+        load->target_page[load->n_targets++] =
+            page == NULL ? NULL : *made + strlen("GET ") + before;
         target += n + (target[n] == '\n');
     }
     load->of_target = calloc(load->n_targets + 1, sizeof(*load->of_target));
@@ -350,6 +360,9 @@ static void begin(struct load *load, int64_t due_ns)
         c->target = (unsigned)(load->issued % load->n_targets);
         c->request = load->targets[c->target];
         c->request_n = strlen(c->request);
+        if (load->target_page[c->target] != NULL) {
+            put_digits(load->target_page[c->target], 7, draw_below(load, load->pages));
+        }
     }
     draw_events(load, c->request);
     if (load->keyed) {

@@ -46,23 +46,25 @@ def fill(tallyd):
     tallyd.settle()
 
 
-def ingest(tallyd, seed, seconds):
-    return load.run_json([load.PROGRAMS / "rate", "-c", 8, "-b", 1000, "-P", PAGES, "-d", seconds, "-S", seed,
+def ingest(tallyd, seed, seconds, arrays_a_second=None):
+    rate = ["-r", arrays_a_second] if arrays_a_second else []
+    return load.run_json([load.PROGRAMS / "rate", "-c", 8, "-b", 1000, "-P", PAGES, "-d", seconds, "-S", seed, *rate,
                           tallyd.port, "/events", EVENT], seconds + 40)
 
 
-def poll(tallyd, seconds):
-    targets = list(panels())
-    return load.run_json([load.PROGRAMS / "rate", "-c", DASHBOARDS, "-r", DASHBOARDS * len(targets), "-d", seconds,
-                          tallyd.port, "\n".join(targets)], seconds + 40)
+def poll(tallyd, seed, seconds, targets=tuple(panels()), rate=None):
+    """The targets a second of each dashboard, or @rate of them in all."""
+    figures = load.run_json([load.PROGRAMS / "rate", "-c", DASHBOARDS, "-r", rate or DASHBOARDS * len(targets), "-d", seconds,
+                             "-P", PAGES, "-S", seed, tallyd.port, "\n".join(targets)], seconds + 40)
+    return {**figures, "of_target": dict(zip(targets, figures["targets"]))}
 
 
-def run(tallyd, seed, seconds, writing, polling):
+def run(tallyd, seed, seconds, writing, polling, write=ingest, ask=poll):
     """Both at once; the figures are of the questions, where there are any."""
     meter = Meter(tallyd.roles)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        events = pool.submit(ingest, tallyd, seed, seconds) if writing else None
-        questions = pool.submit(poll, tallyd, seconds) if polling else None
+        events = pool.submit(write, tallyd, seed, seconds) if writing else None
+        questions = pool.submit(ask, tallyd, seed, seconds) if polling else None
         events, questions = (f and f.result() for f in (events, questions))
     ended = time.monotonic()
     used = meter.stop()
@@ -78,7 +80,7 @@ def run(tallyd, seed, seconds, writing, polling):
         record[f"{role}_cores"] = cpu / used["elapsed_s"]
     record["client_cores"] = used["client_cpu_s"] / used["elapsed_s"]
     record["others_percent"] = used["others_percent"]
-    for path, of in zip(panels(), questions.get("targets", ()) if questions else ()):
+    for path, of in questions["of_target"].items() if questions else ():
         record["p99_us " + path] = float(of["p99_us"])
     return {**record, **load.failures(*(f for f in (events, questions) if f))}
 
