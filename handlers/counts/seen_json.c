@@ -30,33 +30,41 @@ static void refuse(struct reader *r, const char *pointer, const char *detail)
 
 /* ---- members; false: it is not JSON, or memory is out ---- */
 
-static bool read_value(struct reader *r, struct json_value *ret)
+/* Take a value.  *ret_fault: why it is no text that passes @check; NULL: @ret is one. */
+static bool read_text(struct reader *r, const char *no_string,
+    const char *(*check)(struct slice text), struct slice *ret, const char **ret_fault)
 {
+    struct json_value value;
     r->scan.fault = NULL;
-    return json_value_read(&r->scan, ret);
+    if (!json_value_read(&r->scan, &value)) {
+        return false;
+    }
+    *ret_fault = value.kind != SCAN_STRING ? no_string
+                 : r->scan.fault != NULL   ? r->scan.fault
+                                           : check(value.text);
+    if (*ret_fault == NULL) {
+        *ret = value.text;
+    }
+    return true;
 }
 
 static bool read_site(struct reader *r)
 {
-    struct json_value value;
-    if (!read_value(r, &value)) {
+    const char *fault = NULL;
+    if (!read_text(r, "site must be a string", event_check_site, &r->body->site, &fault)) {
         return false;
     }
-    const char *fault = value.kind != SCAN_STRING ? "site must be a string"
-                        : r->scan.fault != NULL   ? r->scan.fault
-                                                  : event_check_site(value.text);
     if (fault != NULL) {
         refuse(r, "/site", fault);
-        return true;
     }
-    r->body->site = value.text;
     return true;
 }
 
 static bool read_user(struct reader *r)
 {
     struct json_value value;
-    if (!read_value(r, &value)) {
+    r->scan.fault = NULL;
+    if (!json_value_read(&r->scan, &value)) {
         return false;
     }
     const char *fault =
@@ -70,13 +78,11 @@ static bool read_user(struct reader *r)
 static bool read_page(struct reader *r)
 {
     struct seen_body *body = r->body;
-    struct json_value value;
-    if (!read_value(r, &value)) {
+    struct slice page = SLICE("");
+    const char *fault = NULL;
+    if (!read_text(r, "a page must be a string", event_check_page, &page, &fault)) {
         return false;
     }
-    const char *fault = value.kind != SCAN_STRING ? "a page must be a string"
-                        : r->scan.fault != NULL   ? r->scan.fault
-                                                  : event_check_page(value.text);
     if (fault != NULL) {
         char pointer[sizeof(r->fault->pointer)];
         (void)snprintf(pointer, sizeof(pointer), "/pages/%zu", body->n);
@@ -84,7 +90,7 @@ static bool read_page(struct reader *r)
     }
     r->nomem = !array_reserve(&body->pages, &body->capacity, body->n, sizeof(*body->pages));
     if (!r->nomem) {
-        body->pages[body->n++] = value.text;
+        body->pages[body->n++] = page;
     }
     return !r->nomem;
 }
