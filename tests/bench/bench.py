@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from benchlib import (activity, aof, ask, beside, dashboards, decoder, filters, flood, growth, imports, ingest, limits, log, machine,
-                      overlap, page, panels, query, report, robots, sketch)
+                      overlap, page, panels, query, report, robots, sketch, stored)
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Unknown, Webdis
@@ -40,6 +40,7 @@ SECTIONS = {
     "filters": lambda b: [filters.throughput(b), filters.false_positives(b)],
     "flood": lambda b: [flood.flood(b)],
     "growth": lambda b: [growth.growth(b)],
+    "stored": lambda b: [stored.stored(b)],
 }
 
 
