@@ -285,8 +285,15 @@ def test_it_grows_by_layers(start_redis, start_tallyd, site):
     assert layers(redis, site)[0] >= 6
     assert not missing(http, events, 53)
     assert false_yeses(http, site, 2000) <= 40
-    answer = http.question("/seen", site=site, user="nobody", page="/")
-    assert answer["false_positive_rate"] < 0.02
+    rate = http.question("/seen", site=site, user="nobody", page="/")["false_positive_rate"]
+    assert 0.001 < rate < 0.02
+    pages = json.dumps({"pages": [f"/never/{i}" for i in range(5)]})
+    assert http.request("PUT", "/pagesets/five" + query({"site": site}), pages, {"Content-Type": "application/json"}).status == 201
+    of_any = http.question("/seen", site=site, user="nobody", pageset="five")["false_positive_rate"]
+    assert of_any == pytest.approx(1 - (1 - rate) ** 5, rel=1e-6), "five pages may be wrong, and one is enough"
+    body = json.dumps({"site": site, "user": "nobody", **json.loads(pages)})
+    each = http.request("POST", "/seen", body, {"Content-Type": "application/json"}).json
+    assert each["false_positive_rate"] == pytest.approx(rate, rel=1e-6), "of each page by itself"
 
 
 @pytest.mark.parametrize("rules, least, longest", [("3", 14, 128 << 10), ("2", 4, 512 << 10)],

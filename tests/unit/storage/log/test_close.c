@@ -102,6 +102,16 @@ Test(close, a_log_is_closed_after_half_a_minute_of_silence)
     look(1, "close " LOG ";delete " LOG ";delete " LOG ";");
 }
 
+Test(close, a_log_of_which_an_entry_is_not_counted_stays)
+{
+    closer.next_count_ms = INT64_MAX; /* nobody counts it */
+    fake_streams.logs[0].cursor = "4";
+    look(0, "");
+    look(LOG_SILENCE_MS, "");
+    fake_streams.logs[0].cursor = "5";
+    look(0, "close " LOG ";delete " LOG ";delete " LOG ";");
+}
+
 Test(close, a_stray_is_deleted_when_redis_cannot_go_back_behind_its_head)
 {
     fake_streams.logs[0].time_ms = redis_clock_ms(&core->clock);
