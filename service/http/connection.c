@@ -154,7 +154,6 @@ void http_on_completed(
     struct connection *connection = *state;
     (void)cls;
     (void)mhd;
-    (void)why;
     if (connection == NULL) {
         return;
     }
@@ -165,6 +164,9 @@ void http_on_completed(
         return;
     }
     connection_end(connection);
+    if (why != MHD_REQUEST_TERMINATED_COMPLETED_OK) { /* part of it may not have been read */
+        connection->consumed = REAPER_UNKNOWN;
+    }
     reaper_idle(&connection->watch, monotonic_ms(), connection->consumed);
 }
 
@@ -211,6 +213,22 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
     reaper_watch(worker->server->reaper, &connection->watch, info->connect_fd, monotonic_ms());
 }
 
+/* An empty line behind a request, which many send, and the end of the stream. */
+#define NO_REQUEST_BYTES 4
+
+/* Did bytes come that the library took for no request?  It closes the connection without a call
+ * behind a request line that begins with a blank, or has none.  Where a request was refused, or
+ * came in part, or was chunked, it is not known. */
+static bool is_unanswered(const struct connection *connection)
+{
+    uint64_t received = connection->state == REQUEST_DONE && !connection->linger &&
+                                connection->consumed != REAPER_UNKNOWN &&
+                                !reaper_dismissed(&connection->watch)
+                            ? reaper_received(&connection->watch)
+                            : REAPER_UNKNOWN;
+    return received != REAPER_UNKNOWN && received > connection->consumed + NO_REQUEST_BYTES;
+}
+
 static void close_connection(void **context)
 {
     struct connection *connection = *context;
@@ -219,6 +237,7 @@ static void close_connection(void **context)
     }
     struct reaper *reaper = connection->server->reaper;
     int fd = connection->watch.fd;
+    atomic_fetch_add(&connection->server->unanswered, is_unanswered(connection));
     reaper_forget(reaper, &connection->watch); /* the library closes fd after this */
     int copy = connection->linger ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (copy >= 0) {

@@ -113,6 +113,7 @@ void http_server_stats(struct http_server *server, struct http_server_stats *ret
         .suspended = atomic_load(&server->lent),
         .body_bytes = (int64_t)atomic_load(&server->context.budget.used),
         .late = (int64_t)late,
+        .unanswered = atomic_load(&server->unanswered),
         .refused_head = atomic_load(&server->context.refused_head),
         .refused_large = atomic_load(&server->context.refused_large),
         .refused_memory = atomic_load(&server->context.refused_memory),

@@ -42,6 +42,9 @@
     X(body_bytes, GAUGE, "tallyd_http_body_bytes", "Memory held by bodies in flight.")             \
     X(late, COUNTER, "tallyd_http_late_total",                                                     \
         "Requests that did not come whole in time (408), and answers not taken in time.")          \
+    X(unanswered, COUNTER, "tallyd_http_unanswered_total",                                         \
+        "Connections that ended behind bytes that never became a request, as a request line "      \
+        "without a blank, which gets no answer.")                                                  \
     X(refused_head, COUNTER, "tallyd_http_refused_head_total",                                     \
         "Requests whose head, or the framing of whose body, was not sound.")                       \
     X(refused_large, COUNTER, "tallyd_http_refused_large_total",                                   \

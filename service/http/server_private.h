@@ -111,6 +111,7 @@ struct http_server {
 
     atomic_bool quiesced, stopping; /* set in http/server.c, once */
     _Atomic int64_t lent;           /* requests whose job storage has */
+    _Atomic int64_t unanswered;     /* connections that ended behind bytes that were no request */
 
     unsigned n_workers; /* started */
     struct worker workers[];

@@ -167,6 +167,54 @@ def test_request_line_that_is_none(tallyd, line):
         assert raw.closed()
 
 
+def unanswered(http, talk, port, times=1):
+    """How many more connections tallyd says that it has not answered, behind `talk`(raw) on one of its own, each time."""
+    before = http.metric("tallyd_http_unanswered_total")
+    for _ in range(times):
+        with Raw(port) as raw:
+            talk(raw)
+    wait_until(lambda: http.metric("tallyd_http_connections") == 1, "the others are gone")
+    return http.metric("tallyd_http_unanswered_total") - before
+
+
+@pytest.mark.parametrize("line", ["HELLO", " GET /healthz HTTP/1.1"], ids=["without a blank", "begins with one"])
+def test_a_request_line_that_gets_no_answer_is_counted(start_tallyd, line):
+    """libmicrohttpd closes the connection, and calls nobody."""
+    tallyd = start_tallyd()
+    http = tallyd.client()
+
+    def alone(raw):
+        raw.send(f"{line}\r\nHost: x\r\n\r\n")
+        assert raw.receive() is None and raw.closed()
+
+    def behind_an_answer(raw):
+        raw.send(get_text("/healthz"))
+        assert raw.receive()[0] == 200
+        alone(raw)
+
+    assert unanswered(http, alone, tallyd.port, 3) == 3
+    assert unanswered(http, behind_an_answer, tallyd.port, 3) == 3
+
+
+def test_what_is_answered_or_empty_is_not_counted_as_unanswered(start_tallyd, site):
+    tallyd = start_tallyd("--request-timeout", "1s")
+    http = tallyd.client()
+
+    def answered(text, status):
+        def talk(raw):
+            raw.send(text)
+            assert raw.receive()[0] == status
+        return talk
+
+    chunked = f"POST /events HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n2\r\n[]\r\n0\r\n\r\n"
+    for talk in (lambda raw: None, lambda raw: raw.send("\r\n"), answered(get_text("/healthz"), 200), answered(post_text(site), 202),
+                 answered(post_text(site) + "\r\n", 202), answered(chunked, 202), answered(post_text(site, extra=""), 400),
+                 answered(get_text("/healthz", "no colon\r\n"), 400), answered("GET /healthz HTTP/1.1\r\nHost: x\r\n", 408),
+                 answered(post_text(site, length=500), 408),
+                 lambda raw: raw.send(post_text(site, length=500))):  # the client leaves in the middle
+        assert unanswered(http, talk, tallyd.port, 2) == 0
+
+
 @pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"\x00" * 4096, b"\r\n" * 3000],
                          ids=["a TLS hello", "NULs", "line ends"])
 def test_bytes_that_are_no_http_do_no_harm(tallyd, http, garbage):

@@ -10,7 +10,7 @@
 #include "tests/lib/fold_fixture.h"
 
 #define EVENTS_MAX 3000
-#define NAME_MAX_  24
+#define NAME_MAX_  32
 
 static char names[EVENTS_MAX][NAME_MAX_];
 static struct log_entry *entry;

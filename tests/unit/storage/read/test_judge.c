@@ -55,6 +55,9 @@ Test(judge, only_minutes_of_open_hours_are_read_plainly)
     struct proved_piece piece = piece_of(PIECE_PLAIN, 3, 2);
     view.known = false;
     cr_expect_not(piece_may_be_plain(zone_utc(), &piece, &view), "nothing is known to be open");
+    view = at_noon();
+    view.ver_held = false;
+    cr_expect_not(piece_may_be_plain(zone_utc(), &piece, &view), "it changes just now");
 }
 
 Test(judge, the_state_behind_the_data_says_whether_its_hour_was_open)
