@@ -174,9 +174,9 @@ RECORD = """# Record
 
 ## Kills
 
-| commit | task | kills | killed were | acknowledged | unknown | refused | lost | doubled | half | phantom | forgotten | other | minutes |
+| commit | task | kills | acknowledged | unknown | refused | lost | doubled | half | phantom | forgotten | other | minutes | killed were |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|
-| earlier | before | 3 | | 100 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |
+| earlier | before | 3 | 100 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | |
 
 ## Fuzzing
 
@@ -191,14 +191,14 @@ def test_a_record_adds_up(tmp_path):
     file.write_text(RECORD, encoding="utf-8")
     for commit in ("abc", "abc", "def"):
         report = Report(1, acknowledged=10, unknown=2, refused=1)
-        report.kills.update({"tallyd": 3, "while it starts": 2, "both": 0})
+        report.kills.update({"tallyd": 3, "primary, a replica takes over": 2, "both": 0})
         report.first("killed Redis", 2.5 if commit == "def" else 1.0)
         report.found["doubled"] += ["/x"] if commit == "def" else []
         Kills(file).add(commit, "one", report, 30)
     rows = {(row["commit"], row["task"]): row for row in Table(file, "Kills").rows}
     assert list(rows) == [("earlier", "before"), ("abc", "one"), ("def", "one")]
     both = rows["abc", "one"]
-    assert both["killed were"] == "tallyd 6, while it starts 4" and (both["kills"], both["minutes"]) == ("10", "1.0")
+    assert both["killed were"] == "tallyd 6; primary, a replica takes over 4" and (both["kills"], both["minutes"]) == ("10", "1.0")
     assert [both[name] for name in ("acknowledged", "unknown", "refused", *WRONG, "other")] == ["20", "4", "2", *"000000"]
     assert Kills(file).killed() == 18 and Kills(file).killed({"one"}) == 15 and Kills(file).wrong() == 2
     Fuzzing(file).put("b", Target(90, 1000, 20, 0, "abc"))

@@ -86,10 +86,10 @@ class Kills:
         for column in SUMS:
             row[column] = str(int(row[column]) + found[column])
         row["minutes"] = f"{float(row['minutes']) + seconds / 60:.1f}"
-        kinds = {kind: int(n) for kind, _, n in (text.strip().rpartition(" ") for text in row["killed were"].split(",") if text.strip())}
+        kinds = {kind: int(n) for kind, _, n in (text.strip().rpartition(" ") for text in row["killed were"].split(";") if text.strip())}
         for kind, n in report.kills.items():
             kinds[kind] = kinds.get(kind, 0) + n
-        row["killed were"] = ", ".join(f"{kind} {n}" for kind, n in kinds.items() if n)
+        row["killed were"] = "; ".join(f"{kind} {n}" for kind, n in kinds.items() if n)
         table.write()
 
 
