@@ -50,9 +50,10 @@ struct batch_entry {
 struct batch_log {
     char id[LOG_ID_TEXT + 1];
     uint64_t from, to;
-    bool in_memory; /* the entries were not read from the stream */
-    bool more;      /* there are more entries behind @to: what arrived after them has to wait */
-    bool broken;    /* the entry behind @to cannot be read */
+    uint64_t n_missing; /* of these, the stream had none */
+    bool in_memory;     /* the entries were not read from the stream */
+    bool more;          /* there are more entries behind @to: what arrived after them has to wait */
+    bool broken;        /* the entry behind @to cannot be read */
 };
 
 struct batch_tasks {

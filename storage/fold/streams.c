@@ -256,9 +256,7 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
     }
     log->more = piece.n == streams->count || log->broken;
     log->to = log->more ? log->to : to; /* entries that are not there never were, or are lost */
-    if (!log->broken) {
-        atomic_fetch_add(&core->stats.entries_missing, (int64_t)(log->to - from - piece.n));
-    }
+    log->n_missing = log->broken ? 0 : log->to - from - piece.n;
     learn_count(streams, piece.bytes, piece.n == streams->count);
     return REDIS_OK_STATUS;
 }

@@ -35,7 +35,7 @@
     X(entries_in_doubt, COUNTER, "tallyd_entries_in_doubt_total",                                  \
         "Entries given up with such a log that may have been counted.")                            \
     X(entries_missing, COUNTER, "tallyd_entries_missing_total",                                    \
-        "Entries that a fold looked for, and that were not in the log.")                           \
+        "Entries that folds have passed by: they were not in the log.")                            \
     X(folds, COUNTER, "tallyd_folds_total", "Folds of logs into counts.")                          \
     X(fold_events, COUNTER, "tallyd_fold_events_total", "Events in these folds.")                  \
     X(fold_transactions, COUNTER, "tallyd_fold_transactions_total",                                \

@@ -44,6 +44,7 @@ struct wait {
     struct storage_job *job;
     bool *ret_lost;
     int64_t begun_ms;
+    int64_t counts_us; /* a round of folds from then on counts what is missing, so far as known */
     int64_t age_ms, aged_ms; /* of the oldest entry that is missing, and when that was so */
     enum storage_err why;    /* what kept it from being counted, at the last attempt */
 };
@@ -172,8 +173,14 @@ static bool catch_up(struct wait *w)
     int64_t until_ms = monotonic_ms() + COUNT_MS;
     int64_t last_ms = w->job->deadline_ms - MARGIN_MS;
     until_ms = until_ms < last_ms ? until_ms : last_ms;
-    w->why = core_catch_up(w->core, w->job->arrived_us, until_ms);
-    return w->why == STORAGE_OK && settled_is_known(w->core, w->session, w->job);
+    w->why = core_catch_up(w->core, w->counts_us, until_ms);
+    if (w->why == STORAGE_OK && settled_is_known(w->core, w->session, w->job)) {
+        return true;
+    }
+    if (w->why == STORAGE_OK) { /* what is still missing came back later: it needs another round */
+        w->counts_us = monotonic_us();
+    }
+    return false;
 }
 
 /* Wait until nothing is missing any more. */
@@ -212,6 +219,7 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
         .job = job,
         .ret_lost = ret_lost,
         .begun_ms = now_us / 1000,
+        .counts_us = job->arrived_us,
         .why = STORAGE_OK};
     job->detail[0] = '\0';
     if (!session_stands(session)) { /* now: what others find over theirs holds here, too */

@@ -10,12 +10,14 @@ Points:  command-before  the command and what follows is not sent on
          command-after   all of it is sent on, the answer is not waited for
          command-stuck   it lies in the network: tallyd's side is cut at once, and Redis gets it when the test calls
                          `fault.deliver()`, which returns when Redis has run it
+         command-held    the same, and tallyd waits; the command and what follows go on when it calls `fault.release()`
          reply-before    Redis has answered; nothing of it is given back
          reply-inside    half of the answer's bytes are given back
          reply-after     all of it is given back
          error           the command is not sent on; `text` is the answer; the connection stays.  As in Redis, a
                          MULTI that was refused a command, or its EXEC, comes to nothing
          reply-late      Redis has answered; this answer and those behind it come `late_s` later
+         reply-held      the same until the test calls `fault.release()`
          reply-hole      no answer comes any more, for `late_s`; then the connection is cut
 At all up to reply-after the connection is cut on both sides.
 """
@@ -54,13 +56,17 @@ class Fault:
     length: int = 0    # reply-inside: of the whole reply
     fired: int = 0
     done: threading.Event = field(default_factory=threading.Event)
-    way: threading.Event = field(default_factory=threading.Event)      # command-stuck: it may go on..
+    way: threading.Event = field(default_factory=threading.Event)      # command-stuck, .. -held: it may go on..
     arrived: threading.Event = field(default_factory=threading.Event)  # ..and has been run
 
     def deliver(self, deadline_s=10):
         """Let the command that is stuck go on to Redis."""
         self.way.set()
         assert self.arrived.wait(deadline_s), "Redis has run it"
+
+    def release(self):
+        """Let the command or the answer that is held, and those behind it, go."""
+        self.way.set()
 
     def hits(self, args):
         """Is this the command to harm?  Counts it."""
@@ -81,9 +87,7 @@ class Proxy:
     made = 0  # each has a name of its own, as a server may have several
 
     def __init__(self, directory, upstream):
-        self.path = os.path.join(directory, f"proxy{Proxy.made}.sock")
-        Proxy.made += 1
-        self.upstream = str(upstream)
+        self.directory, self.upstream = directory, upstream
         self.lock = threading.Lock()
         self.fault = None
         self.connections = set()
@@ -95,11 +99,29 @@ class Proxy:
         self.delay_s = 0.0  # each piece of a reply is held so long
         self.flow.set()
         self.replies_flow.set()
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
+        self.listener = self._listen()
         self.listener.listen(64)
         self.open = True
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def _listen(self):
+        self.path = os.path.join(self.directory, f"proxy{Proxy.made}.sock")
+        Proxy.made += 1
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.path)
+        return listener
+
+    def _connect(self):
+        server = socket.socket(socket.AF_UNIX)
+        try:
+            server.connect(str(self.upstream))
+        except OSError:
+            server.close()
+            raise
+        return server
+
+    def _take(self):
+        return self.listener.accept()[0]
 
     @property
     def url(self):
@@ -158,15 +180,13 @@ class Proxy:
     def _accept(self):
         while self.open:
             try:
-                client, _ = self.listener.accept()
+                client = self._take()
             except OSError:
                 return
-            server = socket.socket(socket.AF_UNIX)
             try:
-                server.connect(self.upstream)
+                server = self._connect()
             except OSError:
                 client.close()
-                server.close()
                 continue
             with self.lock:
                 self.accepted += 1
@@ -187,6 +207,29 @@ class Proxy:
             if fault.done.is_set() and fault.then is not None:
                 self.fault = fault.then
             return fault
+
+
+class TcpProxy(Proxy):
+    """The same for a server of TCP, on a port of 127.0.0.1: what stands in front of a node of a cluster, which announces it."""
+
+    def __init__(self, server):
+        super().__init__(None, (server.host, server.port))
+
+    def _listen(self):
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        self.port = listener.getsockname()[1]
+        return listener
+
+    def _connect(self):
+        server = socket.create_connection(self.upstream)
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return server
+
+    def _take(self):
+        client = super()._take()
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return client
 
 
 @dataclass
@@ -256,6 +299,12 @@ class Connection:
                     pass_on = bytearray()
                     self._expect(b"-" + fault.text.encode() + b"\r\n")
                     continue
+                elif fault.point == "command-held":
+                    self._send_up(pass_on)
+                    pass_on = bytearray()
+                    fault.arrived.set()
+                    fault.way.wait()
+                    self._expect(None)
                 elif fault.point.startswith("command"):
                     self._expect(fault)  # Redis may answer before the client is cut off
                     self._cut_up(fault, pass_on, frame)
@@ -346,6 +395,10 @@ class Connection:
                         time.sleep(fault.late_s)  # the fault itself
                         if fault.point == "reply-hole":
                             return
+                    if fault is not None and fault.point == "reply-held":
+                        fault.arrived.set()
+                        fault.way.wait()
+                        fault = None
                     if fault is not None and fault.point == "reply-inside":
                         self.client.sendall(frame[:max(1, len(frame) // 2) if fault.at is None else fault.at])
                         fault.length = len(frame)

@@ -253,6 +253,16 @@ Test(round, does_not_wait_for_what_another_log_lost, .init = setup, .fini = tear
     cr_expect_eq(cursor_of(OTHER), 3u);
 }
 
+/* A batch that is given up has passed by nothing. */
+Test(round, says_once_which_entries_are_missing, .init = setup, .fini = teardown)
+{
+    fake_streams_add(OTHER, 5)->has[2] = false;
+    seen.ends[0] = FOLD_STALE;
+    expect_round(ROUND_ALL, STORAGE_OK, 2);
+    cr_expect_eq(cursor_of(OTHER), 5u);
+    cr_expect_eq(atomic_load(&core->stats.entries_missing), 1);
+}
+
 Test(round, a_broken_entry_stops_its_log_alone, .init = setup, .fini = teardown)
 {
     fake_streams_add(OTHER, 5)->is_foreign[3] = true;
