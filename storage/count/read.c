@@ -110,11 +110,23 @@ static void ask_sums(struct count_question *q, const struct chunk *chunk, enum k
     }
 }
 
+/* Sketches are compared with each other and with page views, so they are read at one moment.  Sums
+ * are not: those of one bucket are in one reply, and buckets are added up over partitions, which
+ * are read one after the other anyway. */
+static bool begin_chunk(struct count_question *q, const struct chunk *chunk)
+{
+    const struct portion *portion = chunk->portion;
+    return (portion->metrics & METRICS_SKETCHES) != 0
+               ? proved_piece(
+                     &q->read, portion->partition, &portion->cover, &portion->runs, chunk->first)
+               : proved_minutes(&q->read, portion->partition, &portion->cover, &portion->runs,
+                     chunk->first, chunk->n);
+}
+
 static bool ask_chunk(struct count_question *q, const struct chunk *chunk)
 {
     const struct portion *portion = chunk->portion;
-    if (!proved_minutes(&q->read, portion->partition, &portion->cover, &portion->runs, chunk->first,
-            chunk->n)) {
+    if (!begin_chunk(q, chunk)) {
         return false;
     }
     for (int metric = 0; metric < METRICS; metric++) {

@@ -122,7 +122,10 @@ bool proved_piece(struct proved_read *r, unsigned partition, const struct cover 
  * time.  An hour that is closed stays closed, so one that is open by the state behind the data was
  * open when the data was read, and then its minutes were kept whatever the time.  What is recalled
  * must have its proof in that state.  What is to be remembered must have the proof that it was
- * planned by: an id never comes twice, so nothing has changed in between. */
+ * planned by: an id never comes twice, so nothing has changed in between.
+ *
+ * A fold may come between two commands, so figures that are compared with each other must be in one
+ * reply, or in a piece of the other kind. */
 bool proved_minutes(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_runs *runs, size_t first, size_t n);
 /* A command of so many keys and so many words behind these; then give them, in that order.  A

@@ -1,0 +1,88 @@
+/* plain.pml - pieces without a MULTI (storage/read/judge.c, proved_ask.c, proved_take.c, storage/count/read.c): two minutes of an open hour are read one
+ * after the other, and the ids of the state behind them; folds, the hour's closing, the expiry of its minutes, and Redis going back (CRASH), come between.
+ * A sketch and the page views beside it are read in one step.  What was read is remembered by the id `fold`.
+ */
+#define MINUTES 2
+byte mn[MINUTES]; byte sketch;           /* a minute's sum as a bit mask of events; the sketch of minute 0 */
+bit open = 1, kept = 1;                  /* the hour; its minutes */
+byte ver = 1, fold = 1, ids = 1, conn;
+byte acked, lost;                        /* masks */
+bit unseen, undead, torn, goal;          /* never set: name what is broken, or reached */
+byte cval, cid; bit chas;                /* the cache entry: both minutes, by `fold` */
+
+inline newid(field) { ids++; field = ids }
+
+active [2] proctype Fold() {             /* one event each */
+  byte e = 1 << _pid; byte i;
+  if :: i = 0 :: i = 1 fi;
+  atomic {
+    if
+    :: open -> mn[i] = mn[i] | e; if :: i == 0 -> sketch = sketch | e :: else fi; newid(fold); acked = acked | e
+    :: else -> skip                      /* into the hour, too: not part of this model */
+    fi; i = 0 }
+}
+
+active proctype Close() {
+  atomic { open = 0;
+#ifndef M_NOVER
+    newid(ver)
+#endif
+  };
+  atomic { !open -> kept = 0; mn[0] = 0; mn[1] = 0; sketch = 0 } /* compares the state: rollup.pml */
+}
+
+#ifdef CRASH
+active proctype Crash() {
+  byte S0, S1, Ss, Sver, Sfold; bit Sopen, Skept;
+  d_step { S0 = mn[0]; S1 = mn[1]; Ss = sketch; Sver = ver; Sfold = fold; Sopen = open; Skept = kept };
+  d_step { lost = lost | (acked & (255 - (S0 | S1)) & (mn[0] | mn[1] | (255 * (1 - kept))));
+    mn[0] = S0; mn[1] = S1; sketch = Ss; ver = Sver; fold = Sfold; open = Sopen; kept = Skept; conn++;
+    S0 = 0; S1 = 0; Ss = 0; Sver = 0; Sfold = 0 }
+}
+#endif
+
+active [2] proctype Query() {            /* what one reads the other one may recall */
+  byte need, gone, a, b, pver, pfold, c; bit ok;
+  atomic { open -> pver = ver; pfold = fold }                      /* planned by an open hour, at any time before.. */
+  atomic { need = acked; gone = lost; c = conn }                   /* ..the question */
+  if
+  :: chas && cid == pfold ->                                       /* recalled; the reply must have the same id */
+     atomic { a = cval; ok = (fold == pfold && ver == pver && conn == c) }
+  :: true ->
+#ifdef M_PROOFFIRST
+     atomic { ok = (ver == pver); b = (fold == pfold) };
+     a = mn[0]; a = a | mn[1];
+#else
+     a = mn[0]; a = a | mn[1];
+     atomic { ok = (ver == pver); b = (fold == pfold) };
+#endif
+     atomic {
+#ifndef M_CONN
+       ok = ok && conn == c;
+#endif
+       if
+#ifdef M_REMEMBER
+       :: ok -> cval = a; cid = fold; chas = 1
+#else
+       :: ok && b -> cval = a; cid = pfold; chas = 1
+#endif
+       :: else
+       fi;
+#ifdef GOAL
+       if :: ok && b && a == 3 -> assert(goal) :: else fi;
+#endif
+       b = 0 }
+  :: true ->                                                       /* a page: its sketch and its views */
+#ifdef M_SKETCH
+     a = sketch; b = mn[0];
+     ok = (ver == pver && conn == c);
+#else
+     atomic { a = sketch; b = mn[0]; ok = (ver == pver) };
+#endif
+     atomic { if :: ok && a != b -> assert(torn) :: else fi; ok = 0; b = 0 }
+  fi;
+  atomic {
+    if :: ok && (need & (255 - lost) & (255 - a)) != 0 -> assert(unseen) :: else fi;
+    if :: ok && (a & gone & lost) != 0 -> assert(undead) :: else fi;
+    need = 0; gone = 0; a = 0; b = 0; ok = 0; pver = 0; pfold = 0; c = 0 }
+}
