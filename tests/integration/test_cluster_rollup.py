@@ -1,6 +1,8 @@
 """Rolling up a real cluster: each server its own partitions, while a slot is open, a node is away, and the leader is killed.
 TALLYD_REDIS_SERVER= chooses the server."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from lib.clock import FakeClock, epoch, rfc3339
@@ -169,4 +171,19 @@ def test_a_pass_that_is_asked_for(world):
     other = wait_until(lambda: next((t for t in world.tallyds if not leads(t)), None), "one of them does not lead", deadline_s=30)
     answer = other.client().request("POST", "/rollup")
     assert answer.status == 200 and answer.json["watermarks"]["hour"] == rfc3339(end), answer
+    world.check()
+
+
+def test_primaries_that_hand_over_in_the_middle(world):
+    """While the pass goes on each primary's replica takes over, one after the other."""
+    world.post(3000)
+    world.http.question("/pv")  # what was posted is counted
+    hour = world.next_hour()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(lambda: world.tallyds[0].client().request("POST", "/rollup"))
+        for primary in world.cluster.primaries():
+            world.cluster.failover(world.cluster.replicas_of(primary)[0])
+        assert asked.result().status in (200, 503, 504)
+    world.cluster.wait_ok()
+    wait_until(lambda: world.rollup().status == 200 and watermark(world) == hour, "it is rolled up", deadline_s=40)
     world.check()

@@ -234,20 +234,25 @@ class Harmed:
         for slot in self.chance.sample(self.slots, 6):
             self.cluster.move_slots(slot, slot, self.target(self.cluster.owner(slot)))
 
-    def slot_stays_open(self):
-        """Half moved, for a second."""
+    def slot_stays_open(self, open_s=1):
+        """Half moved."""
         slot = self.chance.choice(self.slots)
         owner = self.cluster.owner(slot)
         target = self.target(owner)
         self.cluster.open_slot(slot, target)
         self.cluster.move_keys(slot, owner, target, most=2)
-        time.sleep(1)
+        time.sleep(open_s)
         self.cluster.move_keys(slot, owner, target)
         self.cluster.close_slot(slot, target)
 
+    def slot_stays_open_for_a_minute(self):
+        """Longer than any request waits."""
+        self.slot_stays_open(60)
+
 
 HARMS = (Harmed.primary_is_killed, Harmed.primary_stands_still, Harmed.tallyd_is_killed, Harmed.both_are_killed,
-         Harmed.failover_is_ordered, Harmed.failover_is_forced, Harmed.slots_move, Harmed.slot_stays_open)
+         Harmed.failover_is_ordered, Harmed.failover_is_forced, Harmed.slots_move, Harmed.slot_stays_open,
+         Harmed.slot_stays_open_for_a_minute)
 
 
 def cluster_rounds(report, chance, goal, clients=4):
