@@ -408,7 +408,8 @@ fuzz-keep: $(FUZZ)
 
 # ---- benchmark -------------------------------------------------------------------------------------
 # What one would build instead; a system's own nginx and webdis that apt may start are not used.
-PACKAGES_PEERS = wrk webdis nginx libnginx-mod-http-lua lua-nginx-redis lua-cjson goaccess
+PACKAGES_PEERS = wrk webdis nginx libnginx-mod-http-lua lua-nginx-redis lua-cjson goaccess \
+  postgresql-15 postgresql-15-hll python3-psycopg2
 
 .PHONY: bench bench-against bench-peers
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from benchlib import (activity, aof, ask, beside, dashboards, decoder, filters, flood, growth, imports, ingest, limits, log, machine,
-                      overlap, page, panels, query, report, robots, sketch, stored)
+                      overlap, page, panels, postgres, query, report, robots, sketch, stored)
 from benchlib.bench import Bench
 from benchlib.load import LoadFailed
 from benchlib.servers import Nginx, Unknown, Webdis
@@ -24,6 +24,7 @@ SECTIONS = {
     "seen_beside": lambda b: [beside.seen_beside(b)],
     "aof": lambda b: [aof.aof(b)],
     "import": imports.imports,
+    "postgres": postgres.postgres,
     "rate": ingest.fixed_rates,
     "uv": lambda b: [query.uv(b)],
     "dashboards": lambda b: [dashboards.dashboards(b)],
