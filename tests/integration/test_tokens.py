@@ -118,6 +118,14 @@ def test_a_token_of_one_site_reaches_no_other(start, method, target, body):
         assert (response.status == 403) == refused, (site, response)
 
 
+def test_a_token_of_one_site_asks_for_no_other_in_the_body(start):
+    http = start(EVERYTHING).client()
+    for site, status in (("shop", 200), ("blog", 403), ("default", 403)):
+        body = json.dumps({"site": site, "user": "u", "pages": ["/"]})
+        response = http.request("POST", "/seen", body, bearer("t-site"))
+        assert response.status == status and ("seen" in response.json) == (status == 200), (site, response)
+
+
 @pytest.mark.parametrize("method, target, body", [
     ("GET", "/pixel.gif?page=/", None), ("HEAD", "/pixel.gif?page=/", None), ("POST", "/api/event", None)])
 def test_a_token_of_one_site_sends_for_no_other(start, method, target, body):

@@ -1,0 +1,246 @@
+/* test_fold_log.c - one log folded into a month's filter: storage/seen/fold_log.h */
+#include "storage/seen/fold_log.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/core/core.h"
+#include "storage/read/cache.h"
+#include "storage/schema/key.h"
+#include "storage/seen/layout.h"
+#include "tests/lib/commands.h"
+#include "tests/lib/dice.h"
+#include "tests/lib/fold_fixture.h"
+#include "tests/lib/stand_in.h"
+
+#define SITE        SLICE("shop")
+#define STRINGS_MAX 32
+#define STEPS_MAX   64
+#define PAIRS_MAX   (FOLD_PIECE + 5000)
+
+static struct core *core;
+static struct session session;
+static struct fold_log fold;
+static uint64_t pairs[PAIRS_MAX];
+
+/* One Redis, with one month of one site. */
+static struct {
+    size_t n_old; /* pairs in the log that is folded */
+    char ver[SEEN_VER_TEXT + 1];
+    struct string {
+        struct key key;
+        struct buffer bits;
+    } strings[STRINGS_MAX];
+    size_t n_strings;
+    struct written {
+        char ver[SEEN_VER_TEXT + 1];
+        bool is_end;
+        uint64_t layer, items;
+    } steps[STEPS_MAX];
+    size_t n_steps;
+    uint64_t items; /* of the first layer */
+} redis;
+
+static struct string *string_of(struct slice key)
+{
+    for (size_t i = 0; i < redis.n_strings; i++) {
+        struct string *string = &redis.strings[i];
+        if (slice_equal((struct slice){string->key.p, string->key.n}, key)) {
+            return string;
+        }
+    }
+    cr_assert(redis.n_strings < STRINGS_MAX && key.n <= sizeof(redis.strings[0].key.p));
+    struct string *string = &redis.strings[redis.n_strings++];
+    memcpy(string->key.p, key.p, key.n);
+    string->key.n = key.n;
+    return string;
+}
+
+static void copy_ver(char to[static SEEN_VER_TEXT + 1], struct slice from)
+{
+    cr_assert_eq(from.n, (size_t)SEEN_VER_TEXT);
+    memcpy(to, from.p, from.n);
+    to[from.n] = '\0';
+}
+
+/* EVALSHA sha 2 filter string ver-expected ver expires bits "capacity" .. "error" .. "rules" .. "n"
+ * .. layer items. */
+static void run_script(const struct command *command)
+{
+    cr_assert(command->n == 19 && redis.n_steps < STEPS_MAX);
+    struct written *step = &redis.steps[redis.n_steps++];
+    struct slice bits = command->words[8];
+    cr_expect(slice_equal(command->words[5], slice_of(redis.ver)), "it expects what is there");
+    copy_ver(redis.ver, command->words[6]);
+    copy_ver(step->ver, command->words[6]);
+    step->is_end = bits.n == 0;
+    step->layer = (uint64_t)command_number(command, 17);
+    step->items = (uint64_t)command_number(command, 18);
+    redis.items = step->layer == 0 ? step->items : redis.items;
+    if (step->is_end) {
+        redis.n_old = 0;
+        return;
+    }
+    struct string *string = string_of(command->words[4]);
+    buffer_clear(&string->bits, SIZE_MAX);
+    buffer_append(&string->bits, bits.p, bits.n);
+}
+
+static struct slice old_between(const struct command *command)
+{
+    size_t from = (size_t)command_number(command, 2);
+    size_t to = (size_t)command_number(command, 3) + 1;
+    size_t n = redis.n_old * sizeof(pairs[0]);
+    to = to < n ? to : n;
+    return from < to ? (struct slice){(const char *)pairs + from, to - from} : SLICE("");
+}
+
+/* Of one layer; more are folded from the beginning. */
+static struct reply filter(void)
+{
+    static struct reply items[8];
+    static char n[24];
+    (void)snprintf(n, sizeof(n), "%zu", (size_t)redis.items);
+    const char *const texts[] = {"ver", redis.ver, "rules", "3", "n", "1", "0", n};
+    for (size_t i = 0; i < 8; i++) {
+        items[i] = fold_text(texts[i]);
+    }
+    return fold_array(items, redis.n_steps > 0 ? 8 : 0);
+}
+
+static const struct reply *answer(const struct buffer *out, size_t i)
+{
+    static struct reply reply;
+    struct commands commands;
+    cr_assert(commands_read(out, &commands) && i < commands.n);
+    const struct command *command = &commands.commands[i];
+    reply = (struct reply){.type = REPLY_INTEGER, .integer = 1};
+    if (command_is(command, 0, "STRLEN")) {
+        bool is_old = memmem(command->words[1].p, command->words[1].n, ":old", 4) != NULL;
+        reply.integer = is_old ? (long long)(redis.n_old * sizeof(pairs[0])) : 0;
+    } else if (command_is(command, 0, "HGETALL")) {
+        reply = filter();
+    } else if (command_is(command, 0, "GETRANGE")) {
+        reply = (struct reply){.type = REPLY_TEXT, .text = old_between(command)};
+    } else if (command_is(command, 0, "GET")) {
+        const struct string *string = string_of(command->words[1]);
+        reply = string->bits.n == 0
+                    ? (struct reply){.type = REPLY_NIL}
+                    : (struct reply){.type = REPLY_TEXT, .text = {string->bits.p, string->bits.n}};
+    } else {
+        cr_assert(command_is(command, 0, "EVALSHA"));
+        run_script(command);
+    }
+    commands_release(&commands);
+    return &reply;
+}
+
+static void setup(void)
+{
+    struct dice dice = dice_make(dice_seed());
+    dice_bytes(&dice, pairs, sizeof(pairs));
+    core = fold_core_make(1);
+    core->config.seen = (struct seen_config){
+        .on = true, .capacity = 1000, .error = 0.01, .keep_s = 40 * INT64_C(86400)};
+    core->cache = cache_new(8 << 20);
+    session = (struct session){.core = core, .redis = stand_in_redis()};
+    stand_in.answer = answer;
+    fold_log_init(&fold, core);
+}
+
+static void teardown(void)
+{
+    struct cache *cache = core->cache;
+    core->cache = NULL;
+    cache_free(cache);
+    fold_log_release(&fold);
+    fold_core_drop(core);
+    for (size_t i = 0; i < redis.n_strings; i++) {
+        buffer_release(&redis.strings[i].bits);
+    }
+}
+
+TestSuite(fold_log, .init = setup, .fini = teardown, .timeout = 60);
+
+static struct bucket month(void)
+{
+    return bucket_at(zone_utc(), LEVEL_MONTH, FOLD_NOW_S);
+}
+
+static void fold_old(size_t n)
+{
+    redis.n_old = n;
+    cr_expect(fold_log(&fold, &session, 0, SITE, month(), INT64_MAX));
+    cr_expect_eq(redis.n_old, 0u, "all of the log was folded");
+}
+
+static void look_at(void *data, const void *value, size_t n)
+{
+    *(struct slice *)data = (struct slice){value, n};
+}
+
+/* Who reads a string between two steps remembers it under the id that is there then.  So no id may
+ * stand for two contents. */
+Test(fold_log, each_step_has_an_id_of_its_own)
+{
+    fold_old(5000);
+    cr_assert_gt(redis.n_steps, 3u, "some layers, and the end");
+    for (size_t i = 0; i < redis.n_steps; i++) {
+        cr_expect_eq(redis.steps[i].is_end, i == redis.n_steps - 1);
+        for (size_t k = 0; k < i; k++) {
+            cr_expect_str_neq(redis.steps[i].ver, redis.steps[k].ver, "%zu and %zu", i, k);
+        }
+    }
+}
+
+Test(fold_log, no_layer_takes_more_than_its_capacity)
+{
+    fold_old(5000);
+    uint64_t in_all = 0;
+    struct bloom_params params = seen_params(&core->config.seen, 1);
+    params.rules = BLOOM_OWN;
+    params.segment_bits = SEEN_SEGMENT_BITS;
+    for (size_t i = 0; i + 1 < redis.n_steps; i++) {
+        const struct written *step = &redis.steps[i];
+        struct bloom_layer layer = bloom_layer(&params, (unsigned)step->layer);
+        cr_expect_leq(step->items, layer.capacity);
+        in_all += step->items;
+    }
+    cr_expect_leq(in_all, 5000u);
+    cr_expect_geq(in_all, 4900u, "all but false positives");
+}
+
+static struct ver ver_now(void)
+{
+    struct ver ver = {.n = SEEN_VER_TEXT};
+    memcpy(ver.text, redis.ver, SEEN_VER_TEXT);
+    return ver;
+}
+
+/* What is remembered of the first string, as the filter is now.  Empty: nothing. */
+static struct slice remembered(const struct cache_id *id)
+{
+    struct slice is = {0};
+    struct ver ver = ver_now();
+    return cache_get(core->cache, id, &ver, look_at, &is) ? is : SLICE("");
+}
+
+/* The fold comes to the string twice, with a log of two pieces. */
+Test(fold_log, a_string_that_was_read_is_remembered_as_it_stands_behind_the_fold)
+{
+    struct key key;
+    core->config.seen.capacity = 200000;
+    key_seen_bits(&key, core->partitions.tag[0], SITE, month(), 0, 0);
+    struct cache_id id = cache_id(core->cache, key.p, key.n);
+    const struct string *string = string_of((struct slice){key.p, key.n});
+    fold_old(100);
+    cr_expect_eq(remembered(&id).n, 0u, "no question has read it");
+    struct ver ver = ver_now();
+    cache_put(core->cache, &id, &ver, string->bits.p, string->bits.n);
+    fold_old(PAIRS_MAX);
+    struct slice is = {string->bits.p, string->bits.n};
+    cr_expect_gt(is.n, 0u);
+    cr_expect(slice_equal(remembered(&id), is));
+}
