@@ -9,12 +9,14 @@
 #include "storage/fold/announced.h"
 #include "storage/fold/known_sketches.h"
 #include "storage/fold/known_users.h"
+#include "storage/fold/known_visitors.h"
 #include "storage/schema/partition.h"
 
 /* True for as long as the connection lives. */
 struct fold_memory {
     struct announced announced;
-    struct known_users users;
+    struct known_users users; /* whose visits do not tell their indices */
+    struct known_visitors visitors;
     struct known_hashes expiries;     /* of keys: see merge_counts_write() */
     struct known_hashes places;       /* of names: see places_begin() */
     struct known_sketches sketches;   /* see merge_counts_write() */

@@ -11,6 +11,11 @@
 #define SLOTS_BACK       2    /* the slot of the arrival, and the one before */
 #define TIME_BYTES       5
 #define VALUE_BYTES      (2 * TIME_BYTES)
+#define INDEX_BYTES      4
+#define DAY_BYTES        3
+#define GENERATION_BYTES 5
+#define USER_BYTES       (VALUE_BYTES + INDEX_BYTES + DAY_BYTES + GENERATION_BYTES)
+#define DAY_ZERO         (1 << 22)          /* 1970-01-01; 0: no day */
 #define BOUNCE_BIT       (INT64_C(1) << 39) /* of the last event's time: it is the only one */
 
 /* Some visitors of a site whose first event here arrived in the same slot.
@@ -29,7 +34,11 @@ struct group {
 struct visitor {
     struct visitor_id id;
     int64_t last_s, arrival_s; /* of the last event; if is_known */
+    uint64_t generation;       /* of the index; 0: there is none */
+    uint32_t index;
+    int32_t active_day;
     uint32_t group, next;
+    bool is_expected; /* to have an index */
     bool is_known;
     bool is_bounce; /* the visit has one event so far */
     bool is_added;  /* to be written */
@@ -37,6 +46,7 @@ struct visitor {
 
 struct merge_visits {
     int64_t timeout_s;
+    uint64_t generation; /* of users, now */
     struct group *groups;
     struct visitor *visitors;
     size_t n_groups, n_visitors;
@@ -67,10 +77,11 @@ void merge_visits_free(struct merge_visits *merge)
 void merge_visits_clear(struct merge_visits *merge)
 {
     merge->n_groups = merge->n_visitors = 0;
+    merge->generation = 0;
     index_clear(&merge->visitor_index);
 }
 
-static int64_t slot_of(const struct merge_visits *merge, int64_t arrival_s)
+int64_t merge_visits_slot(const struct merge_visits *merge, int64_t arrival_s)
 {
     return arrival_s / (SLOT_TIMEOUTS * merge->timeout_s);
 }
@@ -130,7 +141,8 @@ static void link_visitor(struct merge_visits *merge, struct group *group, uint32
     group->n_visitors++;
 }
 
-bool merge_visits_ask(struct merge_visits *merge, const struct row *row, int64_t arrival_s)
+bool merge_visits_ask(
+    struct merge_visits *merge, const struct row *row, int64_t arrival_s, bool expected)
 {
     uint64_t hash;
     if (!index_reserve(&merge->visitor_index) ||
@@ -141,17 +153,18 @@ bool merge_visits_ask(struct merge_visits *merge, const struct row *row, int64_t
     struct index_slot *slot = find_visitor(merge, &row->visitor, &hash);
     if (slot->item != INDEX_NONE) {
         struct group *of = &merge->groups[merge->visitors[slot->item].group];
-        int64_t last_slot = slot_of(merge, arrival_s);
+        int64_t last_slot = merge_visits_slot(merge, arrival_s);
         of->last_slot = last_slot > of->last_slot ? last_slot : of->last_slot;
+        merge->visitors[slot->item].is_expected |= expected;
         return true;
     }
-    uint32_t group = find_group(merge, row, slot_of(merge, arrival_s));
+    uint32_t group = find_group(merge, row, merge_visits_slot(merge, arrival_s));
     if (group == INDEX_NONE) {
         return false;
     }
     uint32_t item = (uint32_t)merge->n_visitors++;
-    merge->visitors[item] =
-        (struct visitor){.id = row->visitor, .group = group, .next = INDEX_NONE};
+    merge->visitors[item] = (struct visitor){
+        .id = row->visitor, .group = group, .next = INDEX_NONE, .is_expected = expected};
     index_set(&merge->visitor_index, slot, hash, item);
     link_visitor(merge, &merge->groups[group], item);
     return true;
@@ -197,13 +210,30 @@ size_t merge_visits_write_questions(struct merge_visits *merge, const char *tag,
     return n;
 }
 
-static int64_t read_time(const char *bytes)
+/* The number in @n bytes from *bytes on, which moves behind it. */
+static int64_t read_number(const char **bytes, size_t n)
 {
     int64_t value = 0;
-    for (size_t i = 0; i < TIME_BYTES; i++) {
-        value = value << 8 | (uint8_t)bytes[i];
+    for (; n > 0; n--) {
+        value = value << 8 | (uint8_t) * (*bytes)++;
     }
     return value;
+}
+
+static void read_value(struct visitor *visitor, struct slice value)
+{
+    const char *bytes = value.p;
+    int64_t last = read_number(&bytes, TIME_BYTES);
+    visitor->is_known = true;
+    visitor->is_bounce = (last & BOUNCE_BIT) != 0;
+    visitor->last_s = last & ~BOUNCE_BIT;
+    visitor->arrival_s = read_number(&bytes, TIME_BYTES);
+    if (value.n == USER_BYTES) {
+        visitor->index = (uint32_t)read_number(&bytes, INDEX_BYTES);
+        int32_t day = (int32_t)read_number(&bytes, DAY_BYTES);
+        visitor->active_day = day == 0 ? ACTIVE_DAY_NONE : day - DAY_ZERO;
+        visitor->generation = (uint64_t)read_number(&bytes, GENERATION_BYTES);
+    }
 }
 
 /* The newest slot is answered first: what an older one says of the same visitor is over. */
@@ -217,12 +247,9 @@ static bool take_visitors(
     for (uint32_t v = group->first_visitor; v != INDEX_NONE; value++) {
         struct visitor *visitor = &merge->visitors[v];
         v = visitor->next;
-        if (value->type == REPLY_TEXT && value->text.n == VALUE_BYTES && !visitor->is_known) {
-            visitor->is_known = true;
-            int64_t last = read_time(value->text.p);
-            visitor->is_bounce = (last & BOUNCE_BIT) != 0;
-            visitor->last_s = last & ~BOUNCE_BIT;
-            visitor->arrival_s = read_time(value->text.p + TIME_BYTES);
+        if (value->type == REPLY_TEXT && !visitor->is_known &&
+            (value->text.n == VALUE_BYTES || value->text.n == USER_BYTES)) {
+            read_value(visitor, value->text);
         }
     }
     return true;
@@ -238,6 +265,86 @@ bool merge_visits_take(struct merge_visits *merge, size_t i, const struct reply 
     merge->answered = i + 1;
     group->is_new = reply->type == REPLY_INTEGER && reply->integer == 0;
     return reply->type == REPLY_INTEGER;
+}
+
+/* ---- indices of users ---- */
+
+void merge_visits_generation(struct merge_visits *merge, uint64_t generation)
+{
+    merge->generation = generation & ((UINT64_C(1) << (8 * GENERATION_BYTES)) - 1);
+    merge->generation += merge->generation == 0;
+}
+
+static bool has_index(const struct merge_visits *merge, const struct visitor *visitor)
+{
+    return visitor->generation != 0 && visitor->generation == merge->generation;
+}
+
+size_t merge_visits_missing(const struct merge_visits *merge,
+    void (*visit)(void *data, const struct visitor_id *id), void *data)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < merge->n_visitors; i++) {
+        const struct visitor *visitor = &merge->visitors[i];
+        if (visitor->is_expected && !has_index(merge, visitor)) {
+            visit(data, &visitor->id);
+            n++;
+        }
+    }
+    return n;
+}
+
+/* NULL: nobody asked for this visitor. */
+static struct visitor *visitor_of(struct merge_visits *merge, const struct visitor_id *id)
+{
+    uint64_t hash;
+    uint32_t item = merge->n_visitors == 0 ? INDEX_NONE : find_visitor(merge, id, &hash)->item;
+    return item == INDEX_NONE ? NULL : &merge->visitors[item];
+}
+
+bool merge_visits_user(
+    struct merge_visits *merge, const struct visitor_id *id, struct known_user *ret)
+{
+    const struct visitor *visitor = visitor_of(merge, id);
+    if (visitor == NULL || !visitor->is_expected) {
+        return false;
+    }
+    *ret =
+        (struct known_user){.id = *id, .index = visitor->index, .active_day = visitor->active_day};
+    return true;
+}
+
+void merge_visits_set_user(
+    struct merge_visits *merge, const struct visitor_id *id, uint32_t index, int32_t active_day)
+{
+    struct visitor *visitor = visitor_of(merge, id);
+    if (visitor != NULL) {
+        visitor->index = index;
+        visitor->active_day = active_day;
+        visitor->generation = merge->generation;
+    }
+}
+
+static bool is_kept(const struct merge_visits *merge, const struct visitor *visitor)
+{
+    return visitor->is_added && has_index(merge, visitor);
+}
+
+bool merge_visits_keeps(struct merge_visits *merge, const struct visitor_id *id)
+{
+    const struct visitor *visitor = visitor_of(merge, id);
+    return visitor != NULL && is_kept(merge, visitor);
+}
+
+void merge_visits_users(const struct merge_visits *merge,
+    void (*visit)(void *data, const struct visitor_id *id, int64_t slot), void *data)
+{
+    for (size_t i = 0; i < merge->n_visitors; i++) {
+        const struct visitor *visitor = &merge->visitors[i];
+        if (is_kept(merge, visitor)) {
+            visit(data, &visitor->id, merge_visits_slot(merge, visitor->arrival_s));
+        }
+    }
 }
 
 /* ---- deciding ---- */
@@ -271,20 +378,35 @@ struct visit_step merge_visits_add(
 
 /* ---- what is kept ---- */
 
-static void write_time(char *to, int64_t at_s)
+/* Returns what stands behind the number. */
+static char *write_number(char *to, uint64_t value, size_t n)
 {
-    for (size_t i = TIME_BYTES; i-- > 0; at_s >>= 8) {
-        to[i] = (char)(at_s & 0xff);
+    for (size_t i = n; i-- > 0; value >>= 8) {
+        to[i] = (char)(value & 0xff);
     }
+    return to + n;
 }
 
-static void write_visitor(const struct visitor *visitor, struct buffer *out)
+/* A day that does not fit is none: the bit is set once more. */
+static uint64_t day_number(int32_t day)
 {
-    char value[VALUE_BYTES];
-    write_time(value, visitor->last_s | (visitor->is_bounce ? BOUNCE_BIT : 0));
-    write_time(value + TIME_BYTES, visitor->arrival_s);
+    return day <= -DAY_ZERO || day >= DAY_ZERO ? 0 : (uint64_t)(day + DAY_ZERO);
+}
+
+static void write_visitor(
+    const struct merge_visits *merge, const struct visitor *visitor, struct buffer *out)
+{
+    char value[USER_BYTES];
+    int64_t last = visitor->last_s | (visitor->is_bounce ? BOUNCE_BIT : 0);
+    char *end = write_number(value, (uint64_t)last, TIME_BYTES);
+    end = write_number(end, (uint64_t)visitor->arrival_s, TIME_BYTES);
+    if (has_index(merge, visitor)) {
+        end = write_number(end, visitor->index, INDEX_BYTES);
+        end = write_number(end, day_number(visitor->active_day), DAY_BYTES);
+        end = write_number(end, visitor->generation, GENERATION_BYTES);
+    }
     resp_word(out, visitor->id.bytes, sizeof(visitor->id.bytes));
-    resp_word(out, value, sizeof(value));
+    resp_word(out, value, (size_t)(end - value));
 }
 
 /* A slot is asked for until the next one is over. */
@@ -306,7 +428,7 @@ static size_t write_slot(const struct merge_visits *merge, const struct group *g
     size_t n = 0;
     for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
         const struct visitor *visitor = &merge->visitors[v];
-        int64_t is = slot_of(merge, visitor->arrival_s);
+        int64_t is = merge_visits_slot(merge, visitor->arrival_s);
         n += visitor->is_added && is == slot;
         if (visitor->is_added && is > slot && is < *next_slot) {
             *next_slot = is;
@@ -320,8 +442,8 @@ static size_t write_slot(const struct merge_visits *merge, const struct group *g
     write_hash_key(out, tag, group->site, slot);
     for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
         const struct visitor *visitor = &merge->visitors[v];
-        if (visitor->is_added && slot_of(merge, visitor->arrival_s) == slot) {
-            write_visitor(visitor, out);
+        if (visitor->is_added && merge_visits_slot(merge, visitor->arrival_s) == slot) {
+            write_visitor(merge, visitor, out);
         }
     }
     write_expiry(merge, tag, group->site, slot, out);

@@ -26,12 +26,18 @@
  *     merge_visits_write_questions, merge_visits_take   what Redis remembers of them
  *     merge_visits_add      each event: does it begin a visit?
  *     merge_visits_write    what Redis shall remember
+ *
+ * Of a visitor who is a user Redis remembers the user's index, too, and the newest day on which the
+ * user is known to have been active: then the user need not be asked for by name, in a hash of all
+ * users.  An index holds for one generation of users (known_users.h), and stands beside a hash of
+ * that generation.
  */
 #ifndef STORAGE_FOLD_MERGE_VISITS_H
 #define STORAGE_FOLD_MERGE_VISITS_H
 
 #include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
+#include "storage/fold/known_users.h"
 #include "storage/redis/reply.h"
 #include "storage/schema/hashed_event.h"
 
@@ -42,10 +48,13 @@ struct merge_visits *merge_visits_new(int64_t timeout_s) MUST_CHECK;
 void merge_visits_free(struct merge_visits *merge);
 void merge_visits_clear(struct merge_visits *merge);
 
-/* The visitor of @row is to be asked for: an event that arrived at @arrival_s.  False: out of
- * memory. */
+/* The slot of what arrived then. */
+int64_t merge_visits_slot(const struct merge_visits *merge, int64_t arrival_s);
+
+/* The visitor of @row is to be asked for: an event that arrived at @arrival_s.  @expected: Redis is
+ * said to know the index of this user.  False: out of memory. */
 bool merge_visits_ask(
-    struct merge_visits *merge, const struct row *row, int64_t arrival_s) MUST_CHECK;
+    struct merge_visits *merge, const struct row *row, int64_t arrival_s, bool expected) MUST_CHECK;
 
 /* Append the questions to @out, and return how many they are. */
 size_t merge_visits_write_questions(
@@ -53,6 +62,32 @@ size_t merge_visits_write_questions(
 
 /* The answer to question @i, in the order of the questions.  False: it is none. */
 bool merge_visits_take(struct merge_visits *merge, size_t i, const struct reply *reply) MUST_CHECK;
+
+/* ---- indices of users ---- */
+
+/* When all answers are there: the generation of users, as a number that fits into 40 bits. */
+void merge_visits_generation(struct merge_visits *merge, uint64_t generation);
+
+/* Call @visit for each user who was expected in vain.  Returns how many they are. */
+size_t merge_visits_missing(const struct merge_visits *merge,
+    void (*visit)(void *data, const struct visitor_id *id), void *data);
+
+/* What Redis knows of a user who was expected.  False: the user was not expected. */
+bool merge_visits_user(
+    struct merge_visits *merge, const struct visitor_id *id, struct known_user *ret) MUST_CHECK;
+
+/* The user has this index, as Redis will find it with the visit, if that is kept. */
+void merge_visits_set_user(
+    struct merge_visits *merge, const struct visitor_id *id, uint32_t index, int32_t active_day);
+
+/* Is a visit kept that has the user's index? */
+bool merge_visits_keeps(struct merge_visits *merge, const struct visitor_id *id) MUST_CHECK;
+
+/* Call @visit for each user of whom one is, with its slot. */
+void merge_visits_users(const struct merge_visits *merge,
+    void (*visit)(void *data, const struct visitor_id *id, int64_t slot), void *data);
+
+/* ---- visits ---- */
 
 /* What an event does to the visits of its visitor.  All zero: nothing that is counted. */
 struct visit_step {

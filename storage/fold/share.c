@@ -74,15 +74,25 @@ static bool ask_names(struct share *s, const struct row *row, enum task_kind kin
                                 : true;
 }
 
+/* Is the user's index to be expected where the visit is remembered?  Whoever asks which actions
+ * were first needs the index for further questions: that user is asked for by name. */
+static bool expects_user(const struct share *s, const struct row *row, int64_t arrival_s)
+{
+    return row->user_is_visitor && row->ticket == NULL &&
+           known_visitors_has(
+               &s->memory->visitors, &row->visitor, merge_visits_slot(s->visits, arrival_s));
+}
+
 /* Ask for the names, the visitor and the user of a task. */
 static bool ask(struct share *s, const struct row *row, enum task_kind kind)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
+    bool expected = kind == TASK_VISIT && expects_user(s, row, arrival_s);
     if (!ask_names(s, row, kind) ||
-        (kind == TASK_VISIT && !merge_visits_ask(s->visits, row, arrival_s))) {
+        (kind == TASK_VISIT && !merge_visits_ask(s->visits, row, arrival_s, expected))) {
         return false;
     }
-    if (!has_user(row, kind)) {
+    if (!has_user(row, kind) || expected) {
         return true;
     }
     const struct known_user *known = find_known(s, row);
@@ -169,6 +179,7 @@ static void take_generation(struct share *s, const struct reply *users)
     known_users_generation(&s->memory->users, p, generation);
     if (!s->generation_held) { /* pages may have been deleted */
         known_sketches_forget(&s->memory->sketches);
+        known_visitors_forget(&s->memory->visitors);
     }
 }
 
@@ -290,8 +301,11 @@ static bool add_user(struct share *s, const struct row *row, const struct write_
         s->day_minute_s = plan->minute_s;
         s->day = activity_day_make(plan->zone, plan->retention, plan->minute_s);
     }
+    struct known_user of_visit;
+    const struct known_user *known =
+        merge_visits_user(s->visits, &row->user_id, &of_visit) ? &of_visit : find_known(s, row);
     return (!s->asks_first || merge_first_add(s->first, row, &s->day, s->now_ms)) &&
-           merge_activity_add(s->activity, row, &s->day, find_known(s, row)) &&
+           merge_activity_add(s->activity, row, &s->day, known) &&
            (!row->is_view || !s->core->config.seen.on || merge_seen_add(s->seen, row, arrival_s));
 }
 
@@ -432,6 +446,19 @@ static void show_view(struct share *s)
     }
 }
 
+static void drop_visitor(void *data, const struct visitor_id *id)
+{
+    known_visitors_drop(&((struct share *)data)->memory->visitors, id);
+}
+
+/* Were all users found who were expected? */
+static bool has_expected(struct share *s)
+{
+    struct slice users = s->read[STATE_FIELDS];
+    merge_visits_generation(s->visits, XXH3_64bits(users.p, users.n));
+    return merge_visits_missing(s->visits, drop_visitor, s) == 0;
+}
+
 enum share_look share_decide(
     struct share *s, const enum log_fate fates[BATCH_LOGS], int64_t now_ms, uint32_t *ret_log)
 {
@@ -442,7 +469,7 @@ enum share_look share_decide(
     if (!s->is_ours) {
         return SHARE_CONFIG;
     }
-    if ((s->relies_on_users && !s->generation_held) ||
+    if (!has_expected(s) || (s->relies_on_users && !s->generation_held) ||
         (places_rely_on_known(s->names.places) && !s->deleted_held)) {
         return SHARE_AGAIN;
     }

@@ -126,6 +126,12 @@ static size_t write_members(
     return n;
 }
 
+static void tell_index(void *data, const struct visitor_id *id, uint32_t index, int32_t active_day)
+{
+    struct share *s = data;
+    merge_visits_set_user(s->visits, id, index, active_day);
+}
+
 size_t share_write_commands(struct share *s, struct buffer *out)
 {
     size_t n = 1;
@@ -145,8 +151,9 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     const struct known_keys known = {&s->memory->expiries, &s->memory->sketches};
     n += merge_counts_write(s->counts, s->tag, s->now_ms, &known, slice_of(text), out);
     n += merge_counts_write(s->starts, s->tag, s->now_ms, &known, slice_of(text), out);
-    n += merge_visits_write(s->visits, s->tag, out);
     n += merge_activity_write(s->activity, s->tag, s->now_ms, out);
+    merge_activity_users(s->activity, tell_index, s); /* indices are given by now */
+    n += merge_visits_write(s->visits, s->tag, out);
     n += merge_first_write(s->first, s->tag, out);
     s->seen_reply = n;
     n += merge_seen_write(s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, out);
@@ -170,7 +177,14 @@ size_t share_write_expected(const struct share *s, struct buffer *out)
 static void learn_user(void *data, const struct visitor_id *id, uint32_t index, int32_t active_day)
 {
     struct share *s = data;
-    known_users_add(&s->memory->users, s->cut.partition, id, index, active_day);
+    if (!merge_visits_keeps(s->visits, id)) {
+        known_users_add(&s->memory->users, s->cut.partition, id, index, active_day);
+    }
+}
+
+static void learn_visitor(void *data, const struct visitor_id *id, int64_t slot)
+{
+    known_visitors_add(&((struct share *)data)->memory->visitors, id, slot);
 }
 
 static void learn_members(struct share *s, const struct members *members)
@@ -200,6 +214,7 @@ void share_learn(struct share *s)
     learn_members(s, &s->open);
     learn_members(s, &s->sites);
     if (users_are_same(s)) {
+        merge_visits_users(s->visits, learn_visitor, s);
         merge_activity_users(s->activity, learn_user, s);
         merge_counts_learn_elements(s->counts, &s->memory->sketches);
     }

@@ -30,7 +30,11 @@
  *     t:{p}:visit:<site>:<slot>         hash          visitor (16 bytes) -> time of the last event
  *                                                     and of its arrival, in seconds: 40 bits
  *                                                     each, big endian; the first bit: the visit
- *                                                     has one event; expires.
+ *                                                     has one event.  Of a user also the index
+ *                                                     (32 bits), the newest day that is known to
+ *                                                     have the bit of `active` (24 bits, +4194304;
+ *                                                     0: none) and a hash of `users` of when both
+ *                                                     held (40 bits); expires.
  *                                                     slot = arrival / 2 visit timeouts, in s
  *
  * Which names have a place in an hour of the site's zone (places/places.h), where they are counted:
@@ -173,7 +177,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 9 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 10 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };

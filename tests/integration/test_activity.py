@@ -332,6 +332,21 @@ def test_forgetting_a_user(redis, tallyd, other, site, today):
     assert redis.command("KEYS", "t:*:gone") == []
 
 
+def test_forgetting_a_user_whose_visit_is_open(http, redis, site):
+    """What Redis remembers of the visit has the index that was taken away."""
+    def comes_again(times=3):  # from the second time on the fold takes the index from there
+        for _ in range(times):
+            http.accept({"page": "/", "user": "a", "site": site})
+            assert http.question("/dau", site=site)["users"] == 1
+
+    comes_again()
+    assert http.request("DELETE", f"/users/a?site={site}").json["forgotten"] is True
+    assert http.question("/dau", site=site)["users"] == 0
+    comes_again()
+    assert http.question("/visits", site=site)["visits"] == 1
+    check_indices(redis, site, dense=False)
+
+
 def test_forgetting_leaves_the_other_sites_user(http, site):
     for s in (site, site + "-x", site + "x"):
         http.accept({"page": "/", "user": "a", "site": s})

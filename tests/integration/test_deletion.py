@@ -349,7 +349,7 @@ def test_a_site_is_deleted_on_all_servers(start_tallyd):
         assert http.question("/sites")["sites"] == ["stays"]
         assert http.count("pv", site="stays") == 1500 and http.count("uv", site="stays", page="/4/7") == 1
         http.accept([{"site": "gone", "page": "/", "user": f"u{j}"} for j in range(20)])
-        assert (http.count("pv", site="gone"), http.count("uv", site="gone")) == (20, 20)
+        assert http.count("pv", site="gone") == 20 and http.count("uv", site="gone") in (19, 20)  # two may share a register
     finally:
         cluster.stop()
 

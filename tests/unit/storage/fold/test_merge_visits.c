@@ -33,7 +33,8 @@ static struct row row_of(const char *site, int64_t at_s, uint32_t visitor)
 /* ---- a Redis that has hashes ---- */
 
 struct value {
-    char key[64], field[16], bytes[10];
+    char key[64], field[16], bytes[22];
+    size_t n;
 };
 
 struct fake {
@@ -80,7 +81,7 @@ static void answer(struct fake *fake, struct merge_visits *merge, size_t i, cons
         struct value *value = find_value(fake, c->words[1], c->words[k]);
         items[k - 2] = (struct reply){.type = value == NULL ? REPLY_NIL : REPLY_TEXT};
         if (value != NULL) {
-            items[k - 2].text = (struct slice){value->bytes, sizeof(value->bytes)};
+            items[k - 2].text = (struct slice){value->bytes, value->n};
         }
     }
     cr_assert(merge_visits_take(merge, i, &reply));
@@ -106,7 +107,7 @@ static void set(struct fake *fake, const struct command *c)
 {
     for (size_t k = 2; k < c->n; k += 2) {
         struct value *value = find_value(fake, c->words[1], c->words[k]);
-        cr_assert_eq(c->words[k + 1].n, 10u);
+        cr_assert(c->words[k + 1].n == 10 || c->words[k + 1].n == 22);
         if (value == NULL) {
             cr_assert_lt(fake->n, (size_t)VALUES_MAX);
             value = &fake->values[fake->n++];
@@ -114,7 +115,8 @@ static void set(struct fake *fake, const struct command *c)
             memcpy(value->key, c->words[1].p, c->words[1].n);
             memcpy(value->field, c->words[k].p, 16);
         }
-        memcpy(value->bytes, c->words[k + 1].p, 10);
+        value->n = c->words[k + 1].n;
+        memcpy(value->bytes, c->words[k + 1].p, value->n);
     }
 }
 
@@ -212,7 +214,7 @@ Test(merge_visits, commands_of_a_visitor)
     const struct row row = row_of("shop", 1, 5);
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
-    cr_assert(merge_visits_ask(merge, &row, 0x0102030405));
+    cr_assert(merge_visits_ask(merge, &row, 0x0102030405, false));
     ask(&fake, merge);
     cr_expect(merge_visits_add(merge, &row, 0x0102030405).begins);
     carry_out(&fake, merge);
@@ -234,7 +236,8 @@ Test(merge_visits, a_visitor_that_does_not_come)
     const struct row rows[] = {row_of("shop", NOW_S, 1), row_of("shop", NOW_S, 2)};
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
-    cr_assert(merge_visits_ask(merge, &rows[0], NOW_S) && merge_visits_ask(merge, &rows[1], NOW_S));
+    cr_assert(merge_visits_ask(merge, &rows[0], NOW_S, false) &&
+              merge_visits_ask(merge, &rows[1], NOW_S, false));
     ask(&fake, merge);
     cr_expect(merge_visits_add(merge, &rows[1], NOW_S).begins);
     carry_out(&fake, merge);
@@ -251,7 +254,7 @@ Test(merge_visits, answers_that_are_none)
     struct reply items[2] = {{.type = REPLY_NIL}, {.type = REPLY_NIL}};
     struct reply two = {.type = REPLY_ARRAY, .items = items, .n = 2};
     struct reply text = {.type = REPLY_TEXT, .text = SLICE("x")};
-    cr_assert(merge_visits_ask(merge, &row, NOW_S));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
     cr_expect_not(merge_visits_take(merge, 0, &two));
     cr_expect_not(merge_visits_take(merge, 1, &text));
     cr_expect_not(merge_visits_take(merge, 3, &text));
@@ -279,7 +282,7 @@ static void fold(struct fake *fake, struct merge_visits *merge, struct dice *dic
         where[i] = (size_t)dice_below(dice, 2);
         int64_t age_s = dice_chance(dice, 200) ? dice_below(dice, 3 * TIMEOUT_S) : 0;
         rows[i] = row_of(sites[where[i]], *arrival_s - age_s, (uint32_t)whose[i]);
-        cr_assert(merge_visits_ask(merge, &rows[i], arrivals_s[i]));
+        cr_assert(merge_visits_ask(merge, &rows[i], arrivals_s[i], false));
     }
     ask(fake, merge);
     for (size_t i = 0; i < n; i++) {
@@ -323,7 +326,7 @@ static struct visit_step in_the_next_fold(int64_t arrival_s, int64_t later_s, in
     for (int i = 0; i < 2; i++) {
         row.at_s = arrival_s + (i == 0 ? 0 : later_s);
         merge_visits_clear(merge);
-        cr_assert(merge_visits_ask(merge, &row, arrivals_s[i]));
+        cr_assert(merge_visits_ask(merge, &row, arrivals_s[i], false));
         ask(&fake, merge);
         step = merge_visits_add(merge, &row, arrivals_s[i]);
         carry_out(&fake, merge);
@@ -362,14 +365,14 @@ Test(merge_visits, an_event_that_is_counted_already_does_not_hide_a_later_one)
         struct row last = row_of("s", late_s + 60, 1);
         const struct row *counted[] = {&first, &later};
         for (size_t i = 0; i < 2; i++) { /* by two folds */
-            cr_assert(merge_visits_ask(merge, counted[i], counted[i]->at_s));
+            cr_assert(merge_visits_ask(merge, counted[i], counted[i]->at_s, false));
             ask(&fake, merge);
             cr_expect(merge_visits_add(merge, counted[i], counted[i]->at_s).begins);
             carry_out(&fake, merge);
             merge_visits_clear(merge);
         }
-        cr_assert(merge_visits_ask(merge, &first, NOW_S));
-        cr_assert(merge_visits_ask(merge, &last, late_s + 60));
+        cr_assert(merge_visits_ask(merge, &first, NOW_S, false));
+        cr_assert(merge_visits_ask(merge, &last, late_s + 60, false));
         ask(&fake, merge);
         cr_expect(same_step(merge_visits_add(merge, &last, late_s + 60),
             (struct visit_step){.engages = true, .seconds = 60}));
@@ -388,7 +391,7 @@ Test(merge_visits, a_named_event_prolongs_a_visit)
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
     named.is_view = false;
-    cr_assert(merge_visits_ask(merge, &view, NOW_S));
+    cr_assert(merge_visits_ask(merge, &view, NOW_S, false));
     ask(&fake, merge);
     cr_expect_not(merge_visits_add(merge, &named, NOW_S).begins);
     carry_out(&fake, merge);
@@ -436,7 +439,7 @@ Test(merge_visits, what_a_visit_gains)
     struct row row = row_of("shop", NOW_S, 1);
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
-    cr_assert(merge_visits_ask(merge, &row, NOW_S));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
     ask(&fake, merge);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct visit_step step = add(merge, &row, cases[i].later_s);
@@ -453,12 +456,84 @@ Test(merge_visits, a_named_event_engages_a_visit)
     struct row row = row_of("shop", NOW_S, 1);
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
-    cr_assert(merge_visits_ask(merge, &row, NOW_S));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
     ask(&fake, merge);
     cr_expect(add(merge, &row, 0).begins);
     row.is_view = false;
     cr_expect(same_step(add(merge, &row, 7), (struct visit_step){false, true, 7}));
     cr_expect(same_step(add(merge, &row, 8 + TIMEOUT_S), (struct visit_step){0}));
+    merge_visits_free(merge);
+    free(fake.values);
+}
+
+/* ---- indices of users ---- */
+
+#define GENERATION UINT64_C(0x123456789abcdef0)
+
+static void count_visitor(void *data, const struct visitor_id *id)
+{
+    (void)id;
+    ++*(size_t *)data;
+}
+
+static void take_slot(void *data, const struct visitor_id *id, int64_t slot)
+{
+    (void)id;
+    *(int64_t *)data = slot;
+}
+
+/* One fold with an event of the row's visitor.  Returns how many were expected in vain. */
+static size_t fold_of_user(struct fake *fake, struct merge_visits *merge, const struct row *row,
+    bool expected, uint64_t generation, struct known_user *ret)
+{
+    size_t missing = 0;
+    merge_visits_clear(merge);
+    cr_assert(merge_visits_ask(merge, row, row->at_s, expected));
+    ask(fake, merge);
+    merge_visits_generation(merge, generation);
+    cr_expect_eq(merge_visits_missing(merge, count_visitor, &missing), missing);
+    *ret = (struct known_user){.index = USER_INDEX_NONE};
+    cr_expect_eq(merge_visits_user(merge, &row->visitor, ret), expected);
+    (void)merge_visits_add(merge, row, row->at_s);
+    return missing;
+}
+
+Test(merge_visits, an_index_lies_beside_the_visit)
+{
+    const struct row row = row_of("shop", NOW_S, 1);
+    const struct row later = row_of("shop", NOW_S + TIMEOUT_S, 1);
+    const struct row nobody = row_of("shop", NOW_S, 2);
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct fake fake = fake_make();
+    struct known_user user;
+    int64_t slot = 0;
+    cr_expect_eq(fold_of_user(&fake, merge, &row, true, GENERATION, &user), 1u);
+    merge_visits_set_user(merge, &nobody.visitor, 8, 1);
+    cr_expect_not(merge_visits_keeps(merge, &row.visitor));
+    carry_out(&fake, merge);
+    cr_assert(fake.n == 1 && fake.values[0].n == 10, "no index is known");
+    cr_expect_eq(fold_of_user(&fake, merge, &row, false, GENERATION, &user), 0u);
+    merge_visits_set_user(merge, &row.visitor, 0x01020304, 20777);
+    cr_expect(merge_visits_keeps(merge, &row.visitor));
+    cr_expect_not(merge_visits_keeps(merge, &nobody.visitor));
+    merge_visits_users(merge, take_slot, &slot);
+    cr_expect_eq(slot, merge_visits_slot(merge, NOW_S));
+    carry_out(&fake, merge);
+    cr_assert(fake.n == 1 && fake.values[0].n == 22);
+    cr_expect_arr_eq(fake.values[0].bytes + 10, "\1\2\3\4\x40\x51\x29\x78\x9a\xbc\xde\xf0", 12);
+    cr_expect_eq(fold_of_user(&fake, merge, &row, true, GENERATION + 1, &user), 1u, "of others");
+    cr_expect_eq(fold_of_user(&fake, merge, &later, true, GENERATION, &user), 0u);
+    cr_expect(user.index == 0x01020304 && user.active_day == 20777);
+    carry_out(&fake, merge); /* it goes along, also into the next slot */
+    cr_expect_eq(fold_of_user(&fake, merge, &later, true, GENERATION, &user), 0u);
+    cr_expect(user.index == 0x01020304 && user.active_day == 20777);
+    merge_visits_set_user(merge, &row.visitor, 5, ACTIVE_DAY_NONE);
+    carry_out(&fake, merge);
+    cr_expect_eq(fold_of_user(&fake, merge, &later, true, GENERATION, &user), 0u);
+    cr_expect(user.index == 5 && user.active_day == ACTIVE_DAY_NONE);
+    cr_expect_eq(fold_of_user(&fake, merge, &later, false, GENERATION + 1, &user), 0u);
+    carry_out(&fake, merge);
+    cr_expect_eq(fold_of_user(&fake, merge, &later, true, GENERATION, &user), 1u, "it is dropped");
     merge_visits_free(merge);
     free(fake.values);
 }

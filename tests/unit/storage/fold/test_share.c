@@ -44,6 +44,7 @@ static void teardown(void)
     fold_memory_forget(&memory);
     known_users_release(&memory.users);
     known_sketches_release(&memory.sketches);
+    known_visitors_release(&memory.visitors);
     fold_core_drop(core);
 }
 
@@ -289,6 +290,33 @@ Test(share, begins_again_when_a_user_was_forgotten, .init = setup, .fini = teard
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
 }
 
+/* Who is expected among the visits, and is not there, is asked for by name. */
+Test(share, begins_again_when_a_user_was_expected_in_vain, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g1", .b = "6"};
+    struct buffer out;
+    known_users_generation(&memory.users, 0, SLICE("g1"));
+    cr_assert(batch.rows[0].user_is_visitor);
+    int64_t slot = FOLD_NOW_S / (2 * core->config.visit_timeout_s);
+    known_visitors_add(&memory.visitors, &batch.rows[0].user_id, slot);
+    begin();
+    buffer_init(&out);
+    (void)share_write_questions(share, &out);
+    cr_expect_null(memmem(out.p, out.n, "$3\r\nann\r\n", 9), "by name");
+    buffer_release(&out);
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    buffer_init(&out);
+    cr_assert_gt(share_write_commands(share, &out), 1u);
+    buffer_release(&out);
+    cr_expect_not(known_visitors_has(&memory.visitors, &batch.rows[0].user_id, slot));
+    share_learn(share);
+    cr_expect(known_visitors_has(&memory.visitors, &batch.rows[0].user_id, slot));
+    cr_expect_null(known_users_find(&memory.users, 0, &batch.rows[0].user_id), "once is enough");
+}
+
 /* So does a place of a name that is known, when a site was deleted: its places are gone. */
 Test(share, begins_again_when_a_site_was_deleted, .init = setup, .fini = teardown)
 {
@@ -339,19 +367,19 @@ Test(share, knows_no_sketch_once_pages_were_deleted, .init = setup, .fini = tear
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     size_t all = elements_written();
     share_learn(share);
+    known_visitors_forget(&memory.visitors); /* take_nothing() knows no visits */
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_expect_lt(elements_written(), all / 2, "of %zu", all);
     state.users = "g2";
-    begin();
-    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN, "a user was known");
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_expect_eq(elements_written(), all);
     /* The look ahead met another generation before this one is learnt. */
     known_users_generation(&memory.users, 0, SLICE("g3"));
     share_learn(share);
-    cr_expect_null(known_users_find(&memory.users, 0, &batch.rows[0].user_id));
+    int64_t slot = FOLD_NOW_S / (2 * core->config.visit_timeout_s);
+    cr_expect_not(known_visitors_has(&memory.visitors, &batch.rows[0].user_id, slot));
     state.users = "g3";
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
