@@ -400,10 +400,10 @@ fuzz-regressions: $(FUZZ)
 fuzz: $(FUZZ)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_HOURS=$(FUZZ_HOURS) $(PYTHON) -B tests/fuzz/campaign.py $(FUZZ)
 
-# What the fuzzers have found since goes into the corpora: those inputs that reach something new.
+# What the fuzzers have found since goes into the corpora: those inputs that reach a new edge, as few as do.
 .PHONY: fuzz-keep
 fuzz-keep: $(FUZZ)
-	@for f in $(FUZZ); do [ ! -d $$f.new ] || $$f -merge=1 tests/fuzz/corpus/$$(basename $$f) $$f.new >$$f.log 2>&1 || \
+	@for f in $(FUZZ); do [ ! -d $$f.new ] || $$f -merge=1 -set_cover_merge=1 -use_counters=0 tests/fuzz/corpus/$$(basename $$f) $$f.new >$$f.log 2>&1 || \
 	  { tail -40 $$f.log; exit 1; }; done
 
 # ---- benchmark -------------------------------------------------------------------------------------
