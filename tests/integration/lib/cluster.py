@@ -90,7 +90,7 @@ class TcpServer(Process):
         return f"{self.host}:{self.port}"
 
     def start(self):
-        mend_append_only(self.directory)
+        mend_append_only(self.directory, self.argv[0])
         self.spawn(self.argv, {**os.environ, **(self.clock.environment() if self.clock else {})})
         self.log = self.out  # the servers log on stdout
         wait_until(self.answers, f"{self.name} answers", pause_s=0.005)

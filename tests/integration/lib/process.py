@@ -144,15 +144,17 @@ class Process:
         return "\n".join(self.log_text().splitlines()[-lines:])
 
 
-def mend_append_only(directory):
-    """What a kill cut off in the middle of a transaction is taken away, as redis-check-aof does; before a server starts.
+def mend_append_only(directory, server="redis-server"):
+    """What a kill cut off in the middle of a transaction is taken away, as redis-check-aof does; before a server starts.  Each
+    server reads its own files alone: Valkey's snapshots are too new for Redis's tool.
 
     Redis 7.0 by itself cuts behind the last whole command *within* it, goes on writing behind the open MULTI, and the next
     start runs the half transaction together with the first one written since (valkey-io/valkey#4342).
     """
     manifest = directory / "appendonlydir" / "appendonly.aof.manifest"
     if manifest.exists():
-        done = subprocess.run(["redis-check-aof", "--fix", manifest], input="y\n", text=True, capture_output=True, timeout=60, check=False)
+        tool = re.sub("-(server|sentinel)$", "-check-aof", str(server))
+        done = subprocess.run([tool, "--fix", manifest], input="y\n", text=True, capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, done
 
 
