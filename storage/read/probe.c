@@ -9,12 +9,14 @@
 #include "storage/base/buffer.h"
 #include "storage/base/clock.h"
 #include "storage/core/asks.h"
+#include "storage/core/replicated.h"
 #include "storage/core/reply_fault.h"
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define SERVER_MS 500 /* longest wait for one of several servers */
+#define SERVER_MS   500 /* longest wait for one of several servers */
+#define REPLICAS_MS 300 /* and for their replicas */
 
 /* Write to the server of @partition.  job->detail says why not. */
 static enum storage_err probe_one(struct reader *reader, struct storage_job *job,
@@ -69,6 +71,26 @@ static bool probe_server(
     return false;
 }
 
+/* Of the servers of @written, which take writes: whose replicas do not acknowledge what is written?
+ * They take no request then, though questions go on. */
+static void probe_replicas(
+    struct reader *reader, struct storage_job *job, const struct part_set *written)
+{
+    unsigned n = reader->core->config.ack_replicas;
+    struct part_set have;
+    if (n == 0 || replicated_ask(reader->core, &reader->session, written, n, REPLICAS_MS,
+                      job->deadline_ms, &have) != REDIS_OK_STATUS) {
+        return; /* who cannot be asked is found out by the next probe */
+    }
+    for (unsigned p = 0; p < reader->core->partitions.n; p++) {
+        if (part_set_has(written, p) && !part_set_has(&have, p)) {
+            char name[SERVER_NAME];
+            server_name(reader->core, p, name, sizeof(name));
+            add_degraded(&job->u.probe, name, "too few replicas acknowledge what is written");
+        }
+    }
+}
+
 static bool take_state(void *data, size_t i, const struct reply *reply)
 {
     const struct recheck *r = data;
@@ -112,14 +134,17 @@ static bool probe_states(struct reader *reader, struct storage_job *job)
 static enum storage_err probe_all(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct part_set each;
+    struct part_set written = {.words = {0}};
     enum storage_err err = STORAGE_OK;
     bool any = false;
     bool all = servers_each(reader->core, &each);
     for (unsigned p = 0; p < reader->core->partitions.n; p++) {
-        if (part_set_has(&each, p)) {
-            any = probe_server(reader, job, p, &err) || any;
+        if (part_set_has(&each, p) && probe_server(reader, job, p, &err)) {
+            part_set_add(&written, p);
+            any = true;
         }
     }
+    probe_replicas(reader, job, &written);
     if (!all) {
         err = err == STORAGE_OK ? STORAGE_DOWN : err;
         add_degraded(&job->u.probe, "", "no server is known for some slots");

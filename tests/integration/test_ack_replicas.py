@@ -302,8 +302,12 @@ def test_one_replica_of_a_cluster_stands_still(start_tallyd, site):
         assert set(again) == {202, 503} and time.monotonic() - begin < 24 * AT_ONCE_S, again
         free = statuses(12, keyed=False)
         assert set(free[2:]) == {202}, f"another home: {free}"
+        said = http.get("/readyz")
+        assert said.status == 200 and said.json["degraded"] == [
+            f"{cluster.nodes[0].address}: too few replicas acknowledge what is written"], said
         cluster.nodes[3].resume()
         wait_until(lambda: set(statuses(24, keyed=True)) == {202}, "all servers take requests")
+        wait_until(lambda: "degraded" not in http.get("/readyz").json, "and it is whole again")
         assert http.count("pv", site=site, from_="now-1h") >= (first + again + free).count(202)
     finally:
         cluster.stop()
