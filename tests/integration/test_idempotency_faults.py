@@ -397,7 +397,7 @@ def test_an_outcome_that_is_unknown_is_no_503(scene, point, then):
         if hit is not None and then == "hangs":
             s.proxy.hold_replies()
         elif hit is not None:
-            s.proxy.upstream += ".gone"
+            s.proxy.upstream = f"{s.proxy.upstream}.gone"
         return hit
 
     fault = s.proxy.arm(Fault(point, match=is_append))
