@@ -69,6 +69,12 @@ $(FAILING_CALLS): tests/preload/failing_calls.c
 	@echo "  LINK $@"
 	$(V)$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS_WARN) -O2 -g -fPIC -shared -pthread -o $@ $<
 
+# The bare server has libmicrohttpd's functions, not those that the service puts in front of them.
+$(B)/bench/bare_mhd: $(B)/tests/bench/bare_mhd.o
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(V)$(CC) $(LDFLAGS) -o $@ $< $(LDLIBS_ALL)
+
 $(B)/bench/%: $(B)/tests/bench/%.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
