@@ -9,10 +9,18 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "storage/base/clock.h"
 
 /* Redis ends when it cannot append.  That happens while a few blocks are free. */
 #define FULL_BYTES (256 * 1024)
+
+/* A tallyd that was killed while it started Redis has left a process that is not Redis yet.  Until
+ * it is, or sees that its parent is gone, it has the lock. */
+#define LOCK_WAIT_MS  1000
+#define LOCK_AGAIN_NS 10000000
 
 /* Read the pid that the lock's holder wrote into the file.  The pid is only for the message, so any
  * fault gives an empty text. */
@@ -31,6 +39,21 @@ static void read_holder(int fd, char *text, size_t room)
     }
 }
 
+/* False, with errno: @fd is locked by another process, and stays so, or cannot be locked. */
+static bool lock_soon(int fd)
+{
+    int64_t until_ms = monotonic_ms() + LOCK_WAIT_MS;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int fault = errno;
+        if ((fault != EWOULDBLOCK && fault != EINTR) || monotonic_ms() >= until_ms) {
+            errno = fault;
+            return false;
+        }
+        (void)nanosleep(&(struct timespec){0, LOCK_AGAIN_NS}, NULL);
+    }
+    return true;
+}
+
 /* Lock @dir.  -1 and @error: another process holds the lock, or the lock cannot be made. */
 static int lock(const char *dir, char *error, size_t room)
 {
@@ -41,7 +64,7 @@ static int lock(const char *dir, char *error, size_t room)
         (void)snprintf(error, room, "cannot open %s: %s", path, strerror(errno));
         return -1;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (!lock_soon(fd)) {
         if (errno == EWOULDBLOCK) {
             char holder[40];
             read_holder(fd, holder, sizeof(holder));

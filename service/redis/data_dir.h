@@ -4,8 +4,9 @@
  *
  * A missing directory is created for its owner alone (0700); its parent must exist.  The lock is a
  * flock on the file tallyd.lock.  So the lock ends with the process, however the process ends.  The
- * lock's descriptor is O_CLOEXEC, so a Redis that outlives tallyd does not hold the lock.  The file
- * is never removed: two processes could then lock two files of one name.
+ * lock's descriptor is O_CLOEXEC, so a Redis that outlives tallyd does not hold the lock; a process
+ * that is about to become Redis does, for a moment, which is waited for.  The file is never
+ * removed: two processes could then lock two files of one name.
  *
  * Thread safety: one struct, one thread.
  */

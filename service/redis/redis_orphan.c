@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "service/options/option_value.h"
@@ -19,6 +20,10 @@
 
 #define NAME_MAX_BYTES 15   /* of /proc/PID/comm */
 #define KILL_WAIT_MS   5000 /* SIGKILL ends a process at once, unless it is stuck in the kernel */
+/* Once the first thread of a killed process has ended, the process has no directory, and it cannot
+ * be told whose it was.  Its socket answers until the last thread has ended. */
+#define END_WAIT_MS  1000
+#define END_AGAIN_NS 10000000
 
 /* The first line of a small file, without its end; empty if there is none. */
 static void read_text(const char *path, char *text, size_t room)
@@ -118,24 +123,36 @@ out:
     return found;
 }
 
+/* End whoever listens on @dir's socket, if that is an orphan.  *ret_pid: who did at last. */
+static enum found end_listener(
+    const char *dir, const char *server, int patience_ms, struct orphan *ret, pid_t *ret_pid)
+{
+    int64_t until_ms = monotonic_ms() + END_WAIT_MS;
+    while ((*ret_pid = pid_of_socket(dir)) != 0) {
+        enum found found =
+            *ret_pid > 0 ? end_orphan(*ret_pid, dir, server, patience_ms, ret) : FOUND_OTHER;
+        if (found != FOUND_OTHER || monotonic_ms() >= until_ms) {
+            return found;
+        }
+        (void)nanosleep(&(struct timespec){0, END_AGAIN_NS}, NULL);
+    }
+    return FOUND_ENDED;
+}
+
 bool redis_orphan_end(const char *dir, const char *server, int patience_ms, struct orphan *ret,
     char *error, size_t room)
 {
     struct orphan orphan = {.pid = 0};
     pid_t pid = pid_of_file(dir);
-    enum found found = FOUND_OTHER;
-    if (pid > 0) {
-        found = end_orphan(pid, dir, server, patience_ms, &orphan);
+    enum found found = pid > 0 ? end_orphan(pid, dir, server, patience_ms, &orphan) : FOUND_OTHER;
+    if (found != FOUND_STUBBORN) {
+        found = end_listener(dir, server, patience_ms, &orphan, &pid);
     }
-    if (found != FOUND_STUBBORN && (pid = pid_of_socket(dir)) != 0) {
-        found = pid > 0 ? end_orphan(pid, dir, server, patience_ms, &orphan) : FOUND_OTHER;
-        /* The process may just have ended by itself. */
-        if (found == FOUND_OTHER && pid_of_socket(dir) != 0) {
-            (void)snprintf(error, room,
-                "a server that is not ours answers on %s/redis.sock (process %ld): stop it first",
-                dir, (long)pid);
-            return false;
-        }
+    if (found == FOUND_OTHER) {
+        (void)snprintf(error, room,
+            "a server that is not ours answers on %s/redis.sock (process %ld): stop it first", dir,
+            (long)pid);
+        return false;
     }
     if (found == FOUND_STUBBORN) {
         (void)snprintf(error, room, "the redis-server left in %s (process %ld) cannot be ended",
