@@ -49,7 +49,10 @@ fi
 rm -f "$logs"/san.*
 
 if [ "$kind" = address ]; then
-    "$make" --no-print-directory -j2 "$@" SAN="$san" "$dir/unit-tests" && "$dir/unit-tests" -j2 || status=1
+    # The whole stack of each block: lsan.supp names a function that is far from it.
+    "$make" --no-print-directory -j2 "$@" SAN="$san" "$dir/unit-tests" &&
+        ASAN_OPTIONS="$ASAN_OPTIONS:fast_unwind_on_malloc=0" \
+        LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0" "$dir/unit-tests" -j2 || status=1
 fi
 "$make" --no-print-directory "$@" SAN="$san" integration || status=1
 

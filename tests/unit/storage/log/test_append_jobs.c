@@ -120,9 +120,11 @@ static void take_error(const char *text)
     fake_wire_cut(&w.wire, 0);
 }
 
-/* The connection is lost, and what was on the way will arrive late. */
+/* The connection is lost, and what was on the way will arrive late.  Of an earlier one nothing
+ * will. */
 static void lose(void)
 {
+    fake_wire_clear(&w.late);
     w.late = w.wire;
     w.wire = (struct fake_wire){.n_packets = 0};
     appender_lost(&w.appender);
