@@ -76,13 +76,14 @@ static void take_sum(void *data, const void *value, size_t n)
     memcpy(data, value, n);
 }
 
-/* The same to recall by; n 0 as well where it will hardly hold.  Several runs have one proof. */
+/* The same to recall by; n 0 as well where it will hardly hold.  Several runs have one proof: from
+ * one portion on there are as many alike throughout an attempt. */
 static struct ver proof_to_recall_by(struct count_question *q, const struct whole_run *whole)
 {
     enum proof proof = q->portions[whole->first].runs.all[whole->run].proof;
     const struct whole_run *before = whole > q->wholes ? whole - 1 : NULL;
     bool steady = true;
-    if (before != NULL && before->first == whole->first && before->n == whole->n &&
+    if (before != NULL && before->first == whole->first &&
         q->portions[whole->first].runs.all[before->run].proof == proof) {
         return before->by;
     }

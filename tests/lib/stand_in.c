@@ -113,6 +113,53 @@ void __wrap_redis_limit_silence(struct redis *redis, int64_t ms)
     }
 }
 
+/* ---- commands to many servers ---- */
+
+struct buffer *__real_dispatcher_begin(
+    struct dispatcher *dispatcher, unsigned partition, enum dispatcher_kind kind);
+struct buffer *__wrap_dispatcher_begin(
+    struct dispatcher *dispatcher, unsigned partition, enum dispatcher_kind kind);
+bool __real_dispatcher_end(struct dispatcher *dispatcher, size_t n_replies);
+bool __wrap_dispatcher_end(struct dispatcher *dispatcher, size_t n_replies);
+void __real_dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms);
+void __wrap_dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms);
+enum redis_status __real_dispatcher_await(
+    struct dispatcher *dispatcher, int64_t deadline_ms, const struct reply **ret);
+enum redis_status __wrap_dispatcher_await(
+    struct dispatcher *dispatcher, int64_t deadline_ms, const struct reply **ret);
+
+struct buffer *__wrap_dispatcher_begin(
+    struct dispatcher *dispatcher, unsigned partition, enum dispatcher_kind kind)
+{
+    if (stand_in.group == NULL) {
+        return __real_dispatcher_begin(dispatcher, partition, kind);
+    }
+    stand_in.group(partition, kind);
+    return &dispatcher->bytes;
+}
+
+bool __wrap_dispatcher_end(struct dispatcher *dispatcher, size_t n_replies)
+{
+    return stand_in.group != NULL || __real_dispatcher_end(dispatcher, n_replies);
+}
+
+void __wrap_dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms)
+{
+    if (stand_in.group == NULL) {
+        __real_dispatcher_send(dispatcher, deadline_ms);
+    }
+}
+
+enum redis_status __wrap_dispatcher_await(
+    struct dispatcher *dispatcher, int64_t deadline_ms, const struct reply **ret)
+{
+    if (stand_in.group == NULL) {
+        return __real_dispatcher_await(dispatcher, deadline_ms, ret);
+    }
+    *ret = stand_in.dispatched(dispatcher);
+    return *ret != NULL ? REDIS_OK_STATUS : REDIS_LOST;
+}
+
 /* ---- transactions ---- */
 
 enum fold_end __real_transaction_run(struct transaction *tx, struct session *session,

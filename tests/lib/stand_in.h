@@ -7,6 +7,7 @@
 #ifndef TESTS_LIB_STAND_IN_H
 #define TESTS_LIB_STAND_IN_H
 
+#include "storage/core/dispatcher.h"
 #include "storage/fold/transaction.h"
 #include "storage/redis/ask.h"
 
@@ -19,6 +20,10 @@ struct stand_in {
     /* of transaction_run() */
     enum fold_end (*transaction)(const struct batch *batch, const struct cut *cuts, unsigned n_cuts,
         int trim, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err);
+    /* of dispatcher_begin(): a group is begun; its commands go nowhere */
+    void (*group)(unsigned partition, enum dispatcher_kind kind);
+    /* of dispatcher_await(), with the one above: the next reply.  NULL: the connection is lost. */
+    const struct reply *(*dispatched)(struct dispatcher *dispatcher);
     /* of session_open(): may it connect?  With it session_close() only forgets the connection. */
     bool (*connect)(void);
 };

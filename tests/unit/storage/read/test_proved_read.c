@@ -3,13 +3,6 @@
 #include "storage/read/proved_read.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include "storage/base/clock.h"
 
 TestSuite(proved_read, .timeout = 60);
 
@@ -121,77 +114,4 @@ Test(proved_read, an_attempt_holds_until_the_minute_ends)
     cr_expect(proved_holds(&r));
     r.stale = true;
     cr_expect_not(proved_holds(&r));
-}
-
-/* ---- a piece that is void ---- */
-
-/* A connection over which @text is the reply to whatever is asked. */
-static struct redis *connection_that_says(const char *text)
-{
-    char error[160];
-    char directory[] = "/tmp/tallyd-unit-XXXXXX";
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct redis_endpoint endpoint = {.unix_path = ""};
-    struct redis_look none = {0};
-    cr_assert_not_null(mkdtemp(directory));
-    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", directory);
-    memcpy(endpoint.unix_path, address.sun_path, sizeof(endpoint.unix_path));
-    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    cr_assert_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
-    cr_assert_eq(listen(listener, 1), 0);
-    struct redis *redis =
-        redis_connect(&endpoint, &none, monotonic_ms() + 10000, error, sizeof(error));
-    cr_assert_not_null(redis, "%s", error);
-    int fd = accept(listener, NULL, NULL);
-    cr_assert_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
-    (void)close(listener);
-    (void)unlink(address.sun_path);
-    (void)rmdir(directory);
-    return redis; /* fd ends with the test's process */
-}
-
-/* Two pieces of the same partition that read a minute of the open hour.  @ver is behind the first
- * one's data.  True: the partition may be remembered. */
-static bool remembers_behind(const char *ver, bool expect_void)
-{
-    static struct bucket minute[] = {{LEVEL_MINUTE, NOON_S, NOON_S + 60}};
-    static const struct cover one = {.buckets = minute, .n = 1};
-    static const char data[] = "*1\r\n$1\r\n5\r\n*3\r\n$2\r\n%s\r\n$2\r\no1\r\n$2\r\nf1\r\n";
-    struct proved_read r = planned();
-    struct proved_piece pieces[2];
-    struct session session = {.redis = NULL};
-    struct storage_job job = {.deadline_ms = monotonic_ms() + 10000};
-    const struct reply *items = NULL;
-    char text[256];
-    bool lost = false;
-    int n = snprintf(text, sizeof(text), data, ver);
-    (void)snprintf(text + n, sizeof(text) - (size_t)n, data, "v1");
-    session.redis = connection_that_says(text);
-    known[3].view.fold = (struct ver){2, "f1"};
-    known[3].view.over_held = known[3].view.fold_held = known[3].view.ver_held = true;
-    known[3].view.seen_ms = r.begun_ms = monotonic_ms();
-    for (int i = 0; i < 2; i++) {
-        pieces[i] = (struct proved_piece){
-            .partition = 3, .cover = &one, .n = 1, .n_commands = 1, .kind = PIECE_PLAIN};
-    }
-    r.session = &session;
-    r.job = &job;
-    r.ret_lost = &lost;
-    r.pieces = pieces;
-    r.n_pieces = r.n_sent = 2;
-    cr_assert_eq(proved_take(&r, &items, NULL), STORAGE_OK);
-    cr_expect_eq(items == NULL, expect_void);
-    cr_expect_eq(r.stale, expect_void);
-    cr_assert_eq(proved_take(&r, &items, NULL), STORAGE_OK);
-    cr_expect_not_null(items, "the second piece holds");
-    cr_expect_eq(r.stale, expect_void, "and does not mend the first");
-    redis_close(session.redis);
-    return keeps(&r, &run);
-}
-
-Test(proved_read, a_void_piece_leaves_its_partition_unremembered)
-{
-    cr_expect(remembers_behind("v1", false));
-    cr_expect_not(remembers_behind("v2", true));
-    cache_free(core.cache);
 }

@@ -1,0 +1,115 @@
+/* A question about a user to a cluster: in which order it reads, and over which connections. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "storage/read/operation.h"
+#include "tests/lib/commands.h"
+#include "tests/lib/fold_fixture.h"
+#include "tests/lib/stand_in.h"
+
+TestSuite(seen_question, .timeout = 60);
+
+#define DAY_S INT64_C(86400)
+
+static struct seen_world {
+    struct core *core;
+    struct reader *reader;
+    struct storage_job job;
+    unsigned n_groups, n_taken;
+    enum dispatcher_kind kind;
+    bool is_made_anew; /* a connection, behind the second reply */
+    struct buffer asked;
+    struct commands sent; /* their words are in `asked` */
+} w;
+
+static void note_group(unsigned partition, enum dispatcher_kind kind)
+{
+    (void)partition;
+    w.kind = kind;
+    w.n_groups++;
+}
+
+/* Two months, each with two logs and a filter that are not there; then the time. */
+static const struct reply *reply_next(struct dispatcher *dispatcher)
+{
+    static struct reply seconds[2];
+    static struct reply reply;
+    unsigned i = w.n_taken++;
+    if (i == 0) { /* the dispatcher forgets them at the end */
+        buffer_append(&w.asked, dispatcher->bytes.p, dispatcher->bytes.n);
+        cr_assert(commands_read(&w.asked, &w.sent));
+    }
+    if (i == 2 && w.is_made_anew) {
+        dispatcher->stood_us++;
+    }
+    seconds[0] = fold_text("1795187834");
+    seconds[1] = fold_text("0");
+    reply = i == 6 ? fold_array(seconds, 2) : i % 3 == 2 ? fold_array(NULL, 0) : fold_text(NULL);
+    return &reply;
+}
+
+static void setup(void)
+{
+    static const struct slice page = {"/a", 2};
+    w = (struct seen_world){.core = fold_core_make(1)};
+    w.reader = calloc(1, sizeof(*w.reader));
+    cr_assert_not_null(w.reader);
+    w.core->is_spread = true;
+    w.core->config.seen =
+        (struct seen_config){.on = true, .capacity = 1000, .error = 0.01, .keep_s = 30 * DAY_S};
+    atomic_store(&w.core->settled_us, INT64_C(1000));
+    w.reader->core = w.reader->session.core = w.core;
+    w.reader->session.dispatcher = &w.reader->dispatcher;
+    buffer_init(&w.reader->dispatcher.bytes);
+    buffer_init(&w.asked);
+    w.job = (struct storage_job){.op = STORAGE_SEEN,
+        .arrived_us = 500,
+        .u.seen = {.site = {"s", 1}, .user = {"ann", 3}, .pages = &page, .n_pages = 1}};
+    stand_in.group = note_group;
+    stand_in.dispatched = reply_next;
+}
+
+static void teardown(void)
+{
+    commands_release(&w.sent);
+    buffer_release(&w.asked);
+    buffer_release(&w.reader->dispatcher.bytes);
+    free(w.reader);
+    fold_core_drop(w.core);
+}
+
+static enum storage_err ask(void)
+{
+    bool lost = false;
+    enum storage_err err = seen_run(w.reader, &w.job, &lost);
+    cr_expect_not(lost);
+    return err;
+}
+
+/* A pair moves from the log to the log that is folded, and on into the filter.  Read in another
+ * order, by a slot that moves in between, it might be in none of them. */
+Test(seen_question, log_old_log_and_filter_are_read_in_this_order, .init = setup, .fini = teardown)
+{
+    cr_assert_eq(ask(), STORAGE_OK);
+    cr_expect_not(w.job.u.seen.seen);
+    cr_expect_eq(w.n_groups, 1u, "of one server, over one connection");
+    cr_expect_eq(w.kind, DISPATCH_ORDERED);
+    cr_assert_eq(w.sent.n, 7u);
+    for (size_t i = 0; i < 6; i++) {
+        const struct command *command = &w.sent.commands[i];
+        static const char *const ends[] = {":log", ":old", ":filter"};
+        struct slice key = command->words[1];
+        size_t n = strlen(ends[i % 3]);
+        cr_expect(command_is(command, 0, i % 3 == 2 ? "HGETALL" : "GET"), "command %zu", i);
+        cr_expect(
+            key.n > n && memcmp(key.p + key.n - n, ends[i % 3], n) == 0, "%.*s", (int)key.n, key.p);
+    }
+}
+
+/* The server may have gone back behind what was settled. */
+Test(
+    seen_question, a_connection_that_is_made_anew_voids_the_answer, .init = setup, .fini = teardown)
+{
+    w.is_made_anew = true;
+    cr_expect_eq(ask(), STORAGE_DOWN);
+}
