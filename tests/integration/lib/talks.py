@@ -184,8 +184,8 @@ def judge(talk, limit_s):
         return None
     # the library has no word for a request line that begins with a blank, or has none
     wordless = any(line.strip(b"\r") and (b" " not in line or line.startswith(b" ")) for line in b"".join(talk.pieces).split(b"\n"))
-    if not talk.answers:
-        return None if wordless else "closed without a word"
+    if not talk.answers:  # or the only word was cut off by a reset: see parse()
+        return None if wordless or (talk.reset and talk.received) else "closed without a word"
     status, headers, _body = talk.answers[-1]
     sound = headers["x-request-id"] == LAST or status >= 400 or headers.get("connection") == "close"
     return None if sound or wordless else "closed behind a good answer"
