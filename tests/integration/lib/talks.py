@@ -56,8 +56,8 @@ class Connection:
             sent = self.socket.send(self.left[0])
         except BlockingIOError:
             return False
-        except OSError:
-            self.left = []  # the server has closed: what it said before may still be read
+        except OSError:  # the server has closed, and reset what came then: what it said before may still be read
+            self.left, self.talk.reset = [], True
             return False
         self.left[0] = self.left[0][sent:]
         if not self.left[0]:
@@ -188,7 +188,7 @@ def judge(talk, limit_s):
         return None if wordless or (talk.reset and talk.received) else "closed without a word"
     status, headers, _body = talk.answers[-1]
     sound = headers["x-request-id"] == LAST or status >= 400 or headers.get("connection") == "close"
-    return None if sound or wordless else "closed behind a good answer"
+    return None if sound or wordless or talk.reset else "closed behind a good answer"
 
 
 def counted(talk):
