@@ -106,9 +106,8 @@ void server_health_take_replication(struct cluster_server *server, const struct 
     int64_t written = number_of(field_of(text, SLICE("master_repl_offset:")), 0);
     while (next_line(&text, &line)) {
         const char *colon = memchr(line.p, ':', line.n);
-        /* slave0:, slave1:.. and not slave_repl_offset: */
-        if (colon != NULL && line.n > 6 && begins_with(line, SLICE("slave")) && line.p[5] >= '0' &&
-            line.p[5] <= '9') {
+        /* slave0:, slave1:..; slave_repl_offset: and the like have no port behind them */
+        if (colon != NULL && begins_with(line, SLICE("slave"))) {
             size_t head = (size_t)(colon + 1 - line.p);
             take_replica(server, (struct slice){line.p + head, line.n - head}, written);
         }

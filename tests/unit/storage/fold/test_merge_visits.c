@@ -537,3 +537,79 @@ Test(merge_visits, an_index_lies_beside_the_visit)
     merge_visits_free(merge);
     free(fake.values);
 }
+
+/* An action of a user who came as a visitor before it: the index is asked for all the same. */
+Test(merge_visits, one_of_several_events_expects_an_index)
+{
+    const struct row row = row_of("shop", NOW_S, 1);
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct fake fake = fake_make();
+    size_t missing = 0;
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, true));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
+    ask(&fake, merge);
+    merge_visits_generation(merge, GENERATION);
+    cr_expect_eq(merge_visits_missing(merge, count_visitor, &missing), 1u);
+    merge_visits_free(merge);
+    free(fake.values);
+}
+
+/* 0 stands for no index, so no generation is 0; five bytes of it are kept. */
+Test(merge_visits, every_generation_is_one)
+{
+    const struct row row = row_of("shop", NOW_S, 1);
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct fake fake = fake_make();
+    struct known_user user;
+    (void)fold_of_user(&fake, merge, &row, true, UINT64_C(1) << 40, &user);
+    merge_visits_set_user(merge, &row.visitor, 7, 20777);
+    carry_out(&fake, merge);
+    cr_expect_eq(fold_of_user(&fake, merge, &row, true, UINT64_C(1) << 40, &user), 0u);
+    cr_expect_eq(user.index, 7u);
+    merge_visits_free(merge);
+    free(fake.values);
+}
+
+/* Who was asked for, is known with an index, and did not come: nothing is written of that one. */
+Test(merge_visits, only_who_came_is_kept)
+{
+    const struct row row = row_of("shop", NOW_S, 1);
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct fake fake = fake_make();
+    struct known_user user;
+    int64_t slot = 0;
+    (void)fold_of_user(&fake, merge, &row, true, GENERATION, &user);
+    merge_visits_set_user(merge, &row.visitor, 7, 20777);
+    carry_out(&fake, merge);
+    merge_visits_clear(merge);
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, true));
+    ask(&fake, merge);
+    merge_visits_generation(merge, GENERATION);
+    cr_expect_not(merge_visits_keeps(merge, &row.visitor));
+    merge_visits_users(merge, take_slot, &slot);
+    cr_expect_eq(slot, 0);
+    merge_visits_free(merge);
+    free(fake.values);
+}
+
+/* Redis does nothing else meanwhile. */
+Test(merge_visits, no_question_is_about_more_than_a_thousand_visitors)
+{
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct buffer out;
+    struct commands commands;
+    for (uint32_t v = 0; v < 2500; v++) {
+        const struct row row = row_of("shop", NOW_S, v);
+        cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
+    }
+    buffer_init(&out);
+    cr_expect_eq(merge_visits_write_questions(merge, TAG, &out), 9u);
+    cr_assert(commands_read(&out, &commands));
+    for (size_t i = 0; i < commands.n; i++) {
+        cr_expect_leq(commands.commands[i].n, 2u + 1000);
+    }
+    commands_release(&commands);
+    buffer_release(&out);
+    merge_visits_free(merge);
+}

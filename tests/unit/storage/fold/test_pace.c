@@ -50,3 +50,14 @@ Test(pace, forgets)
     }
     cr_expect_gt(pace_limit_us(&pace, PACE_GOAL_US), PACE_GOAL_US * 0.95);
 }
+
+/* It waited for the machine: its content is not 1,000 times as slow as the others'. */
+Test(pace, one_that_was_interrupted_counts_for_little)
+{
+    struct pace pace = {0};
+    for (int i = 0; i < 100; i++) {
+        pace_learn(&pace, 2000, 2000);
+    }
+    pace_learn(&pace, 2000, 2000000);
+    cr_expect_gt(pace_limit_us(&pace, PACE_GOAL_US), PACE_GOAL_US * 0.6);
+}

@@ -4,6 +4,8 @@
 
 #include <criterion/criterion.h>
 
+#include "storage/base/clock.h"
+
 TestSuite(proved_read, .timeout = 60);
 
 #define HOUR_S INT64_C(3600)
@@ -114,4 +116,44 @@ Test(proved_read, an_attempt_holds_until_the_minute_ends)
     cr_expect(proved_holds(&r));
     r.stale = true;
     cr_expect_not(proved_holds(&r));
+}
+
+/* ---- attempts ---- */
+
+struct attempts {
+    struct proved_read *r;
+    unsigned n, needed;
+    bool forgetful[8];
+};
+
+static enum storage_err attempt(void *data)
+{
+    struct attempts *a = data;
+    a->forgetful[a->n] = a->r->forgetful;
+    a->r->stale = ++a->n < a->needed;
+    return STORAGE_OK;
+}
+
+/* Late events may come faster than what is recalled holds. */
+Test(proved_read, nothing_is_recalled_from_the_third_attempt_on)
+{
+    struct window_question asked = {.to_is_now = false};
+    struct session session = {.redis = NULL};
+    struct storage_job job = {.deadline_ms = monotonic_ms() + 10000};
+    bool lost = false;
+    struct proved_read r = planned();
+    struct attempts a = {.r = &r, .needed = 4};
+    r.asked = &asked;
+    r.session = &session;
+    r.job = &job;
+    r.ret_lost = &lost;
+    buffer_init(&r.out);
+    cr_assert_eq(proved_attempts(&r, attempt, &a), STORAGE_OK);
+    cr_expect_eq(a.n, 4u);
+    cr_expect(!a.forgetful[0] && !a.forgetful[1] && a.forgetful[2] && a.forgetful[3]);
+    job.deadline_ms = monotonic_ms() - 1;
+    cr_expect_eq(proved_attempts(&r, attempt, &a), STORAGE_LATE);
+    cr_expect_eq(a.n, 4u);
+    buffer_release(&r.out);
+    cache_free(core.cache);
 }

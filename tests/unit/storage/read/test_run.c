@@ -99,6 +99,8 @@ Test(remembered_run, two_proofs_side_by_side_are_two_runs)
     cr_expect_not(holds(&view, PROOF_OVER, &cover, 1, 2));
     view.state.readers_s[LEVEL_HOUR] += HOUR_S; /* closed meanwhile: the plan's proof is none */
     cr_expect_not(holds(&view, PROOF_OVER, &cover, 2, 2));
+    view.known = false;
+    cr_expect_not(holds(&view, PROOF_VER, &cover, 0, 2), "an empty partition has no proof");
 }
 
 Test(remembered_run, a_proof_is_compared_where_it_was_relied_on)
