@@ -4,7 +4,7 @@
  *
  * Of something that comes again and again and need not be asked for, or done, each time, a hash of
  * 8 bytes is remembered.  What is remembered is so; what is not remembered may be so all the same,
- * because one hash replaces another.  The memory is 1 MB, given with the first hash.
+ * because one hash replaces another.  The memory is 512 KB, given with the first hash.
  *
  * Two things with one hash are taken for one: the caller chooses a hash with which that does no
  * harm.
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KNOWN_HASHES 131072
+#define KNOWN_HASHES 65536
 
 /* Zeroed it is empty. */
 struct known_hashes {

@@ -6,7 +6,8 @@
 #include "storage/job/counted_name.h"
 #include "storage/log/chunk.h"
 
-#define ROWS_KEPT 4096 /* more rows than that are given back */
+#define FEW_EVENTS 16   /* of a small request */
+#define ROWS_KEPT  4096 /* more rows than that are given back */
 
 /* ---- entries ---- */
 
@@ -391,6 +392,11 @@ bool batch_finish(struct batch *batch, const struct core *core)
         }
     }
     return sort_by_stripe(batch, core);
+}
+
+bool batch_has_many(const struct batch *batch)
+{
+    return batch->n_rows < FEW_EVENTS * batch->n_requests;
 }
 
 struct log_position batch_position(const struct batch *batch, uint32_t log, uint32_t row)

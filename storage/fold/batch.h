@@ -97,6 +97,9 @@ unsigned batch_stripe(const struct row *row, enum task_kind kind);
 /* How much of log @log is counted in a stripe once all rows below @row are. */
 struct log_position batch_position(const struct batch *batch, uint32_t log, uint32_t row);
 
+/* Do the events come in many small requests?  Then many more come while they are counted. */
+bool batch_has_many(const struct batch *batch);
+
 /* The first row of the entry that row @row belongs to. */
 static inline uint32_t batch_entry_start(const struct batch *batch, uint32_t row)
 {

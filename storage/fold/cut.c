@@ -114,20 +114,24 @@ void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *
     *cutter = (struct cutter){.core = core, .batch = batch};
 }
 
-/* Take @partition, if any is left that the other cutter has not taken; else all is done. */
-static void take_shared(struct cutter *cutter, unsigned partition)
+/* Take the next partition from @first on that no other cutter has taken.  None is left: all is
+ * done. */
+static void take_shared(struct cutter *cutter, unsigned first)
 {
-    unsigned left = atomic_load(cutter->left);
-    while (left > 0 && !atomic_compare_exchange_weak(cutter->left, &left, left - 1)) {
+    const unsigned n = cutter->core->partitions.n;
+    cutter->partition = n;
+    for (unsigned i = 0; i < n && cutter->partition == n; i++) {
+        unsigned p = (first + i) % n;
+        if (!atomic_exchange(&cutter->shares->is_taken[p], true)) {
+            cutter->partition = p;
+        }
     }
-    cutter->partition = left > 0 ? partition : cutter->core->partitions.n;
 }
 
-void cutter_share(struct cutter *cutter, _Atomic unsigned *left, bool from_end)
+void cutter_share(struct cutter *cutter, struct cut_shares *shares, unsigned first)
 {
-    cutter->left = left;
-    cutter->from_end = from_end;
-    take_shared(cutter, from_end ? cutter->core->partitions.n - 1 : 0);
+    cutter->shares = shares;
+    take_shared(cutter, first);
 }
 
 /* Where the tasks of a partition may be cut: behind a stripe, an entry, an event. */
@@ -226,8 +230,8 @@ unsigned cutter_next(
         us += ret[n].us;
         cutter->task = whole ? 0 : ret[n].to;
         cutter->first_stripe = whole ? 0 : ret[n].end_stripe;
-        if (whole && cutter->left != NULL) {
-            take_shared(cutter, cutter->from_end ? cutter->partition - 1 : cutter->partition + 1);
+        if (whole && cutter->shares != NULL) {
+            take_shared(cutter, cutter->partition + 1);
         } else {
             cutter->partition = next_partition(cutter, cutter->partition + whole);
         }

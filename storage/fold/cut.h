@@ -30,6 +30,11 @@ struct cut {
     uint32_t us; /* what it is estimated to cost Redis */
 };
 
+/* Which partitions of a batch one of several cutters has taken. */
+struct cut_shares {
+    _Atomic bool is_taken[PARTITIONS_MAX];
+};
+
 /* How far the partitions of a batch have come. */
 struct cutter {
     struct core *core;
@@ -38,16 +43,15 @@ struct cutter {
     unsigned partition;          /* the first one that is not done.. */
     uint32_t task;               /* ..its first task that is not done.. */
     uint8_t first_stripe;        /* ..and its first stripe */
-    _Atomic unsigned
-        *left; /* partitions that neither of two cutters has taken; NULL: it is alone */
-    bool from_end;
+    struct cut_shares *shares;   /* NULL: it is alone */
 };
 
 void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch);
 
-/* Two cutters, each on its own thread, share the partitions, one from each end, until none is left.
- * For each of them, right after cutter_begin().  *@left is the number of partitions at first. */
-void cutter_share(struct cutter *cutter, _Atomic unsigned *left, bool from_end);
+/* Several cutters, each on its own thread, share the partitions.  Each takes one after the other
+ * that none has taken, from @first on and around.  For each of them, right after cutter_begin().
+ * @shares is zeroed at first. */
+void cutter_share(struct cutter *cutter, struct cut_shares *shares, unsigned first);
 
 /* Take the next transaction, of at most about @limit_us: ret[0 .. result).  0: all is done.
  * *ret_last: nothing comes behind it. */

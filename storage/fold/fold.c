@@ -302,8 +302,8 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     atomic_store(&fold->asked_ms, INT64_MIN / 2);
     set_limit(fold);
     bool ok = round_init(&fold->round, core, unfolded, seen_fold);
-    fold->round.moved = moved;
-    fold->round.moved_data = fold;
+    fold->round.threads.moved = moved;
+    fold->round.threads.moved_data = fold;
     if (!ok || pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
         fold_free(fold);
         return NULL;

@@ -22,7 +22,7 @@
 #include "storage/base/compiler.h"
 #include "storage/sketch/hll.h"
 
-#define KNOWN_SKETCHES     24 /* of 16 KB each, given when they are needed */
+#define KNOWN_SKETCHES     16 /* of 16 KB each, given when they are needed */
 #define KNOWN_SKETCHES_FEW 64 /* elements at a time: fewer are not worth a place */
 
 /* Zeroed it is empty. */

@@ -1,6 +1,5 @@
 #include "storage/fold/round.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
@@ -8,13 +7,7 @@
 #include "storage/fold/pass_by.h"
 #include "storage/fold/round_goal.h"
 
-#define CONNECT_MS 1000
-#define SILENCE_MS 3000
-#define SHOWN_US   20000 /* an answer of Redis that is on its way is there sooner */
-
-/* A batch of so many rows is folded on two threads: one merges while Redis carries out what the
- * other has merged.  Less is not worth a thread. */
-#define BESIDE_ROWS 2000
+#define SHOWN_US 20000 /* an answer of Redis that is on its way is there sooner */
 
 bool round_init(
     struct round *r, struct core *core, struct unfolded *unfolded, struct seen_fold *seen_fold)
@@ -22,25 +15,18 @@ bool round_init(
     *r = (struct round){.core = core, .unfolded = unfolded, .events_max = SIZE_MAX};
     r->session.look = (struct redis_look){core_runs, core};
     if (core->is_spread) {
-        dispatcher_init(&r->dispatcher, core, &r->session.look, SILENCE_MS);
+        dispatcher_init(&r->dispatcher, core, &r->session.look, THREADS_SILENCE_MS);
         lanes_init(&r->lanes, core, seen_fold);
         r->session.dispatcher = &r->dispatcher;
         return true;
     }
-    r->beside.session.look = r->session.look;
-    r->tx = transaction_new(core, seen_fold);
-    r->beside.tx = transaction_new(core, seen_fold);
-    return r->tx != NULL && r->beside.tx != NULL;
+    return threads_init(&r->threads, core, &r->session.look, seen_fold);
 }
 
 /* The connection is closed: nothing is known any more. */
 static void round_forget(struct round *r)
 {
-    session_close(&r->beside.session);
-    if (r->tx != NULL && r->beside.tx != NULL) {
-        transaction_forget(r->beside.tx);
-        transaction_forget(r->tx);
-    }
+    threads_forget(&r->threads);
     streams_forget(&r->streams);
     r->heads.n = 0;
 }
@@ -49,9 +35,7 @@ void round_release(struct round *r)
 {
     session_close(&r->session);
     round_forget(r);
-    transaction_free(r->tx);
-    transaction_free(r->beside.tx);
-    heads_release(&r->beside.heads);
+    threads_release(&r->threads);
     if (r->session.dispatcher != NULL) {
         dispatcher_release(&r->dispatcher);
         lanes_release(&r->lanes);
@@ -59,17 +43,6 @@ void round_release(struct round *r)
     streams_release(&r->streams);
     heads_release(&r->heads);
     batch_release(&r->batch);
-}
-
-static bool open_session(struct round *r, struct session *session)
-{
-    char error[160];
-    int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
-    if (!session_open(session, r->core, deadline_ms, error, sizeof(error))) {
-        return false;
-    }
-    redis_limit_silence(session->redis, SILENCE_MS);
-    return true;
 }
 
 static bool round_connect(struct round *r)
@@ -85,7 +58,7 @@ static bool round_connect(struct round *r)
     }
     session_close(&r->session);
     round_forget(r);
-    return open_session(r, &r->session);
+    return threads_connect(r->core, &r->session);
 }
 
 static enum storage_err round_lost(struct round *r)
@@ -162,137 +135,21 @@ static enum fold_end count_spread(struct round *r, uint32_t *ret_log, enum stora
                             : end;
 }
 
-/* What one thread folds of a batch, and how that ended. */
-struct fold_range {
-    struct round *round;
-    struct session *session;
-    struct transaction *tx;
-    struct heads *heads;
-    struct cutter cutter;
-    int trim; /* by the last transaction: see transaction_run() */
-    enum fold_end result;
-    uint32_t stale; /* the log, of FOLD_STALE */
-    enum storage_err err;
-};
-
-/* What the next transaction counts; none at the end. */
-static struct fold_cuts next_cuts(
-    struct fold_range *range, struct cut cuts[CUTS_MAX], bool *no_more)
-{
-    if (*no_more) {
-        return (struct fold_cuts){.n = 0};
-    }
-    unsigned n = cutter_next(
-        &range->cutter, transaction_limit_us(range->tx, &range->round->batch), cuts, no_more);
-    return (struct fold_cuts){cuts, n};
-}
-
-static void *range_fold(void *data)
-{
-    struct fold_range *range = data;
-    struct round *r = range->round;
-    struct cut cuts[2][CUTS_MAX]; /* of this transaction and the next, in turn */
-    struct fold_cuts now;
-    bool no_more = false;
-    range->result = FOLD_DONE;
-    range->err = STORAGE_OK;
-    struct fold_cuts next = next_cuts(range, cuts[0], &no_more);
-    for (unsigned i = 1; range->result == FOLD_DONE && next.n > 0; i++) {
-        now = next;
-        next = next_cuts(range, cuts[i % 2], &no_more);
-        range->result = transaction_run(range->tx, range->session, &r->batch, now, next,
-            next.n == 0 ? range->trim : -1, monotonic_ms() + ROUND_STEP_MS, range->heads,
-            &range->stale, &range->err);
-        if (range->result == FOLD_DONE && r->moved != NULL) {
-            r->moved(r->moved_data);
-        }
-    }
-    return NULL;
-}
-
-/* Is the batch worth a second thread, and is there a connection for it, to the same server? */
-static bool can_fold_beside(struct round *r)
-{
-    struct session *session = &r->beside.session;
-    if (r->batch.n_rows < BESIDE_ROWS || r->core->partitions.n < 2) {
-        return false;
-    }
-    if (!session_is_current(session)) {
-        session_close(session);
-        transaction_forget(r->beside.tx);
-        return open_session(r, session);
-    }
-    return true;
-}
-
-/* Fold on two threads.  Afterwards the log @trim is cut, if all is counted.
- *
- * Each takes its first partition here, before the other thread runs.  So this thread always has a
- * transaction, whose reading of the heads is what the round's goal rests on. */
-static void fold_beside(struct round *r, struct fold_range *own, int trim)
-{
-    pthread_t thread;
-    _Atomic unsigned left = r->core->partitions.n;
-    struct fold_range other = *own;
-    cutter_share(&own->cutter, &left, false);
-    cutter_share(&other.cutter, &left, true);
-    other.session = &r->beside.session;
-    other.tx = r->beside.tx;
-    other.heads = &r->beside.heads;
-    bool beside = pthread_create(&thread, NULL, range_fold, &other) == 0;
-    (void)range_fold(own);
-    if (beside) {
-        (void)pthread_join(thread, NULL);
-    } else {
-        (void)range_fold(&other);
-    }
-    own->cutter.left = NULL;
-    if (own->result == FOLD_DONE || other.result == FOLD_LOST) {
-        own->result = other.result;
-        own->stale = other.stale;
-        own->err = other.err;
-    }
-    if (own->result == FOLD_DONE && trim >= 0) {
-        const struct batch_log *log = &r->batch.logs[trim];
-        enum redis_status status =
-            stream_trim(r->core, &r->session, monotonic_ms() + ROUND_STEP_MS, log->id, log->to);
-        own->result = status == REDIS_OK_STATUS ? FOLD_DONE : FOLD_LOST;
-    }
-}
-
-/* In all partitions of one server. */
-static enum fold_end count_here(
-    struct round *r, struct goal *goal, uint32_t *ret_log, enum storage_err *ret_err)
-{
-    int trim = own_number(r, goal);
-    struct fold_range all = {
-        .round = r, .session = &r->session, .tx = r->tx, .heads = &r->heads, .trim = -1};
-    cutter_begin(&all.cutter, r->core, &r->batch);
-    if (can_fold_beside(r)) {
-        fold_beside(r, &all, trim);
-    } else {
-        all.trim = trim;
-        (void)range_fold(&all);
-    }
-    *ret_log = all.stale;
-    *ret_err = all.err;
-    return all.result;
-}
-
 static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
     uint32_t log = 0;
     enum storage_err err = STORAGE_OK;
-    enum fold_end end =
-        r->core->is_spread ? count_spread(r, &log, &err) : count_here(r, goal, &log, &err);
+    enum fold_end end = r->core->is_spread ? count_spread(r, &log, &err)
+                                           : threads_count(&r->threads, &r->session, &r->batch,
+                                                 &r->heads, own_number(r, goal), &log, &err);
     if (end == FOLD_STALE) {
         batch_is_stale(r, log);
     }
     if (end == FOLD_DONE) {
         batch_is_folded(r, goal);
         goal->counted = true;
-        if (r->core->is_spread && r->moved != NULL) {
-            r->moved(r->moved_data);
+        if (r->core->is_spread && r->threads.moved != NULL) {
+            r->threads.moved(r->threads.moved_data);
         }
     }
     return end == FOLD_LOST ? round_lost(r) : end == FOLD_ERR ? err : STORAGE_OK;

@@ -5,39 +5,26 @@
 #ifndef STORAGE_FOLD_ROUND_STATE_H
 #define STORAGE_FOLD_ROUND_STATE_H
 
-#include "storage/fold/cut.h"
 #include "storage/fold/lanes.h"
 #include "storage/fold/streams.h"
-#include "storage/fold/transaction.h"
+#include "storage/fold/threads.h"
 #include "storage/fold/trim.h"
 #include "storage/log/unfolded.h"
-
-/* What folds partitions beside the round's own thread: a connection of its own, and what is known
- * on it. */
-struct round_beside {
-    struct session session;
-    struct transaction *tx;
-    struct heads heads;
-};
 
 struct round {
     struct core *core;
     struct unfolded *unfolded; /* the process's own log */
     struct session session;
-    struct transaction *tx;
-    /* Of a cluster, in their place: */
+    struct fold_threads threads; /* of one server */
+    /* Of a cluster, in its place: */
     struct dispatcher dispatcher; /* the session's: heads, cursors, streams */
     int64_t stood_us;             /* of the dispatcher: what is known of streams holds since */
     struct lanes lanes;
     struct trimmer trimmer;
     struct streams streams;
     struct heads heads; /* as last read */
-    struct round_beside beside;
     struct batch batch;
     size_t events_max; /* of this process's log in one batch, about */
-    void (*moved)(
-        void *data); /* called when a transaction was done, on two threads; NULL: nobody */
-    void *moved_data;
 };
 
 /* Which logs of other processes are folded. */

@@ -12,8 +12,7 @@
 #include "storage/schema/key.h"
 #include "storage/seen/fold.h"
 
-#define OUT_KEPT   ((size_t)256 * 1024)
-#define FEW_EVENTS 16 /* of a request: many such requests come while a transaction runs */
+#define OUT_KEPT ((size_t)256 * 1024)
 
 /* What one EXEC found. */
 struct findings {
@@ -94,8 +93,7 @@ void transaction_forget(struct transaction *tx)
 
 uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch)
 {
-    bool many = batch->n_rows < FEW_EVENTS * batch->n_requests;
-    return pace_limit_us(&tx->pace, many ? PACE_GOAL_SHORT_US : PACE_GOAL_US);
+    return pace_limit_us(&tx->pace, batch_has_many(batch) ? PACE_GOAL_SHORT_US : PACE_GOAL_US);
 }
 
 /* ---- the look ---- */
@@ -313,9 +311,12 @@ static void write_commands(struct transaction *tx, int trim)
     }
 }
 
-/* Behind EXEC goes the look for @next. */
+/* Send the commands at hand.  Behind EXEC goes the look for @next, which is written while Redis
+ * carries the commands out. */
 static enum redis_status execute(struct transaction *tx, struct fold_cuts next)
 {
+    struct redis *redis = tx->session->redis;
+    bool left;
     buffer_clear(&tx->out, OUT_KEPT);
     resp_command(&tx->out, "TIME", NULL);
     buffer_append(&tx->out, tx->commands.p, tx->commands.n);
@@ -323,12 +324,16 @@ static enum redis_status execute(struct transaction *tx, struct fold_cuts next)
     resp_command(&tx->out, "EXEC", NULL);
     tx->out.failed = tx->out.failed || tx->commands.failed;
     at_hand(tx)->is_open = false;
-    if (next.n > 0 &&
-        !look_write(the_other(tx), tx->core, &tx->memory, tx->batch, next, &tx->out)) {
+    if (!redis_queue(redis, &tx->out)) {
         return REDIS_LOST; /* out of memory */
     }
-    return redis_ask_all(
-        tx->session->redis, &tx->out, tx->n_all + 3, tx->deadline_ms, take_exec, tx);
+    (void)redis_send(redis, &left);
+    buffer_clear(&tx->out, OUT_KEPT);
+    if (next.n > 0 &&
+        !look_write(the_other(tx), tx->core, &tx->memory, tx->batch, next, &tx->out)) {
+        return REDIS_LOST;
+    }
+    return redis_ask_all(redis, &tx->out, tx->n_all + 3, tx->deadline_ms, take_exec, tx);
 }
 
 /* ---- where memory is full ---- */

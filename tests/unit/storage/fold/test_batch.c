@@ -236,29 +236,29 @@ Test(batch, cuts_hold_every_task_once)
     }
 }
 
-/* Two that share the partitions have each task once between them, whatever their turns. */
-Test(batch, two_cutters_hold_every_task_once)
+/* Those that share the partitions have each task once between them, whatever their turns. */
+Test(batch, sharing_cutters_hold_every_task_once)
 {
     struct dice dice = dice_make(dice_seed());
     for (unsigned i = 0; i < 20; i++) {
         struct core *core = fold_core_make(1 + i % 17);
         struct batch batch = {0};
-        struct cutter cutters[2];
+        struct cutter cutters[3];
         struct cut cuts[CUTS_MAX];
         static struct progress done;
-        bool last[2] = {false, false};
+        bool last[3] = {false};
         unsigned complete = 0;
-        _Atomic unsigned left = core->partitions.n;
+        struct cut_shares shares = {0};
         memset(&done, 0, sizeof(done));
         cr_assert_not_null(batch_add_log(&batch, A, 0));
         add(&batch, A, 1, NOW_S, 200);
         cr_assert(batch_finish(&batch, core));
-        cutter_begin(&cutters[0], core, &batch);
-        cutter_share(&cutters[0], &left, false);
-        cutter_begin(&cutters[1], core, &batch);
-        cutter_share(&cutters[1], &left, true);
-        while (!last[0] || !last[1]) {
-            unsigned who = (unsigned)dice_below(&dice, 2);
+        for (unsigned c = 0; c < 3; c++) {
+            cutter_begin(&cutters[c], core, &batch);
+            cutter_share(&cutters[c], &shares, c * core->partitions.n / 3);
+        }
+        while (!last[0] || !last[1] || !last[2]) {
+            unsigned who = (unsigned)dice_below(&dice, 3);
             unsigned n = cutter_next(&cutters[who], 100, cuts, &last[who]);
             for (unsigned k = 0; k < n; k++) {
                 check_cut(&batch, &cuts[k], &done);

@@ -1,0 +1,53 @@
+/* threads.h - counts a batch in all partitions of one server, on several threads.
+ *
+ * Layer: storage.  Belongs to the fold's thread.
+ *
+ * Redis carries out one transaction at a time, and a thread has much to compute before the next
+ * one.  So the partitions of a large batch are shared out to threads, each with a connection of its
+ * own.  In a cluster each server has one thread: see lanes.h.
+ */
+#ifndef STORAGE_FOLD_THREADS_H
+#define STORAGE_FOLD_THREADS_H
+
+#include "storage/fold/transaction.h"
+
+#define THREADS_SILENCE_MS 3000 /* a connection is taken for dead that is silent for so long */
+
+/* Redis answers all connections that it finds readable together, at the end of a turn of its loop.
+ * Two threads whose questions met in one turn get their answers at once, and both compute while
+ * Redis waits.  A third one gives Redis work then.  More take memory, and no time off.  Where many requests
+ * come, which need processors themselves, there are two. */
+#define FOLD_THREADS      3
+#define FOLD_THREADS_MANY 2
+
+struct fold_threads {
+    struct core *core;
+    struct fold_worker {
+        struct session session; /* not of the first one, which uses the round's.. */
+        struct heads heads;     /* ..nor these */
+        struct transaction *tx;
+    } workers[FOLD_THREADS];
+    /* Called, by any of the threads, when a transaction was done; NULL: nobody is. */
+    void (*moved)(void *data);
+    void *moved_data;
+};
+
+/* False: out of memory; the caller releases all the same. */
+bool threads_init(struct fold_threads *threads, struct core *core, const struct redis_look *look,
+    struct seen_fold *seen_fold) MUST_CHECK;
+
+/* The connections are closed: nothing is known any more. */
+void threads_forget(struct fold_threads *threads);
+void threads_release(struct fold_threads *threads);
+
+/* Connect.  False: it failed. */
+bool threads_connect(struct core *core, struct session *session) MUST_CHECK;
+
+/* Count @batch over @session and further connections to the same server.  @heads, @ret_log and
+ * @ret_err are as those of transaction_run().  @trim: the log in the batch that is cut when all is
+ * counted; -1: none.  A failure leaves some partitions that have counted the batch. */
+enum fold_end threads_count(struct fold_threads *threads, struct session *session,
+    const struct batch *batch, struct heads *heads, int trim, uint32_t *ret_log,
+    enum storage_err *ret_err) MUST_CHECK;
+
+#endif
