@@ -5,8 +5,8 @@
  * Who is asked for by name is found in a hash of all users there ever were.  What Redis remembers
  * of a visit has the user's index, too (merge_visits.h), and is asked for anyway.  So a user whose
  * visit is remembered need not be asked for by name.  This memory tells whom to expect there: 16
- * bits a user, 512 KB, given when the first user comes.  It is a guess.  Whom it promises in vain is
- * taken out of it, and the share begins again; whom it lacks is asked for by name.
+ * bits a user, 512 KB, given when the first user comes.  It is a guess.  Whom it promises in vain
+ * is taken out of it, and the share begins again; whom it lacks is asked for by name.
  *
  * What Redis remembers of a visit expires with its slot, so the slot is part of what is known.
  */

@@ -15,8 +15,8 @@
 
 /* Redis answers all connections that it finds readable together, at the end of a turn of its loop.
  * Two threads whose questions met in one turn get their answers at once, and both compute while
- * Redis waits.  A third one gives Redis work then.  More take memory, and no time off.  Where many requests
- * come, which need processors themselves, there are two. */
+ * Redis waits.  A third one gives Redis work then.  More take memory, and no time off.  There are
+ * two where many requests come, which need processors themselves. */
 #define FOLD_THREADS      3
 #define FOLD_THREADS_MANY 2
 
