@@ -178,6 +178,8 @@ static void take_generation(struct share *s, const struct reply *users)
         slice_equal(generation, slice_of(known_users_relied_on(&s->memory->users, p)));
     known_users_generation(&s->memory->users, p, generation);
     if (!s->generation_held) { /* pages may have been deleted */
+        known_hashes_forget(&s->memory->expiries);
+        known_hashes_forget(&s->memory->places);
         known_sketches_forget(&s->memory->sketches);
         known_visitors_forget(&s->memory->visitors);
     }

@@ -299,6 +299,24 @@ def test_a_page_that_was_deleted_counts_anew(world):
     assert visitors() == first
 
 
+def test_a_page_that_comes_back_expires_as_before(cleanup):
+    """A fold remembers which keys of late events have an expiry, but not beyond a deletion."""
+    world = World("2026-03-10T12:00:00Z", "--partitions", "4")
+    cleanup.append(world.close)
+    late = [visit("shop", "/p", f"u{i}", NOON - 3 * 3600) for i in range(5)]
+
+    def sketches():
+        world.http.accept(late)
+        assert world.http.question("/uv", site="shop", page="/p", from_="2026-03-10T08:00:00Z", to="2026-03-10T10:00:00Z")["uv"] == 5
+        return {key: world.redis.command("PTTL", key) > 0 for key in keys_of(world.redis, "shop") if key.endswith(":/p")}
+
+    first = sketches()
+    assert first and any(first.values()), first
+    delete(world.http, "/pages", site="shop", page="/p")
+    await_pages(world.redis)
+    assert sketches() == first
+
+
 def test_a_big_site_does_not_hold_redis(start_redis, start_tallyd, chance):
     """100,000 pages; no command takes 5 ms, and the questions of others are answered meanwhile."""
     redis = start_redis(options=("--latency-tracking-info-percentiles", "99"))
