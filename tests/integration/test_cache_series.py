@@ -9,7 +9,7 @@ import pytest
 
 from lib.clock import epoch, rfc3339
 from lib.log import is_exec
-from lib.remembering import clients, events, questions, window, world
+from lib.remembering import clients, events, questions, unremembered, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -141,6 +141,7 @@ def test_more_points_than_are_kept_at_once(start_redis, start_tallyd, site, chan
     """A cache so small that of a series some points are dropped: several stretches are known, and all is right."""
     redis = start_redis()
     http = start_tallyd("--cache-mb", "1", *FOREVER, redis=redis).client()
+    http.question = unremembered(redis, http.question)
     plain = start_tallyd("--cache-mb", "0", *FOREVER, redis=redis).client()
     first = epoch("2026-01-01")
     http.accept(events(site, chance, 5000, first, first + 90 * 86400))

@@ -21,11 +21,11 @@ def world():
     world.close()
 
 
-def unremembered(world, question):
+def unremembered(redis, question):
     """Whole answers are remembered, too, while nothing changes (test_answers.py): what is tried here lies below that."""
     def ask(*args, **params):
-        for key in world.redis.command("KEYS", "t:*:state"):
-            world.redis.command("HSET", key, "users", secrets.token_hex(8))
+        for heads in redis.command("KEYS", "t:*:heads"):  # they lie in partition 0
+            redis.command("HSET", heads.removesuffix("heads") + "state", "users", secrets.token_hex(8))
         return question(*args, **params)
     return ask
 
@@ -34,7 +34,7 @@ def unremembered(world, question):
 def clients(world):
     clients = [t.client() for t in world.tallyds]
     for client in clients:
-        client.question = unremembered(world, client.question)
+        client.question = unremembered(world.redis, client.question)
     yield clients
     for client in clients:
         client.close()
