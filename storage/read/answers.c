@@ -20,6 +20,10 @@ struct answers {
 
 struct answers *answers_new(void)
 {
+    const char *test = getenv("TALLYD_TEST_ANSWERS");
+    if (test != NULL && strcmp(test, "off") == 0) {
+        return NULL;
+    }
     struct answers *answers = calloc(1, sizeof(*answers));
     if (answers != NULL) {
         mutex_init(&answers->lock);

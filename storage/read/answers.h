@@ -29,7 +29,8 @@
 
 struct answers;
 
-struct answers *answers_new(void);          /* NULL: out of memory */
+/* NULL: out of memory, or TALLYD_TEST_ANSWERS says "off" in the environment (tests/README.md). */
+struct answers *answers_new(void);
 void answers_free(struct answers *answers); /* NULL is harmless */
 
 /* Behind settled_await(), over the same connections: is there an answer to @job?  True: it was
