@@ -2,7 +2,7 @@
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  *
- * storage/fold/merge_visits.h defines what is counted, as Plausible does.  What a visit gains
+ * storage/merge/merge_visits.h defines what is counted, as Plausible does.  What a visit gains
  * counts where it gains it, so a window may have visits engaged that began before it: more of
  * them than of its own are as many.
  */

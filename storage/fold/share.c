@@ -4,11 +4,11 @@
 #include <xxhash.h>
 
 #include "storage/base/index.h"
-#include "storage/fold/merge_activity.h"
-#include "storage/fold/merge_counts.h"
-#include "storage/fold/merge_first.h"
-#include "storage/fold/merge_seen.h"
-#include "storage/fold/merge_visits.h"
+#include "storage/merge/merge_activity.h"
+#include "storage/merge/merge_counts.h"
+#include "storage/merge/merge_first.h"
+#include "storage/merge/merge_seen.h"
+#include "storage/merge/merge_visits.h"
 #include "storage/fold/share_state.h"
 #include "storage/job/counted_name.h"
 #include "storage/redis/resp.h"

@@ -18,7 +18,7 @@
 
 #include "storage/fold/batch.h"
 #include "storage/fold/cut.h"
-#include "storage/fold/memory.h"
+#include "storage/known/memory.h"
 #include "storage/schema/partition_state.h"
 
 /* What becomes of a log in a transaction, by its head. */

@@ -36,7 +36,7 @@
 #define NAME_MARK_OTHER   '\x04'
 #define NAME_MARK_VISITS  '\x05'
 
-/* Sums over the visits of a site, in the tables of visits (fold/merge_visits.h): visits that came
+/* Sums over the visits of a site, in the tables of visits (merge/merge_visits.h): visits that came
  * to a second event, and the seconds that visits grew by. */
 #define NAME_VISITS_ENGAGED                                                                        \
     SLICE("\x05"                                                                                   \

@@ -1,6 +1,6 @@
 /* visits.pml - the hashes of visits: visitor -> (time of the last event, arrival of it), one hash a slot of arrival time.
  *
- * Follows: storage/fold/merge_visits.c.  Beside it runs the rule of the contract: what a visitor did last is remembered for
+ * Follows: storage/merge/merge_visits.c.  Beside it runs the rule of the contract: what a visitor did last is remembered for
  * two timeouts of arrival time; an event starts a visit iff nothing is remembered or it is later than the last one by more
  * than the timeout.  Both must agree on every event, for all courses of arrivals, event times (in and out of order, ahead of the clock
  * too) and of another visitor, who shares the hashes and so decides when they are made, given their expiry and unlinked.

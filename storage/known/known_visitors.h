@@ -1,0 +1,40 @@
+/* known_visitors.h - which users' visits Redis is likely to remember, with their indices.
+ *
+ * Layer: storage, pure.  Belongs to the fold's thread.
+ *
+ * Who is asked for by name is found in a hash of all users there ever were.  What Redis remembers
+ * of a visit has the user's index, too (merge_visits.h), and is asked for anyway.  So a user whose
+ * visit is remembered need not be asked for by name.  This memory tells whom to expect there: 16
+ * bits a user, 512 KB, given when the first user comes.  It is a guess.  Whom it promises in vain
+ * is taken out of it, and the share begins again; whom it lacks is asked for by name.
+ *
+ * What Redis remembers of a visit expires with its slot, so the slot is part of what is known.
+ */
+#ifndef STORAGE_KNOWN_KNOWN_VISITORS_H
+#define STORAGE_KNOWN_KNOWN_VISITORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "storage/schema/identity.h"
+
+#define KNOWN_VISITORS (1 << 18)
+
+/* Zeroed it is empty. */
+struct known_visitors {
+    uint16_t *marks; /* owned; KNOWN_VISITORS of them, 0: none */
+    uint32_t turn;
+};
+
+void known_visitors_release(struct known_visitors *known);
+void known_visitors_forget(struct known_visitors *known);
+
+/* Is a visit of the user to be expected in @slot, or in the one before? */
+bool known_visitors_has(
+    const struct known_visitors *known, const struct visitor_id *id, int64_t slot);
+
+/* Redis has it in @slot, with the index; or in no slot. */
+void known_visitors_add(struct known_visitors *known, const struct visitor_id *id, int64_t slot);
+void known_visitors_drop(struct known_visitors *known, const struct visitor_id *id);
+
+#endif

@@ -1,0 +1,33 @@
+/* memory.h - what the fold's thread knows of Redis's data, so that it need not ask.
+ *
+ * Layer: storage, pure.  Belongs to the fold's thread.
+ */
+#ifndef STORAGE_KNOWN_MEMORY_H
+#define STORAGE_KNOWN_MEMORY_H
+
+#include "storage/base/known_hashes.h"
+#include "storage/known/announced.h"
+#include "storage/known/known_sketches.h"
+#include "storage/known/known_users.h"
+#include "storage/known/known_visitors.h"
+#include "storage/schema/partition.h"
+
+/* True for as long as the connection lives. */
+struct fold_memory {
+    struct announced announced;
+    struct known_users users; /* whose visits do not tell their indices */
+    struct known_visitors visitors;
+    struct known_hashes expiries;     /* of keys: see merge_counts_write() */
+    struct known_hashes places;       /* of names: see places_begin() */
+    struct known_sketches sketches;   /* see merge_counts_write() */
+    uint64_t deleted[PARTITIONS_MAX]; /* hashes of the field `deleted`, as last seen; 0: none */
+    char id[33];                      /* random: ids that are new begin with it.. */
+    uint64_t n_ids;                   /* ..and end with this number */
+};
+
+void fold_memory_release(struct fold_memory *memory);
+
+/* The data may have gone back, or may be another's. */
+void fold_memory_forget(struct fold_memory *memory);
+
+#endif

@@ -1,0 +1,322 @@
+#include "storage/merge/merge_activity.h"
+
+#include <stdlib.h>
+
+#include "storage/base/index.h"
+#include "storage/merge/merge_activity_state.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+struct merge_activity *merge_activity_new(void)
+{
+    return calloc(1, sizeof(struct merge_activity));
+}
+
+void merge_activity_free(struct merge_activity *merge)
+{
+    if (merge != NULL) {
+        free(merge->sites);
+        free(merge->users);
+        free(merge->bitmaps);
+        free(merge->bits);
+        index_release(&merge->user_index);
+        index_release(&merge->bitmap_index);
+        index_release(&merge->bit_index);
+        free(merge);
+    }
+}
+
+void merge_activity_clear(struct merge_activity *merge)
+{
+    merge->n_sites = merge->n_users = merge->n_bitmaps = merge->n_bits = 0;
+    index_clear(&merge->user_index);
+    index_clear(&merge->bitmap_index);
+    index_clear(&merge->bit_index);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t with)
+{
+    hash = (hash ^ with) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+/* Sites are few: the last one is looked at first. */
+static uint32_t find_site(struct merge_activity *merge, const struct row *row)
+{
+    for (size_t i = merge->n_sites; i-- > 0;) {
+        const struct site_users *site = &merge->sites[i];
+        if (site->site_hash == row->site_hash && slice_equal(site->site, row->site)) {
+            return (uint32_t)i;
+        }
+    }
+    if (!array_reserve(
+            &merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites))) {
+        return INDEX_NONE;
+    }
+    merge->sites[merge->n_sites] = (struct site_users){.site = row->site,
+        .site_hash = row->site_hash,
+        .first_name = INDEX_NONE,
+        .last_name = INDEX_NONE,
+        .first_bitmap = INDEX_NONE,
+        .last_bitmap = INDEX_NONE};
+    return (uint32_t)merge->n_sites++;
+}
+
+static uint64_t user_hash(const struct visitor_id *id)
+{
+    uint64_t hash;
+    memcpy(&hash, id->bytes, sizeof(hash));
+    return hash;
+}
+
+struct user_wanted {
+    const struct merge_activity *merge;
+    const struct visitor_id *id;
+};
+
+static bool same_user(const void *context, uint32_t item)
+{
+    const struct user_wanted *wanted = context; /* the id has the site in it */
+    return memcmp(&wanted->merge->users[item].id, wanted->id, sizeof(*wanted->id)) == 0;
+}
+
+static void link_name(struct merge_activity *merge, struct site_users *site, uint32_t item)
+{
+    if (site->last_name == INDEX_NONE) {
+        site->first_name = item;
+    } else {
+        merge->users[site->last_name].next = item;
+    }
+    site->last_name = item;
+    site->n_names++;
+}
+
+uint32_t merge_activity_index(struct merge_activity *merge, const struct row *row)
+{
+    if (merge->n_users == 0) {
+        return USER_INDEX_NONE;
+    }
+    struct user_wanted wanted = {merge, &row->user_id};
+    uint64_t hash = user_hash(&row->user_id);
+    uint32_t item = index_find(&merge->user_index, hash, same_user, &wanted)->item;
+    return item == INDEX_NONE ? USER_INDEX_NONE : merge->users[item].index;
+}
+
+/* The user of @row; INDEX_NONE: out of memory. */
+static uint32_t find_user(
+    struct merge_activity *merge, const struct row *row, const struct known_user *known)
+{
+    if (!index_reserve(&merge->user_index) || !array_reserve(&merge->users, &merge->users_capacity,
+                                                  merge->n_users, sizeof(*merge->users))) {
+        return INDEX_NONE;
+    }
+    uint64_t hash = user_hash(&row->user_id);
+    struct user_wanted wanted = {merge, &row->user_id};
+    struct index_slot *slot = index_find(&merge->user_index, hash, same_user, &wanted);
+    if (slot->item != INDEX_NONE) {
+        return slot->item;
+    }
+    uint32_t site_number = find_site(merge, row);
+    if (site_number == INDEX_NONE) {
+        return INDEX_NONE;
+    }
+    uint32_t item = (uint32_t)merge->n_users++;
+    merge->users[item] = (struct active_user){.site = site_number,
+        .id = row->user_id,
+        .name = row->user,
+        .index = known == NULL ? USER_INDEX_NONE : known->index,
+        .active_day = known == NULL ? ACTIVE_DAY_NONE : known->active_day,
+        .next = INDEX_NONE};
+    index_set(&merge->user_index, slot, hash, item);
+    if (known == NULL) {
+        link_name(merge, &merge->sites[site_number], item);
+    }
+    return item;
+}
+
+bool merge_activity_ask(
+    struct merge_activity *merge, const struct row *row, const struct known_user *known)
+{
+    return known != NULL || find_user(merge, row, NULL) != INDEX_NONE;
+}
+
+struct bitmap_wanted {
+    const struct merge_activity *merge;
+    struct slice action;
+    int64_t day;
+    uint32_t site;
+};
+
+static bool same_bitmap(const void *context, uint32_t item)
+{
+    const struct bitmap_wanted *wanted = context;
+    const struct day_bitmap *bitmap = &wanted->merge->bitmaps[item];
+    return bitmap->site == wanted->site && bitmap->day.day == wanted->day &&
+           slice_equal(bitmap->action, wanted->action);
+}
+
+static uint32_t find_bitmap(struct merge_activity *merge, uint32_t site_number, struct slice action,
+    const struct activity_day *day)
+{
+    if (!index_reserve(&merge->bitmap_index) ||
+        !array_reserve(
+            &merge->bitmaps, &merge->bitmaps_capacity, merge->n_bitmaps, sizeof(*merge->bitmaps))) {
+        return INDEX_NONE;
+    }
+    struct bitmap_wanted wanted = {merge, action, day->day, site_number};
+    uint64_t hash = mix(page_hash(SLICE(""), action), (uint64_t)day->day << 20 ^ site_number);
+    struct index_slot *slot = index_find(&merge->bitmap_index, hash, same_bitmap, &wanted);
+    if (slot->item != INDEX_NONE) {
+        return slot->item;
+    }
+    struct site_users *site = &merge->sites[site_number];
+    uint32_t item = (uint32_t)merge->n_bitmaps++;
+    merge->bitmaps[item] = (struct day_bitmap){.site = site_number,
+        .action = action,
+        .day = *day,
+        .first_bit = INDEX_NONE,
+        .last_bit = INDEX_NONE,
+        .next = INDEX_NONE};
+    index_set(&merge->bitmap_index, slot, hash, item);
+    if (site->last_bitmap == INDEX_NONE) {
+        site->first_bitmap = item;
+    } else {
+        merge->bitmaps[site->last_bitmap].next = item;
+    }
+    site->last_bitmap = item;
+    return item;
+}
+
+struct bit_wanted {
+    const struct merge_activity *merge;
+    uint32_t bitmap, user;
+};
+
+static bool same_bit(const void *context, uint32_t item)
+{
+    const struct bit_wanted *wanted = context;
+    const struct day_bit *bit = &wanted->merge->bits[item];
+    return bit->bitmap == wanted->bitmap && bit->user == wanted->user;
+}
+
+static bool add_bit(struct merge_activity *merge, uint32_t user, struct slice action,
+    const struct activity_day *day)
+{
+    uint32_t bitmap_number = find_bitmap(merge, merge->users[user].site, action, day);
+    if (bitmap_number == INDEX_NONE || !index_reserve(&merge->bit_index) ||
+        !array_reserve(&merge->bits, &merge->bits_capacity, merge->n_bits, sizeof(*merge->bits))) {
+        return false;
+    }
+    struct bit_wanted wanted = {merge, bitmap_number, user};
+    uint64_t hash = mix((uint64_t)bitmap_number << 32 | user, 0);
+    struct index_slot *slot = index_find(&merge->bit_index, hash, same_bit, &wanted);
+    if (slot->item != INDEX_NONE) {
+        return true;
+    }
+    struct day_bitmap *bitmap = &merge->bitmaps[bitmap_number];
+    uint32_t item = (uint32_t)merge->n_bits++;
+    merge->bits[item] = (struct day_bit){bitmap_number, user, INDEX_NONE};
+    index_set(&merge->bit_index, slot, hash, item);
+    if (bitmap->last_bit == INDEX_NONE) {
+        bitmap->first_bit = item;
+    } else {
+        merge->bits[bitmap->last_bit].next = item;
+    }
+    bitmap->last_bit = item;
+    bitmap->n_bits++;
+    return true;
+}
+
+bool merge_activity_add(struct merge_activity *merge, const struct row *row,
+    const struct activity_day *day, const struct known_user *known)
+{
+    bool active = known == NULL || known->active_day != day->day;
+    if (!active && row->n_actions == 0) {
+        return true;
+    }
+    uint32_t user = find_user(merge, row, known);
+    if (user == INDEX_NONE || (active && !add_bit(merge, user, ACTION_ACTIVE, day))) {
+        return false;
+    }
+    merge->users[user].is_active = true;
+    if (merge->users[user].active_day < day->day) {
+        merge->users[user].active_day = (int32_t)day->day;
+    }
+    for (unsigned i = 0; i < row->n_actions; i++) {
+        if (!slice_equal(row->actions[i], ACTION_ACTIVE) &&
+            !add_bit(merge, user, row->actions[i], day)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- questions ---- */
+
+static size_t n_questions(const struct site_users *site)
+{
+    return (site->n_names + USERS_AT_ONCE - 1) / USERS_AT_ONCE;
+}
+
+/* Field "", the next index, goes before the names of each question. */
+static void write_question(const struct merge_activity *merge, const struct site_users *site,
+    uint32_t *user, uint32_t n, const char *tag, struct buffer *out)
+{
+    struct key key;
+    key_user_index(&key, tag, site->site);
+    resp_head(out, 3 + n);
+    resp_text(out, "HMGET");
+    resp_word(out, key.p, key.n);
+    resp_word(out, "", 0);
+    for (; n > 0; n--) {
+        resp_word(out, merge->users[*user].name.p, merge->users[*user].name.n);
+        *user = merge->users[*user].next;
+    }
+}
+
+size_t merge_activity_write_questions(
+    struct merge_activity *merge, const char *tag, struct buffer *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < merge->n_sites; i++) {
+        const struct site_users *site = &merge->sites[i];
+        uint32_t user = site->first_name;
+        for (uint32_t left = site->n_names; left > 0; n++) {
+            uint32_t names = left < USERS_AT_ONCE ? left : USERS_AT_ONCE;
+            write_question(merge, site, &user, names, tag, out);
+            left -= names;
+        }
+    }
+    merge->taken_site = 0;
+    merge->taken_user = INDEX_NONE;
+    merge->taken_questions = 0;
+    return n;
+}
+
+bool merge_activity_take(struct merge_activity *merge, const struct reply *reply)
+{
+    while (merge->taken_site < merge->n_sites &&
+           merge->taken_questions == n_questions(&merge->sites[merge->taken_site])) {
+        merge->taken_site++;
+        merge->taken_questions = 0;
+    }
+    if (merge->taken_site >= merge->n_sites || reply->type != REPLY_ARRAY || reply->n < 2) {
+        return false;
+    }
+    struct site_users *site = &merge->sites[merge->taken_site];
+    if (merge->taken_questions++ == 0) {
+        merge->taken_user = site->first_name;
+    }
+    site->next_index = reply_integer(&reply->items[0], 0);
+    for (size_t i = 1; i < reply->n && merge->taken_user != INDEX_NONE; i++) {
+        struct active_user *user = &merge->users[merge->taken_user];
+        int64_t index = reply_integer(&reply->items[i], -1);
+        if (index >= 0 && index < USER_INDEX_NONE) {
+            user->index = (uint32_t)index;
+        }
+        merge->taken_user = user->next;
+    }
+    return true;
+}
+
+/* ---- commands ---- */

@@ -1,0 +1,193 @@
+#include "storage/merge/merge_activity.h"
+
+#include "storage/merge/merge_activity_state.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define RUN_BITS 32 /* bits that are set at once where users got indices one after the other */
+
+/* Give those who have none the next indices.  Returns the first one that gets one here. */
+static uint32_t give_indices(struct merge_activity *merge, struct site_users *site)
+{
+    uint32_t first = INDEX_NONE;
+    site->first_given = site->next_index;
+    site->n_given = 0;
+    for (uint32_t u = site->first_name; u != INDEX_NONE; u = merge->users[u].next) {
+        struct active_user *user = &merge->users[u];
+        if (user->is_active && user->index == USER_INDEX_NONE) {
+            user->index = (uint32_t)(site->first_given + site->n_given++);
+            first = first == INDEX_NONE ? u : first;
+        }
+    }
+    return first;
+}
+
+/* The next user behind @u who got an index here. */
+static uint32_t next_given(
+    const struct merge_activity *merge, const struct site_users *site, uint32_t u)
+{
+    do {
+        u = merge->users[u].next;
+    } while (u != INDEX_NONE &&
+             (!merge->users[u].is_active || merge->users[u].index < site->first_given));
+    return u;
+}
+
+/* HSET of the indices that were given, and of the next one. */
+static void write_indices(const struct merge_activity *merge, const struct site_users *site,
+    uint32_t first, const char *tag, struct buffer *out)
+{
+    struct key key;
+    key_user_index(&key, tag, site->site);
+    resp_head(out, 4 + 2 * (size_t)site->n_given);
+    resp_text(out, "HSET");
+    resp_word(out, key.p, key.n);
+    resp_word(out, "", 0);
+    resp_decimal(out, site->first_given + site->n_given);
+    for (uint32_t u = first; u != INDEX_NONE; u = next_given(merge, site, u)) {
+        resp_word(out, merge->users[u].name.p, merge->users[u].name.n);
+        resp_decimal(out, merge->users[u].index);
+    }
+}
+
+/* A name's place in its block's list is that of its index in the block. */
+static size_t write_blocks(const struct merge_activity *merge, const struct site_users *site,
+    uint32_t first, const char *tag, struct buffer *out)
+{
+    size_t n = 0;
+    int64_t end = site->first_given + site->n_given;
+    uint32_t u = first;
+    for (int64_t at = site->first_given; at < end; n++) {
+        int64_t block_end = (at / KEY_IDS_BLOCK + 1) * KEY_IDS_BLOCK;
+        int64_t stop = block_end < end ? block_end : end;
+        char digits[24];
+        struct key key;
+        key_user_ids(&key, tag, site->site);
+        size_t digits_n = decimal_print(at / KEY_IDS_BLOCK, digits);
+        memcpy(key.p + key.n, digits, digits_n); /* a site leaves far more room than that */
+        resp_head(out, 2 + (size_t)(stop - at));
+        resp_text(out, "RPUSH");
+        resp_word(out, key.p, key.n + digits_n);
+        for (; at < stop; at++, u = next_given(merge, site, u)) {
+            resp_word(out, merge->users[u].name.p, merge->users[u].name.n);
+        }
+    }
+    return n;
+}
+
+static void write_bit(struct buffer *out, unsigned width, int64_t at)
+{
+    char type[4] = {'u', (char)('0' + width % 10), '\0', '\0'};
+    if (width > 9) {
+        type[1] = (char)('0' + width / 10);
+        type[2] = (char)('0' + width % 10);
+    }
+    resp_text(out, "SET");
+    resp_text(out, type);
+    resp_decimal(out, at);
+    resp_decimal(out, (INT64_C(1) << width) - 1);
+}
+
+/* So many bits from that of @b on belong to users whose indices follow each other. */
+static unsigned run_of(const struct merge_activity *merge, uint32_t b)
+{
+    unsigned n = 1;
+    int64_t index = merge->users[merge->bits[b].user].index;
+    for (b = merge->bits[b].next; n < RUN_BITS && b != INDEX_NONE; b = merge->bits[b].next, n++) {
+        if (merge->users[merge->bits[b].user].index != index + n) {
+            break;
+        }
+    }
+    return n;
+}
+
+static uint32_t skip_bits(const struct merge_activity *merge, uint32_t b, unsigned n)
+{
+    for (; n > 0; n--) {
+        b = merge->bits[b].next;
+    }
+    return b;
+}
+
+/* Set the bits of @bitmap, some at a time.  Returns how many commands that takes. */
+static size_t write_bits(const struct merge_activity *merge, const struct day_bitmap *bitmap,
+    const struct key *key, struct buffer *out)
+{
+    size_t n = 0;
+    uint32_t b = bitmap->first_bit;
+    while (b != INDEX_NONE) {
+        size_t runs = 0;
+        for (uint32_t c = b; c != INDEX_NONE && runs < USERS_AT_ONCE; runs++) {
+            c = skip_bits(merge, c, run_of(merge, c));
+        }
+        resp_head(out, 2 + 4 * runs);
+        resp_text(out, "BITFIELD");
+        resp_word(out, key->p, key->n);
+        for (; runs > 0; runs--) {
+            unsigned width = run_of(merge, b);
+            write_bit(out, width, merge->users[merge->bits[b].user].index);
+            b = skip_bits(merge, b, width);
+        }
+        n++;
+    }
+    return n;
+}
+
+/* The bitmap as a member of `acts`: the end of its key, behind the prefix. */
+static void write_member(
+    const struct day_bitmap *bitmap, const struct key *bits, const char *tag, struct buffer *out)
+{
+    struct key prefix;
+    key_activity_prefix(&prefix, tag);
+    struct key acts;
+    key_fixed(&acts, tag, "acts", SLICE(""));
+    resp_head(out, 4);
+    resp_text(out, "ZADD");
+    resp_word(out, acts.p, acts.n);
+    resp_decimal(out, bitmap->day.day);
+    resp_word(out, bits->p + prefix.n, bits->n - prefix.n);
+}
+
+static size_t write_site(struct merge_activity *merge, struct site_users *site, const char *tag,
+    int64_t now_ms, struct buffer *out)
+{
+    size_t n = 0;
+    uint32_t first = give_indices(merge, site);
+    if (first != INDEX_NONE) {
+        write_indices(merge, site, first, tag, out);
+        n += 1 + write_blocks(merge, site, first, tag, out);
+    }
+    for (uint32_t b = site->first_bitmap; b != INDEX_NONE; b = merge->bitmaps[b].next) {
+        const struct day_bitmap *bitmap = &merge->bitmaps[b];
+        struct key key;
+        if (bitmap->day.expire_ms != 0 && now_ms >= bitmap->day.expire_ms) {
+            continue;
+        }
+        key_activity(&key, tag, site->site, bitmap->action, bitmap->day.day);
+        write_member(bitmap, &key, tag, out);
+        n += 1 + write_bits(merge, bitmap, &key, out);
+    }
+    return n;
+}
+
+size_t merge_activity_write(
+    struct merge_activity *merge, const char *tag, int64_t now_ms, struct buffer *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < merge->n_sites; i++) {
+        n += write_site(merge, &merge->sites[i], tag, now_ms, out);
+    }
+    return n;
+}
+
+void merge_activity_users(const struct merge_activity *merge,
+    void (*visit)(void *data, const struct visitor_id *id, uint32_t index, int32_t active_day),
+    void *data)
+{
+    for (size_t i = 0; i < merge->n_users; i++) {
+        const struct active_user *user = &merge->users[i];
+        if (user->is_active) {
+            visit(data, &user->id, user->index, user->active_day);
+        }
+    }
+}

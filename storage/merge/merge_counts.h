@@ -1,0 +1,73 @@
+/* merge_counts.h - many events into few commands: what is counted per bucket and page.
+ *
+ * Layer: storage, pure.  One owner; scratch memory is kept between uses.
+ *
+ * One object merges page views: per bucket and name one increment, one PFADD with all visitors and
+ * one with all addresses.  Another one merges visits that began, which have no sketches.
+ */
+#ifndef STORAGE_MERGE_MERGE_COUNTS_H
+#define STORAGE_MERGE_MERGE_COUNTS_H
+
+#include "storage/base/buffer.h"
+#include "storage/base/known_hashes.h"
+#include "storage/known/known_sketches.h"
+#include "storage/places/counted_for.h"
+#include "storage/schema/hashed_event.h"
+#include "storage/schema/key.h"
+#include "storage/time/write_plan.h"
+
+struct merge_counts;
+
+/* @kind: KEY_PV for views with their sketches, KEY_VV for visits.  NULL: out of memory. */
+struct merge_counts *merge_counts_new(enum key_kind kind) MUST_CHECK;
+void merge_counts_free(struct merge_counts *merge);
+
+/* Forget what was merged. */
+void merge_counts_clear(struct merge_counts *merge);
+
+/* A sum that a row adds to. */
+struct merge_sum {
+    struct slice name; /* see job/counted_name.h */
+    uint32_t amount;
+};
+
+/* Count @row (which must stay where it is until the commands are written, and so must the names) in
+ * each target for each of @n names.  False: out of memory. */
+bool merge_counts_add(struct merge_counts *merge, const struct row *row,
+    const struct counted_for *names, size_t n, const struct write_target *targets,
+    unsigned n_targets) MUST_CHECK;
+
+/* Add to a sum of the row's site in each target.  @row and the name must stay as above.  False: out
+ * of memory. */
+bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
+    const struct merge_sum *sum, const struct write_target *targets, unsigned n_targets) MUST_CHECK;
+
+/* Append the commands to @out, and return how many they are: HINCRBY (minutes) or ZINCRBY (coarser
+ * buckets), PFADD, and PEXPIREAT NX where a target has an expiry.  A bucket whose time is over at
+ * @now_ms (Redis's clock) is passed over.
+ *
+ * What is written late gets an expiry at once, and a key keeps its first one.  An import writes to
+ * the keys of an hour or a day again and again, so the expiries that are @known are not set again:
+ * by a hash of the key's name and of @state, the text of the rollup's state.  Only a rollup makes a
+ * key anew, and that changes the state.
+ *
+ * An element that would not raise a register that is @known is left out.  That goes for minutes
+ * that ended lately: their keys cannot have expired. */
+struct known_keys {
+    struct known_hashes *expiries;
+    struct known_sketches *sketches;
+};
+size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t now_ms,
+    const struct known_keys *known, struct slice state, struct buffer *out);
+
+/* The commands were carried out: remember the expiries that they set.. */
+void merge_counts_learn(const struct merge_counts *merge, struct known_hashes *known);
+
+/* ..and the elements that they added. */
+void merge_counts_learn_elements(const struct merge_counts *merge, struct known_sketches *known);
+
+/* Call @visit for each bucket that something was counted in. */
+void merge_counts_targets(const struct merge_counts *merge,
+    void (*visit)(void *data, struct slice site, const struct write_target *target), void *data);
+
+#endif

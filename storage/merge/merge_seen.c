@@ -1,0 +1,164 @@
+#include "storage/merge/merge_seen.h"
+
+#include <stdlib.h>
+
+#include "storage/base/index.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+/* The pairs of a site that arrived in a month: what is appended to one log. */
+struct site_pairs {
+    struct slice site;
+    uint64_t site_hash;
+    struct bucket month;
+    uint32_t first, last, n;
+};
+
+struct pair {
+    uint64_t fingerprint;
+    uint32_t next;
+};
+
+struct merge_seen {
+    struct site_pairs *sites;
+    struct pair *pairs;
+    size_t n_sites, n_pairs;
+    size_t sites_capacity, pairs_capacity;
+    struct bucket month; /* of the last event */
+};
+
+struct merge_seen *merge_seen_new(void)
+{
+    return calloc(1, sizeof(struct merge_seen));
+}
+
+void merge_seen_free(struct merge_seen *merge)
+{
+    if (merge != NULL) {
+        free(merge->sites);
+        free(merge->pairs);
+        free(merge);
+    }
+}
+
+void merge_seen_clear(struct merge_seen *merge)
+{
+    merge->n_sites = merge->n_pairs = 0;
+}
+
+/* Sites are few, the last one is looked at first.  NULL: out of memory. */
+static struct site_pairs *find_site(
+    struct merge_seen *merge, const struct row *row, struct bucket month)
+{
+    for (size_t i = merge->n_sites; i-- > 0;) {
+        struct site_pairs *site = &merge->sites[i];
+        if (site->site_hash == row->site_hash && slice_equal(site->site, row->site) &&
+            site->month.start_s == month.start_s) {
+            return site;
+        }
+    }
+    if (!array_reserve(
+            &merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites))) {
+        return NULL;
+    }
+    struct site_pairs *site = &merge->sites[merge->n_sites++];
+    *site = (struct site_pairs){
+        .site = row->site, .site_hash = row->site_hash, .month = month, .first = INDEX_NONE};
+    return site;
+}
+
+bool merge_seen_add(struct merge_seen *merge, const struct row *row, int64_t arrival_s)
+{
+    if (arrival_s < merge->month.start_s || arrival_s >= merge->month.end_s) {
+        merge->month = bucket_at(zone_utc(), LEVEL_MONTH, arrival_s);
+    }
+    struct site_pairs *site = find_site(merge, row, merge->month);
+    uint64_t fingerprint = seen_fingerprint(&row->user_id, row->page_hash);
+    if (site != NULL && site->n > 0 && merge->pairs[site->last].fingerprint == fingerprint) {
+        return true; /* again at once: a reload */
+    }
+    if (site == NULL || !array_reserve(&merge->pairs, &merge->pairs_capacity, merge->n_pairs,
+                            sizeof(*merge->pairs))) {
+        return false;
+    }
+    uint32_t item = (uint32_t)merge->n_pairs++;
+    merge->pairs[item] = (struct pair){fingerprint, INDEX_NONE};
+    if (site->first == INDEX_NONE) {
+        site->first = item;
+    } else {
+        merge->pairs[site->last].next = item;
+    }
+    site->last = item;
+    site->n++;
+    return true;
+}
+
+static void write_append(const struct merge_seen *merge, const struct site_pairs *site,
+    const struct key *key, struct buffer *out)
+{
+    size_t n = site->n * sizeof(merge->pairs[0].fingerprint);
+    resp_head(out, 3);
+    resp_text(out, "APPEND");
+    resp_word(out, key->p, key->n);
+    buffer_text(out, "$");
+    buffer_decimal(out, (int64_t)n);
+    buffer_text(out, "\r\n");
+    char *bytes = buffer_grow(out, n);
+    for (uint32_t p = site->first; bytes != NULL && p != INDEX_NONE; p = merge->pairs[p].next) {
+        memcpy(bytes, &merge->pairs[p].fingerprint, sizeof(merge->pairs[p].fingerprint));
+        bytes += sizeof(merge->pairs[p].fingerprint);
+    }
+    buffer_text(out, "\r\n");
+}
+
+static void log_key(const struct site_pairs *site, const char *tag, struct key *ret)
+{
+    key_seen(ret, tag, site->site, site->month, "log");
+}
+
+static bool is_over(const struct site_pairs *site, int64_t keep_s, int64_t now_ms)
+{
+    return seen_expire_ms(site->month, keep_s) <= now_ms;
+}
+
+size_t merge_seen_write(const struct merge_seen *merge, const char *tag, int64_t keep_s,
+    int64_t now_ms, struct buffer *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < merge->n_sites; i++) {
+        const struct site_pairs *site = &merge->sites[i];
+        struct key key;
+        if (is_over(site, keep_s, now_ms)) {
+            continue;
+        }
+        log_key(site, tag, &key);
+        write_append(merge, site, &key, out);
+        resp_head(out, 4);
+        resp_text(out, "PEXPIREAT");
+        resp_word(out, key.p, key.n);
+        resp_decimal(out, seen_expire_ms(site->month, keep_s));
+        resp_text(out, "NX");
+        n += 2;
+    }
+    return n;
+}
+
+void merge_seen_due(const struct merge_seen *merge, const char *tag, int64_t keep_s, int64_t now_ms,
+    const struct reply *replies, struct buffer *ret_keys)
+{
+    for (size_t i = 0; i < merge->n_sites; i++) {
+        const struct site_pairs *site = &merge->sites[i];
+        if (is_over(site, keep_s, now_ms)) {
+            continue;
+        }
+        int64_t length = reply_integer(replies, 0);
+        int64_t more = (int64_t)(site->n * sizeof(merge->pairs[0].fingerprint));
+        if (length >= SEEN_LOG_BYTES && length % SEEN_LOG_BYTES < more) {
+            struct key key;
+            log_key(site, tag, &key);
+            buffer_append(ret_keys, key.p, key.n);
+            buffer_text(ret_keys, " ");
+        }
+        replies += 2; /* that of PEXPIREAT follows */
+    }
+}
