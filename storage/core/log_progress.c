@@ -44,8 +44,7 @@ struct reading {
     struct log_standing *asked; /* whose cursors are read */
     size_t n_asked;
     size_t n_heads;       /* the first replies have the heads, one register each */
-    bool has_time;        /* the next one has the clock.. */
-    bool has_ids;         /* ..and the one behind it the ids of partition 0 */
+    bool has_time;        /* the next one has the clock */
     enum storage_err err; /* the first fault */
     bool lost;
 };
@@ -93,26 +92,6 @@ static enum storage_err take_cursors(struct reading *r, const struct reply *repl
     return STORAGE_OK;
 }
 
-/* The order of the fields is that of ask_ids(). */
-static enum storage_err take_ids(struct reading *r, const struct reply *reply)
-{
-    struct log_progress *p = r->progress;
-    if (reply->type != REPLY_ARRAY) {
-        return foreign(r, "a partition's state");
-    }
-    p->ids_n = 0;
-    for (size_t i = 0; i < reply->n && reply->items[i].type == REPLY_TEXT; i++) {
-        struct slice id = reply->items[i].text;
-        if (id.n + 1 > sizeof(p->ids) - p->ids_n) {
-            return foreign(r, "a partition's state");
-        }
-        memcpy(p->ids + p->ids_n, id.p, id.n);
-        p->ids[p->ids_n + id.n] = ' ';
-        p->ids_n += id.n + 1;
-    }
-    return STORAGE_OK;
-}
-
 /* All replies are taken, so that none is left on the connection. */
 static bool take_reply(void *data, size_t i, const struct reply *reply)
 {
@@ -124,10 +103,7 @@ static bool take_reply(void *data, size_t i, const struct reply *reply)
     } else if (i < r->n_heads) {
         err = take_heads(r, (unsigned)i, reply);
     } else if (i == r->n_heads && r->has_time) {
-        r->progress->time_us = reply_time_us(reply);
-        core_time_seen(r->core, r->progress->time_us);
-    } else if (i == r->n_heads + 1 && r->has_ids) {
-        err = take_ids(r, reply);
+        core_time_seen(r->core, reply_time_us(reply));
     } else if (r->n_asked > 0) {
         err = take_cursors(r, reply);
     }
@@ -178,20 +154,6 @@ static void ask_others(const struct reading *r, struct asks *asks)
     }
 }
 
-/* (`users` is not there before a user was forgotten.) */
-static void ask_ids(const struct reading *r, struct buffer *out)
-{
-    static const char *const names[] = {"ver", "users"};
-    struct key key;
-    key_fixed(&key, r->core->partitions.tag[0], "state", SLICE(""));
-    resp_head(out, 2 + sizeof(names) / sizeof(*names));
-    resp_text(out, "HMGET");
-    resp_word(out, key.p, key.n);
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        resp_text(out, names[i]);
-    }
-}
-
 static void ask_heads(const struct reading *r, struct asks *asks)
 {
     for (unsigned i = 0; i < r->n_heads; i++) {
@@ -205,9 +167,6 @@ static void ask_heads(const struct reading *r, struct asks *asks)
     }
     if (r->has_time) {
         resp_command(asks_begin(asks, 0), "TIME", NULL);
-    }
-    if (r->has_ids) {
-        ask_ids(r, asks_begin(asks, 0));
     }
 }
 
@@ -293,7 +252,7 @@ static enum storage_err read_progress(
         r->asked = progress->next;
         r->n_asked = n_new;
         r->n_heads = 0;
-        r->has_time = r->has_ids = false;
+        r->has_time = false;
         err = run_trip(r, session, deadline_ms);
     }
     progress->is_whole = all;
@@ -306,8 +265,7 @@ enum storage_err log_progress_read(struct log_progress *progress, struct core *c
     const struct reading begun = {.progress = progress,
         .core = core,
         .n_heads = core_logs(core),
-        .has_time = core->is_spread || progress->remembers,
-        .has_ids = progress->remembers,
+        .has_time = core->is_spread,
         .err = STORAGE_OK};
     struct reading r = begun;
     int64_t since_us = session_stands_since(session);

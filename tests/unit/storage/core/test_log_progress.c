@@ -47,15 +47,6 @@ static const struct reply *take_cursors(const struct command *command, size_t pa
     return &reply;
 }
 
-static const struct reply *pair_of(const char *a, const char *b)
-{
-    static struct reply reply, items[2];
-    items[0] = fold_text(a);
-    items[1] = fold_text(b);
-    reply = fold_array(items, 2);
-    return &reply;
-}
-
 /* Behind the heads come the partitions, one after the other. */
 static const struct reply *answer(const struct buffer *out, size_t i)
 {
@@ -68,13 +59,9 @@ static const struct reply *answer(const struct buffer *out, size_t i)
         session.opened_us += redis.reconnects;
         redis.reconnects = false;
         reply = fake_streams_heads();
-    } else if (command_is(command, 0, "TIME")) {
-        reply = pair_of("1000", "0");
-    } else if (command_is(command, 2, "ver")) {
-        reply = pair_of("v1", "u1");
     } else {
         cr_assert(command_is(command, 0, "HMGET"));
-        reply = take_cursors(command, i - (!heads_first ? 0 : progress.remembers ? 3 : 1));
+        reply = take_cursors(command, i - (heads_first ? 1 : 0));
     }
     commands_release(&commands);
     return redis.lost ? NULL : reply;
