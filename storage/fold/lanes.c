@@ -5,10 +5,8 @@
 
 #include "storage/base/clock.h"
 #include "storage/cluster/topology.h"
+#include "storage/fold/threads.h"
 #include "storage/log/close.h"
-
-#define CONNECT_MS 1000
-#define SILENCE_MS 3000
 
 _Static_assert(
     HEADS_AGE_MS < LOG_CURSOR_KEPT_MS, "a cursor outlives each head that a lane rests on");
@@ -130,15 +128,12 @@ static enum storage_err share_out(struct lanes *lanes, const struct part_set *se
 
 static bool lane_connect(struct lane *lane, struct core *core)
 {
-    char error[160];
     unsigned version = topology_version(core->topology);
     if (!session_is_current(&lane->session)) {
         session_close(&lane->session);
-        if (!session_open(
-                &lane->session, core, monotonic_ms() + CONNECT_MS, error, sizeof(error))) {
+        if (!threads_connect(core, &lane->session)) {
             return false;
         }
-        redis_limit_silence(lane->session.redis, SILENCE_MS);
     }
     if (lane->n_opened != lane->session.n_opened || lane->version != version) {
         transaction_forget(lane->tx);
