@@ -18,7 +18,8 @@ Points:  command-before  the command and what follows is not sent on
                          MULTI that was refused a command, or its EXEC, comes to nothing
          reply-late      Redis has answered; this answer and those behind it come `late_s` later
          reply-held      the same until the test calls `fault.release()`
-         reply-hole      no answer comes any more, for `late_s`; then the connection is cut
+         reply-hole      no answer comes any more, for `late_s`; then the connection is cut.  `fault.arrived`: Redis
+                         has answered, so what the test does now happens behind it
 At all up to reply-after the connection is cut on both sides.
 """
 
@@ -392,6 +393,7 @@ class Connection:
                     if fault is not None and fault.point == "swap":
                         frame, fault = fault.reply, None
                     if fault is not None and fault.point in ("reply-late", "reply-hole"):
+                        fault.arrived.set()
                         time.sleep(fault.late_s)  # the fault itself
                         if fault.point == "reply-hole":
                             return
