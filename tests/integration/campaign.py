@@ -184,17 +184,20 @@ def one_piece(task, progress, record, tried):
     print(f"{report.line()} ({task.name}: {sums['done']} of {task.goal})", flush=True)
 
 
-def main():
-    stopping = threading.Event()
-
+def stop_with(stopping):
+    """A handler of signals.  It may run in the middle of a print(), which cannot be entered twice: so it writes by itself."""
     def stop(number, _):
         if stopping.is_set():
             raise KeyboardInterrupt
         stopping.set()
-        print(f"faults: {signal.Signals(number).name}: the piece at hand is ended and audited; once more: at once", flush=True)
+        os.write(1, f"faults: {signal.Signals(number).name}: the piece at hand is ended and audited; once more: at once\n".encode())
+    return stop
 
+
+def main():
+    stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+        signal.signal(number, stop_with(stopping))
     process.own_groups = True  # a ^C ends the piece, not the processes that the piece is about
     given = {name: int(os.environ[f"TALLYD_{name}"]) for name in ("SEED", "KILLS", "REQUESTS", "SLOW", "SWEEPS", "FAILOVERS", "ROUNDS")
              if os.environ.get(f"TALLYD_{name}")}

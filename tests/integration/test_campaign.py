@@ -1,14 +1,17 @@
 """The fault campaigns, short; `make test-faults` runs the long ones.  TALLYD_SEED repeats a run."""
 
+import io
 import os
 import random
 import re
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
+from campaign import stop_with
 from lib import ledger as ledgers
 from lib.campaign import Victims, kills, positions
 from lib.cluster import server_missing
@@ -140,6 +143,35 @@ def test_a_campaign_that_is_stopped_goes_on(tmp_path):
     assert all(done[task] >= sums["done"] for task, sums in before.tasks.items())
     for task, n in done.items():
         assert not n or re.search(rf"\| {task} +\| +{n} of ", out), out
+
+
+class Struck(io.RawIOBase):
+    """The first write to it is the moment of a SIGTERM."""
+
+    def __init__(self):
+        super().__init__()
+        self.struck = False
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        if not self.struck:
+            self.struck = True
+            signal.raise_signal(signal.SIGTERM)
+        return len(data)
+
+
+def test_a_campaign_may_be_stopped_while_it_prints(monkeypatch):
+    """A test that reads the line of a piece stops it at once, and the campaign may still be within print()."""
+    stopping = threading.Event()
+    former = signal.signal(signal.SIGTERM, stop_with(stopping))
+    try:
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BufferedWriter(Struck()), write_through=True))
+        print("faults: its own Redis, from 0 of 10 on", flush=True)
+    finally:
+        signal.signal(signal.SIGTERM, former)
+    assert stopping.is_set()
 
 
 def test_progress_adds_up(tmp_path):
