@@ -124,6 +124,7 @@ def test_the_server_is_killed(start_redis, start_tallyd, site, file):
         port_of.start()
     reader.join(90)
     assert child.returncode == 0 and "events accepted 20000" in said[0], said
+    port_of.client().await_counted(site)
     check(port_of.client(), site, events)
 
 

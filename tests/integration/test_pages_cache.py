@@ -177,6 +177,7 @@ def test_large_buckets_are_scanned_in_pieces_and_remembered(clients, site, chanc
               for k in range(4) for i, name in enumerate(names)]
     for i in range(0, len(rounds), 2000):
         http.accept(rounds[i:i + 2000])
+    http.await_counted(site)
     asked = {"site": site, **window(first + 60, last - 60)}
     for more in ({}, {"prefix": "/xxx"}, {"by": "uv", "limit": 4}):
         expected = pages_of(plain, limit=more.pop("limit", 500), **more, **asked)

@@ -6,6 +6,8 @@ import json
 import urllib.parse
 from dataclasses import dataclass
 
+from .waiting import wait_until
+
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
@@ -70,6 +72,10 @@ class Client:
         n = 1 if isinstance(events, dict) else len(events)
         assert response.status == 202, response
         assert response.json == {"accepted": n, "rejected": 0, "errors": []}, response
+
+    def await_counted(self, site):
+        """Until all that was acknowledged is counted.  Many events on a busy machine may take longer than a question waits."""
+        wait_until(lambda: self.get("/pv", site=site).status == 200, f"{site} is counted", 120)
 
     def question(self, path, **params):
         """The answer's JSON of a question that must succeed."""
