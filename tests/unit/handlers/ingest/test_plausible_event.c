@@ -146,3 +146,45 @@ Test(plausible_event, sizes)
     cr_expect_eq(plausible_decode((struct slice){body, n}, &event, &fault), PLAUSIBLE_FAULT);
     free(body);
 }
+
+/* "name=value" of each property, with commas between. */
+static void check_props(const char *props, const char *expected)
+{
+    struct plausible_event event;
+    struct plausible_fault fault;
+    char body[4096], text[4096] = "";
+    (void)snprintf(body, sizeof(body),
+        "{\"n\":\"pageview\",\"u\":\"https://x/\",\"d\":\"x\",\"props\":%s}", props);
+    cr_assert_eq(plausible_decode(slice_of(body), &event, &fault), PLAUSIBLE_OK, "%s", body);
+    for (size_t i = 0, n = 0; i < event.n_props; i++) {
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s=%.*s", i > 0 ? "," : "",
+            (int)event.props[i].name.n, event.props[i].name.p, (int)event.props[i].value.n,
+            event.props[i].value.p);
+    }
+    cr_expect_str_eq(text, expected, "%s", text);
+    plausible_release(&event);
+}
+
+Test(plausible_event, properties_are_texts_numbers_and_truths)
+{
+    check_props("{\"a\":\"text\",\"b\":true,\"c\":false,\"d\":12,\"e\":1.5,\"f\":-0.25}",
+        "a=text,b=true,c=false,d=12,e=1.5,f=-0.25");
+    check_props("\"{\\\"a\\\":7}\"", "a=7");
+}
+
+Test(plausible_event, other_properties_are_left_out)
+{
+    check_props(
+        "{\"a\":null,\"b\":\"\",\"c\":[1],\"d\":{},\"\":\"x\",\"e\":\"a\\u0001b\",\"f\":1}", "f=1");
+    check_props("[1,2]", "");
+    check_props("\"no JSON\"", "");
+    check_props("7", "");
+    char props[2048] = "{", expected[2048] = "";
+    for (size_t i = 0; i < PLAUSIBLE_PROPS_MAX + 3; i++) {
+        (void)sprintf(props + strlen(props), "%s\"p%zu\":%zu", i > 0 ? "," : "", i, i);
+        if (i < PLAUSIBLE_PROPS_MAX) {
+            (void)sprintf(expected + strlen(expected), "%sp%zu=%zu", i > 0 ? "," : "", i, i);
+        }
+    }
+    check_props(strcat(props, "}"), expected);
+}

@@ -76,6 +76,53 @@ Test(problem, every_row_of_the_table)
     }
 }
 
+Test(problem, says_the_parameter_unless_the_detail_begins_with_it)
+{
+    static const struct {
+        const char *detail, *message;
+    } cases[] = {
+        {"form", "form"},
+        {"form: no", "form: no"},
+        {"form must be", "form must be"},
+        {"format", "form: format"},
+        {"formA", "form: formA"},
+        {"formZ", "form: formZ"},
+        {"form0", "form: form0"},
+        {"form9", "form: form9"},
+        {"form_", "form: form_"},
+        {"form-a", "form: form-a"},
+        {"form[", "form["},
+        {"form{", "form{"},
+        {"for", "form: for"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct http_response response = {0};
+        problem_reply_parameter(&response, PROBLEM_MALFORMED, "form", "%s", cases[i].detail);
+        json_t *root = document(&response);
+        cr_expect_str_eq(text(root, "message"), cases[i].message);
+        json_decref(root);
+        free(response.body);
+    }
+}
+
+Test(problem, a_long_detail_ends_between_two_characters)
+{
+    for (size_t ahead = PROBLEM_DETAIL_MAX - 5; ahead <= PROBLEM_DETAIL_MAX; ahead++) {
+        struct http_response response = {0};
+        char detail[2 * PROBLEM_DETAIL_MAX];
+        memset(detail, 'x', ahead);
+        strcpy(detail + ahead, "\xf0\x9f\x98\x80 and more than has room");
+        problem_reply(&response, PROBLEM_MALFORMED, "%s", detail);
+        json_t *root = document(&response);
+        const char *kept = text(root, "detail");
+        cr_expect(strlen(kept) >= PROBLEM_DETAIL_MAX - 5 && strlen(kept) <= PROBLEM_DETAIL_MAX);
+        cr_expect(strncmp(kept, detail, strlen(kept)) == 0, "%s", kept);
+        cr_expect_null(strchr(kept, '?'));
+        json_decref(root);
+        free(response.body);
+    }
+}
+
 Test(problem, names_the_parameter)
 {
     struct http_response response = {0};

@@ -142,3 +142,28 @@ Test(query_table, what_is_no_answer)
     }
     cr_expect_null(query_table_new(NULL));
 }
+
+Test(query_table, a_row_may_have_other_kinds_of_values_than_the_first)
+{
+    check("{\"pages\":[{\"page\":\"/a\",\"n\":1,\"x\":null},{\"page\":\"/b\",\"n\":true,\"x\":1.5},"
+          "{\"page\":\"/c\",\"n\":false,\"x\":[1]}]}",
+        "page      n    x\n----  -----  ---\n/a        1     \n/b     true  1.5\n/c    false     "
+        "\n",
+        "page,n,x\n/a,1,\n/b,true,1.5\n/c,false,\n");
+}
+
+Test(query_table, controls_are_not_for_the_terminal)
+{
+    check("{\"pages\":[{\"page\":\"/\\u001b[2J\\u007f\\u009b\\u00a0\\u00e9\"}]}",
+        "page\n---------\n/?[2J??\302\240\303\251\n",
+        "page\n/\033[2J\177\302\233\302\240\303\251\n");
+}
+
+Test(query_table, only_an_object_is_an_answer)
+{
+    json_t *list = json_array();
+    cr_expect_null(query_table_new(list));
+    cr_expect_null(query_table_new(NULL));
+    query_table_free(NULL);
+    json_decref(list);
+}
