@@ -12,9 +12,10 @@ struct operation {
     operation_run_fn *run; /* NULL: not for reader threads */
     bool again;
     enum operation_after after;
-    operation_same_fn *same; /* NULL, and so are hash and share: each job has its own answer */
+    operation_same_fn *same; /* NULL, and so are the others: each job has its own answer */
     operation_hash_fn *hash;
     operation_share_fn *share;
+    operation_own_fn *own;
 };
 
 /* By enum storage_op. */

@@ -7,6 +7,7 @@
 #include "storage/base/cond.h"
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
+#include "storage/read/answers.h"
 #include "storage/read/late_periods.h"
 #include "storage/read/repeat.h"
 
@@ -129,6 +130,10 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
     if (err == STORAGE_OK && job->question != 0) {
         join_settled(readers, r, job, same);
     }
+    bool keeps = err == STORAGE_OK && operation->own != NULL;
+    if (keeps && answers_recall(r, operation->same, operation->share, job)) {
+        return STORAGE_OK;
+    }
     int64_t since_us = session_stands_since(&r->session);
     if (err == STORAGE_OK && operation->after == AFTER_COUNTED) {
         err = late_periods_learn(r, job->deadline_ms, ret_lost);
@@ -138,6 +143,9 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
     }
     if (err == STORAGE_OK && settles && !settled_still(&r->session, since_us)) {
         err = STORAGE_DOWN; /* a server may have gone back behind what was settled: once more */
+    }
+    if (keeps && err == STORAGE_OK) {
+        answers_keep(r, operation->own, operation->share, job);
     }
     if (*ret_lost) {
         session_lost(&r->session);

@@ -17,6 +17,7 @@
 #include "storage/log/chunk.h"
 #include "storage/log/close.h"
 #include "storage/log/writers.h"
+#include "storage/read/answers.h"
 #include "storage/read/cache.h"
 #include "storage/fetch.h"
 #include "storage/operations.h"
@@ -138,6 +139,7 @@ static bool storage_start(
         config->partitions, &config->retention, site_zones_digest(&s->core.sites), s->core.cfg);
     *ret_error = "threads could not be started, or no memory";
     s->core.cache = config->cache_bytes > 0 ? cache_new(config->cache_bytes) : NULL;
+    s->core.answers = s->core.cache != NULL ? answers_new() : NULL;
     s->hot = hot_pages_new(cores > 0 ? (unsigned)cores : 1, monotonic_ms());
     if (s->hot == NULL || !start_writing(s)) {
         return false;
@@ -487,6 +489,7 @@ void storage_close(struct storage *s)
     if (s->seen_fold != NULL) {
         seen_fold_stop(s->seen_fold); /* the fold tells it what is due */
     }
+    answers_free(s->core.answers);
     cache_free(s->core.cache);
     unfolded_release(&s->unfolded);
     servers_stop(&s->core);

@@ -31,6 +31,7 @@
 #include "storage/schema/settings.h"
 #include "storage/time/site_zones.h"
 
+struct answers;
 struct asker;
 struct script_digests;
 struct topology;
@@ -55,7 +56,8 @@ struct core {
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */
-    struct cache *cache;        /* what was read of closed buckets, thread-safe; NULL: none */
+    struct cache *cache;        /* what was read of closed buckets, thread-safe; NULL: none.. */
+    struct answers *answers;    /* ..and whole answers (read/answers.h); NULL with the cache */
     /* NULL until the writer's first connection.  Never replaced; core_release() frees it. */
     const struct secret *_Atomic secret;
     /* As the first connection was told, the same on all.  As secret. */

@@ -44,7 +44,8 @@ struct reading {
     struct log_standing *asked; /* whose cursors are read */
     size_t n_asked;
     size_t n_heads;       /* the first replies have the heads, one register each */
-    bool has_time;        /* the next one has the clock */
+    bool has_time;        /* the next one has the clock.. */
+    bool has_ids;         /* ..and the one behind it the ids of partition 0 */
     enum storage_err err; /* the first fault */
     bool lost;
 };
@@ -61,11 +62,18 @@ static enum storage_err take_heads(struct reading *r, unsigned place, const stru
         return foreign(r, "heads");
     }
     for (size_t i = 0; i < reply->n; i += 2) {
+        struct slice name = reply->items[i].text;
+        struct slice value = reply->items[i + 1].text;
+        struct log_progress *p = r->progress;
         struct log_head head;
-        if (!log_head_parse(reply->items[i].text, reply->items[i + 1].text, &head)) {
+        uint64_t n_closed = 0;
+        if (log_closed_parse(name, value, &n_closed)) {
+            p->n_closed += n_closed;
+            continue;
+        }
+        if (!log_head_parse(name, value, &head)) {
             return foreign(r, "heads");
         }
-        struct log_progress *p = r->progress;
         head.place = place;
         if (!array_reserve(&p->next, &p->next_capacity, r->n_fresh, sizeof(*p->next))) {
             return STORAGE_NOMEM;
@@ -92,6 +100,26 @@ static enum storage_err take_cursors(struct reading *r, const struct reply *repl
     return STORAGE_OK;
 }
 
+/* The order of the fields is that of ask_ids(). */
+static enum storage_err take_ids(struct reading *r, const struct reply *reply)
+{
+    struct log_progress *p = r->progress;
+    if (reply->type != REPLY_ARRAY) {
+        return foreign(r, "a partition's state");
+    }
+    p->ids_n = 0;
+    for (size_t i = 0; i < reply->n && reply->items[i].type == REPLY_TEXT; i++) {
+        struct slice id = reply->items[i].text;
+        if (id.n + 1 > sizeof(p->ids) - p->ids_n) {
+            return foreign(r, "a partition's state");
+        }
+        memcpy(p->ids + p->ids_n, id.p, id.n);
+        p->ids[p->ids_n + id.n] = ' ';
+        p->ids_n += id.n + 1;
+    }
+    return STORAGE_OK;
+}
+
 /* All replies are taken, so that none is left on the connection. */
 static bool take_reply(void *data, size_t i, const struct reply *reply)
 {
@@ -103,7 +131,10 @@ static bool take_reply(void *data, size_t i, const struct reply *reply)
     } else if (i < r->n_heads) {
         err = take_heads(r, (unsigned)i, reply);
     } else if (i == r->n_heads && r->has_time) {
-        core_time_seen(r->core, reply_time_us(reply));
+        r->progress->time_us = reply_time_us(reply);
+        core_time_seen(r->core, r->progress->time_us);
+    } else if (i == r->n_heads + 1 && r->has_ids) {
+        err = take_ids(r, reply);
     } else if (r->n_asked > 0) {
         err = take_cursors(r, reply);
     }
@@ -154,6 +185,20 @@ static void ask_others(const struct reading *r, struct asks *asks)
     }
 }
 
+/* (`users` is not there before a user was forgotten.) */
+static void ask_ids(const struct reading *r, struct buffer *out)
+{
+    static const char *const names[] = {"ver", "users"};
+    struct key key;
+    key_fixed(&key, r->core->partitions.tag[0], "state", SLICE(""));
+    resp_head(out, 2 + sizeof(names) / sizeof(*names));
+    resp_text(out, "HMGET");
+    resp_word(out, key.p, key.n);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        resp_text(out, names[i]);
+    }
+}
+
 static void ask_heads(const struct reading *r, struct asks *asks)
 {
     for (unsigned i = 0; i < r->n_heads; i++) {
@@ -167,6 +212,9 @@ static void ask_heads(const struct reading *r, struct asks *asks)
     }
     if (r->has_time) {
         resp_command(asks_begin(asks, 0), "TIME", NULL);
+    }
+    if (r->has_ids) {
+        ask_ids(r, asks_begin(asks, 0));
     }
 }
 
@@ -252,7 +300,7 @@ static enum storage_err read_progress(
         r->asked = progress->next;
         r->n_asked = n_new;
         r->n_heads = 0;
-        r->has_time = false;
+        r->has_time = r->has_ids = false;
         err = run_trip(r, session, deadline_ms);
     }
     progress->is_whole = all;
@@ -265,16 +313,19 @@ enum storage_err log_progress_read(struct log_progress *progress, struct core *c
     const struct reading begun = {.progress = progress,
         .core = core,
         .n_heads = core_logs(core),
-        .has_time = core->is_spread,
+        .has_time = core->is_spread || progress->remembers,
+        .has_ids = progress->remembers,
         .err = STORAGE_OK};
     struct reading r = begun;
     int64_t since_us = session_stands_since(session);
     bool knows = progress->remembers && progress->stood_us != 0 && progress->stood_us == since_us;
     progress->detail[0] = '\0';
     progress->stood_us = 0;
+    progress->n_closed = 0;
     enum storage_err err = read_progress(&r, session, deadline_ms, !knows);
     if (err == STORAGE_OK && knows && session_stands_since(session) != since_us) {
         r = begun; /* what was known may not be so any more */
+        progress->n_closed = 0;
         err = read_progress(&r, session, deadline_ms, true);
     }
     *ret_lost = *ret_lost || r.lost;

@@ -15,6 +15,9 @@
  * answers something at each reading all the same.  Otherwise nobody would notice that one has gone
  * back, and what was found would not hold for others (read/settled.h).
  *
+ * A reader of questions also asks for the ids of partition 0 and the time, in the same round trip
+ * (read/settled.h: struct settled_moment).
+ *
  * With one server the cursors are read after the heads, over the same connection.  A cursor only
  * grows, unless Redis goes back, and that ends the connection.  So what is counted by a reading
  * stays counted for as long as the connection lives.
@@ -25,6 +28,8 @@
 #include "storage/core/session.h"
 #include "storage/schema/log_state.h"
 #include "storage/schema/part_set.h"
+
+#define LOG_PROGRESS_IDS 256
 
 struct log_standing {
     struct log_head head;
@@ -38,9 +43,13 @@ struct log_progress {
     struct log_standing *next; /* owned; where the next reading goes */
     size_t next_capacity;
     struct buffer out;
-    char detail[96];  /* with STORAGE_REFUSED: why */
-    bool remembers;   /* the caller's: cursors of logs that have not grown need not be read again */
-    bool is_whole;    /* by the last reading: all cursors were read */
+    char detail[96]; /* with STORAGE_REFUSED: why */
+    bool remembers;  /* the caller's: cursors of logs that have not grown need not be read again */
+    uint64_t n_closed; /* how many logs were closed ever, read with the heads; of all places */
+    int64_t time_us;   /* with `remembers`: Redis's clock, behind the heads.. */
+    char ids[LOG_PROGRESS_IDS]; /* ..and the ids of partition 0, one behind the other.. */
+    size_t ids_n;               /* ..and how many bytes they have; 0: it has no state */
+    bool is_whole;              /* by the last reading: all cursors were read */
     int64_t stood_us; /* since when all connections stood at the last reading; 0: there is none */
     struct part_set
         others;        /* of several servers: a partition of each that has no place of logs.. */

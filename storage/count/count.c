@@ -10,6 +10,7 @@
 
 #include "storage/count/plan.h"
 #include "storage/count/read.h"
+#include "storage/read/answers.h"
 #include "storage/read/page_sets.h"
 #include "storage/read/repeat.h"
 #include "storage/read/window.h"
@@ -163,4 +164,17 @@ bool count_share(const struct storage_job *from, struct storage_job *to)
     to->u.count.set = own.set;
     to->u.count.points = points;
     return true;
+}
+
+bool count_own(const struct storage_job *from, struct storage_job *to, struct arena *arena)
+{
+    struct count_job *count = &to->u.count;
+    *count = from->u.count;
+    count->points = NULL;
+    count->asked.keys = NULL;
+    count->asked.n_keys = 0;
+    count->set = (struct page_set_ref){.resolved = NULL};
+    return !count->asked.explain && from->u.count.set.name.n == 0 &&
+           from->u.count.n_points <= ANSWER_ROWS && answers_own(arena, &count->asked.site) &&
+           answers_own_list(arena, &count->pages, count->n_pages);
 }

@@ -21,9 +21,14 @@ bool heads_add(struct heads *heads, unsigned place, const struct reply *reply)
 {
     bool ok = reply->type == REPLY_ARRAY && reply->n % 2 == 0;
     for (size_t i = 0; ok && i < reply->n; i += 2) {
-        ok =
-            array_reserve(&heads->heads, &heads->capacity, heads->n, sizeof(*heads->heads)) &&
-            log_head_parse(reply->items[i].text, reply->items[i + 1].text, &heads->heads[heads->n]);
+        struct slice name = reply->items[i].text;
+        struct slice value = reply->items[i + 1].text;
+        uint64_t ignored = 0;
+        if (log_closed_parse(name, value, &ignored)) {
+            continue;
+        }
+        ok = array_reserve(&heads->heads, &heads->capacity, heads->n, sizeof(*heads->heads)) &&
+             log_head_parse(name, value, &heads->heads[heads->n]);
         if (ok) {
             heads->heads[heads->n++].place = place;
         }

@@ -67,6 +67,8 @@
     X(queries, COUNTER, "tallyd_queries_total", "Windows counted.")                                \
     X(queries_joined, COUNTER, "tallyd_queries_joined_total",                                      \
         "Questions answered with an identical one that waited to be sent.")                        \
+    X(queries_unchanged, COUNTER, "tallyd_queries_unchanged_total",                                \
+        "Questions answered as a moment before, since nothing had changed.")                       \
     X(query_keys, COUNTER, "tallyd_query_keys_total", "Keys read to count them.")                  \
     X(query_replans, COUNTER, "tallyd_query_replans_total",                                        \
         "Plans made again because a rollup moved on.")                                             \

@@ -8,6 +8,7 @@
  * among the first n.  With as many page views the name decides, and names of pages with as many
  * page views are in order too.  An estimate can be above the page views all the same; it is cut to
  * them, which makes the rule hold of what is answered. */
+#include "storage/read/answers.h"
 #include "storage/read/operation.h"
 
 #include <stdlib.h>
@@ -312,4 +313,20 @@ bool pages_share(const struct storage_job *from, struct storage_job *to)
     to->u.pages.prefix = own.prefix;
     to->u.pages.arena = own.arena;
     return copy_rows(answer->rows, answer->n_rows, &to->u.pages);
+}
+
+bool pages_own(const struct storage_job *from, struct storage_job *to, struct arena *arena)
+{
+    struct pages_job *pages = &to->u.pages;
+    *pages = from->u.pages;
+    pages->arena = (struct arena){.blocks = NULL};
+    pages->rows = NULL;
+    pages->n_rows = 0;
+    pages->asked.keys = NULL;
+    pages->asked.n_keys = 0;
+    pages->set = (struct page_set_ref){.resolved = NULL};
+    return !pages->asked.explain && from->u.pages.set.name.n == 0 &&
+           from->u.pages.n_rows <= ANSWER_ROWS && answers_own(arena, &pages->asked.site) &&
+           answers_own(arena, &pages->class) && answers_own(arena, &pages->prefix) &&
+           answers_own_list(arena, &pages->pages, pages->n_pages);
 }

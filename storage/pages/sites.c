@@ -1,5 +1,5 @@
 /* sites.c - which sites have had events. */
-#include "storage/read/operation.h"
+#include "storage/read/answers.h"
 
 #include <stdlib.h>
 
@@ -37,36 +37,69 @@ static bool add_site(struct list *list, struct slice site)
     return true;
 }
 
-/* One partition's names, in bounded steps.  False: see the pipeline's err. */
-static bool scan(
-    struct pipeline *p, struct list *list, const struct partitions *partitions, unsigned partition)
+/* Where each partition's scan stands. */
+struct cursors {
+    struct cursor {
+        char text[24];
+        bool is_over;
+    } all[PARTITIONS_MAX];
+};
+
+static void ask_names(
+    struct pipeline *p, const struct core *core, unsigned partition, const struct cursor *cursor)
 {
-    char cursor[24] = "0";
     struct key key;
-    key_fixed(&key, partitions->tag[partition], "sites", SLICE(""));
-    do {
-        struct buffer *out = pipeline_command(p, partition, "SSCAN", 4);
-        resp_word(out, key.p, key.n);
-        resp_text(out, cursor);
-        resp_text(out, "COUNT");
-        resp_text(out, SCAN_COUNT);
-        const struct reply *reply = pipeline_ask(p, false);
-        if (reply == NULL) {
+    key_fixed(&key, core->partitions.tag[partition], "sites", SLICE(""));
+    struct buffer *out = pipeline_command(p, partition, "SSCAN", 4);
+    resp_word(out, key.p, key.n);
+    resp_text(out, cursor->text);
+    resp_text(out, "COUNT");
+    resp_text(out, SCAN_COUNT);
+}
+
+/* False: see the pipeline's err. */
+static bool take_names(struct pipeline *p, struct list *list, struct cursor *cursor)
+{
+    const struct reply *reply = pipeline_take(p);
+    if (reply == NULL) {
+        return false;
+    }
+    if (reply->type != REPLY_ARRAY || reply->n != 2 ||
+        reply->items[0].text.n >= sizeof(cursor->text)) {
+        return pipeline_foreign(p, "a list of sites");
+    }
+    const struct reply *names = &reply->items[1];
+    for (size_t i = 0; i < names->n; i++) {
+        if (!add_site(list, names->items[i].text)) {
+            return pipeline_fail(p, STORAGE_NOMEM);
+        }
+    }
+    memcpy(cursor->text, reply->items[0].text.p, reply->items[0].text.n + 1);
+    cursor->is_over = strcmp(cursor->text, "0") == 0;
+    return true;
+}
+
+/* One bounded step in each partition that has more, all of them asked ahead.  True: another one. */
+static bool scan_step(
+    struct pipeline *p, struct list *list, const struct core *core, struct cursors *cursors)
+{
+    bool more = false;
+    for (unsigned i = 0; i < core->partitions.n; i++) {
+        if (!cursors->all[i].is_over) {
+            ask_names(p, core, i, &cursors->all[i]);
+        }
+    }
+    if (!pipeline_send(p, false)) {
+        return false;
+    }
+    for (unsigned i = 0; i < core->partitions.n; i++) {
+        struct cursor *cursor = &cursors->all[i];
+        if (!cursor->is_over && !take_names(p, list, cursor)) {
             return false;
         }
-        if (reply->type != REPLY_ARRAY || reply->n != 2 ||
-            reply->items[0].text.n >= sizeof(cursor)) {
-            return pipeline_foreign(p, "a list of sites");
-        }
-        const struct reply *names = &reply->items[1];
-        for (size_t i = 0; i < names->n; i++) {
-            if (!add_site(list, names->items[i].text)) {
-                return pipeline_fail(p, STORAGE_NOMEM);
-            }
-        }
-        memcpy(cursor, reply->items[0].text.p, reply->items[0].text.n + 1);
-    } while (strcmp(cursor, "0") != 0);
-    return true;
+        more = more || !cursor->is_over;
+    }
+    return more;
 }
 
 /* In order, each once, into the job. */
@@ -90,19 +123,54 @@ static bool conclude(struct list *list)
 
 enum storage_err sites_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
-    const struct partitions *partitions = &reader->core->partitions;
     struct list list = {.job = &job->u.sites};
     struct pipeline p;
-    bool ok = true;
     job->u.sites.n_sites = 0;
     arena_clear(&job->u.sites.arena);
     pipeline_init(&p, &reader->session, job->deadline_ms);
-    for (unsigned i = 0; ok && i < partitions->n; i++) {
-        ok = scan(&p, &list, partitions, i);
+    struct cursors *cursors = malloc(sizeof(*cursors));
+    for (unsigned i = 0; cursors != NULL && i < PARTITIONS_MAX; i++) {
+        cursors->all[i] = (struct cursor){.text = "0"};
     }
-    if (ok && !conclude(&list)) {
+    while (cursors != NULL && scan_step(&p, &list, reader->core, cursors)) {
+    }
+    if (cursors == NULL || (p.err == STORAGE_OK && !conclude(&list))) {
         (void)pipeline_fail(&p, STORAGE_NOMEM);
     }
+    free(cursors);
     free(list.names);
     return pipeline_answer(&p, job, ret_lost);
+}
+
+/* ---- one answer for many ---- */
+
+bool sites_same(const struct storage_job *a, const struct storage_job *b)
+{
+    return a->op == b->op;
+}
+
+uint64_t sites_hash(const struct storage_job *job)
+{
+    return (uint64_t)job->op * 2 + 1;
+}
+
+bool sites_share(const struct storage_job *from, struct storage_job *to)
+{
+    const struct sites_job *answer = &from->u.sites;
+    struct list list = {.job = &to->u.sites};
+    bool ok = true;
+    to->u.sites.n_sites = 0;
+    for (size_t i = 0; ok && i < answer->n_sites; i++) {
+        ok = add_site(&list, answer->sites[i]);
+    }
+    ok = ok && conclude(&list);
+    free(list.names);
+    return ok;
+}
+
+bool sites_own(const struct storage_job *from, struct storage_job *to, struct arena *arena)
+{
+    (void)arena; /* nothing is asked */
+    to->u.sites = (struct sites_job){.n_sites = 0};
+    return from->u.sites.n_sites <= ANSWER_ROWS;
 }

@@ -44,6 +44,11 @@ typedef uint64_t operation_hash_fn(const struct storage_job *job);
 /* Give @to, which asks the same, a copy of the result of @from.  False: no memory. */
 typedef bool operation_share_fn(const struct storage_job *from, struct storage_job *to);
 
+/* Make @to ask what @from asks, with bytes of its own in @arena, and without a result.  False: too
+ * much to be remembered, or no memory. */
+typedef bool operation_own_fn(
+    const struct storage_job *from, struct storage_job *to, struct arena *arena);
+
 enum operation_after {
     AFTER_NOTHING,
     AFTER_COUNTED, /* it is counted, whichever process took it: settled.h */
@@ -56,18 +61,24 @@ enum operation_after {
  *     again              after a lost connection it is done once more: twice is the same as once
  *     after              what has to be so of everything that was acknowledged before it
  *     same, hash, share  SHARED: jobs that ask the same and wait at the same time are answered
- *                        together */
+ *                        together
+ *     own                SHARED: an answer is remembered while nothing changes (answers.h) */
 #define OPERATIONS(ALONE, SHARED)                                                                  \
-    /* operation, run, again, after; same, hash, share */                                          \
-    SHARED(STORAGE_COUNT, count_run, true, AFTER_COUNTED, count_same, count_hash, count_share)     \
-    SHARED(STORAGE_PAGES, pages_run, true, AFTER_COUNTED, pages_same, pages_hash, pages_share)     \
+    /* operation, run, again, after; same, hash, share, own */                                     \
+    SHARED(STORAGE_COUNT, count_run, true, AFTER_COUNTED, count_same, count_hash, count_share,     \
+        count_own)                                                                                 \
+    SHARED(STORAGE_PAGES, pages_run, true, AFTER_COUNTED, pages_same, pages_hash, pages_share,     \
+        pages_own)                                                                                 \
     ALONE(STORAGE_OVERLAP, overlap_run, true, AFTER_COUNTED)                                       \
-    ALONE(STORAGE_SITES, sites_run, true, AFTER_COUNTED)                                           \
+    SHARED(STORAGE_SITES, sites_run, true, AFTER_COUNTED, sites_same, sites_hash, sites_share,     \
+        sites_own)                                                                                 \
     ALONE(STORAGE_PAGE_SET_PUT, page_set_put_run, true, AFTER_NOTHING)                             \
     ALONE(STORAGE_PAGE_SET_GET, page_set_get_run, true, AFTER_NOTHING)                             \
     ALONE(STORAGE_PAGE_SET_DELETE, page_set_delete_run, true, AFTER_NOTHING)                       \
-    ALONE(STORAGE_ACTIVITY, activity_run, true, AFTER_COUNTED)                                     \
-    ALONE(STORAGE_FREQUENCY, frequency_run, true, AFTER_COUNTED)                                   \
+    SHARED(STORAGE_ACTIVITY, activity_run, true, AFTER_COUNTED, activity_same, activity_hash,      \
+        activity_share, activity_own)                                                              \
+    SHARED(STORAGE_FREQUENCY, frequency_run, true, AFTER_COUNTED, frequency_same, frequency_hash,  \
+        frequency_share, frequency_own)                                                            \
     ALONE(STORAGE_ACTIVE_USERS, active_users_run, true, AFTER_COUNTED)                             \
     ALONE(STORAGE_USER_DAYS, user_days_run, true, AFTER_COUNTED)                                   \
     ALONE(STORAGE_FORGET_USER, forget_user_run, true, AFTER_SAFE)                                  \
@@ -88,11 +99,12 @@ enum operation_after {
     ALONE(STORAGE_PROBE, probe_run, false, AFTER_NOTHING)
 
 #define OPERATION_DECLARE_ALONE(op, run, again, after) operation_run_fn run;
-#define OPERATION_DECLARE_SHARED(op, run, again, after, same, hash, share)                         \
+#define OPERATION_DECLARE_SHARED(op, run, again, after, same, hash, share, own)                    \
     operation_run_fn run;                                                                          \
     operation_same_fn same;                                                                        \
     operation_hash_fn hash;                                                                        \
-    operation_share_fn share;
+    operation_share_fn share;                                                                      \
+    operation_own_fn own;
 OPERATIONS(OPERATION_DECLARE_ALONE, OPERATION_DECLARE_SHARED)
 
 #endif

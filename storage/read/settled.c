@@ -10,6 +10,7 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
+#define TEXT_KEPT    4096
 #define COUNT_MS     250 /* then the cursors are read again: another process may have counted */
 #define PAUSE_MAX_MS 16
 /* Before the deadline: a reading that the deadline cuts off would cost the connection. */
@@ -18,6 +19,7 @@
 void settled_release(struct settled *settled)
 {
     log_progress_release(&settled->progress);
+    buffer_release(&settled->text);
     free(settled->missing);
     *settled = (struct settled){.missing = NULL};
 }
@@ -183,12 +185,43 @@ static bool catch_up(struct wait *w)
     return false;
 }
 
+/* All was counted at the first look: note what was seen. */
+static void note_moment(struct wait *w, int64_t read_us)
+{
+    struct settled *s = w->settled;
+    struct buffer *text = &s->text;
+    const struct log_progress *p = &s->progress;
+    if (w->core->cache == NULL || p->ids_n == 0) {
+        return;
+    }
+    buffer_clear(text, TEXT_KEPT);
+    buffer_append(text, p->ids, p->ids_n);
+    buffer_append(text, &p->n_closed, sizeof(p->n_closed));
+    for (size_t i = 0; i < p->n; i++) {
+        const struct log_head *head = &p->logs[i].head;
+        buffer_append(text, head->id, LOG_ID_TEXT);
+        buffer_append(text, head->era, LOG_ID_TEXT);
+        buffer_append(text, &head->n, sizeof(head->n));
+        buffer_append(text, &head->place, sizeof(head->place));
+    }
+    if (!text->failed) {
+        s->moment = (struct settled_moment){.is_known = true,
+            .print = cache_id(w->core->cache, text->p, text->n),
+            .read_us = read_us,
+            .minute = p->time_us / 60000000};
+    }
+}
+
 /* Wait until nothing is missing any more. */
 static enum storage_err await_folds(struct wait *w)
 {
     int pause_ms = 0;
     struct storage_job *job = w->job;
+    int64_t read_us = monotonic_us();
     enum storage_err err = read_again(w, true);
+    if (err == STORAGE_OK && w->settled->n == 0) {
+        note_moment(w, read_us);
+    }
     while (err == STORAGE_OK && w->settled->n > 0) {
         if (catch_up(w)) {
             if (w->session->dispatcher != NULL) {
@@ -222,6 +255,7 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
         .counts_us = job->arrived_us,
         .why = STORAGE_OK};
     job->detail[0] = '\0';
+    settled->moment.is_known = false;
     if (!session_stands(session)) { /* now: what others find over theirs holds here, too */
         *ret_lost = true;
         return STORAGE_DOWN;

@@ -25,9 +25,21 @@
 
 #include "storage/core/dispatcher.h"
 #include "storage/core/log_progress.h"
+#include "storage/read/cache.h"
+
+/* Between two questions that have the same print nothing was acknowledged, and nothing was deleted
+ * or forgotten: see answers.h. */
+struct settled_moment {
+    bool is_known; /* the rest is only where everything was counted at the first look */
+    struct cache_id print;
+    int64_t read_us; /* before the reading began; CLOCK_MONOTONIC */
+    int64_t minute;  /* of Redis's clock */
+};
 
 /* Zeroed at first. */
 struct settled {
+    struct settled_moment moment; /* of the last settled_await() */
+    struct buffer text;           /* of its print */
     struct log_progress progress;
     struct log_head *missing; /* owned; logs of which the question needs more than is counted */
     size_t n, capacity;

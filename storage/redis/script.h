@@ -41,6 +41,7 @@
     X(SCRIPT_FORGET_USER, "forget_user")                                                           \
     X(SCRIPT_CLEAR_DAY, "clear_day")                                                               \
     X(SCRIPT_CLEAR_BITS, "clear_bits")                                                             \
+    X(SCRIPT_USERS_CHANGED, "users_changed")                                                       \
     X(SCRIPT_SWEEP_DAYS, "sweep_days")                                                             \
     X(SCRIPT_FILTER_CREATE, "filter_create")                                                       \
     X(SCRIPT_FILTER_ADD, "filter_add")                                                             \

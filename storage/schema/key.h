@@ -120,7 +120,7 @@
  * for the key, so no text of a client stands in a key of Redis:
  *
  *     t:{0}:heads                       hash          <log> -> its head (log_state.h): the register
- *                                                     of all logs
+ *                                                     of all logs.  closed -> how many were closed
  *     t:{0}:log:<log>                   stream        entries (log/entry.h); those that are
  *                                                     counted in all partitions are cut off
  *     t:{0}:key:<digest>                string        the record of a key (log/record.h); expires
@@ -177,7 +177,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 10 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 11 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };

@@ -65,6 +65,16 @@ bool log_head_parse(struct slice id, struct slice value, struct log_head *ret)
     return true;
 }
 
+bool log_closed_parse(struct slice name, struct slice value, uint64_t *ret)
+{
+    uint64_t n = 0;
+    if (!slice_equal(name, SLICE("closed")) || !number_take(&value, &n) || value.n > 0) {
+        return false;
+    }
+    *ret = n;
+    return true;
+}
+
 static bool is_same(struct log_position a, struct log_position b)
 {
     return a.whole == b.whole && a.events == b.events;

@@ -5,11 +5,13 @@
  * A log is a stream of requests that were acknowledged and are to be counted in the partitions.
  * Its entries have the numbers 1, 2, 3 and so on.  Two hashes tell how far a log is:
  *
- *     t:{0}:heads   a field for each log that is open: its head, "n era time"
+ *     t:{0}:heads   a field for each log that is open: its head, "n era time"; and the field
+ *                   `closed`: how many logs were closed
  *     t:{p}:state   a field for each log of which partition p has counted something: its cursor
  *
  * Everything that was acknowledged is counted once the cursor of every partition has reached the
- * head.  A log without a head is closed: everything in it is counted.
+ * head.  A log without a head is closed: everything in it is counted.  Where heads and `closed` are
+ * what they were, nothing was appended meanwhile: a log that has come and gone was closed.
  */
 #ifndef STORAGE_SCHEMA_LOG_STATE_H
 #define STORAGE_SCHEMA_LOG_STATE_H
@@ -31,8 +33,12 @@ struct log_head {
     unsigned place;            /* the caller's: whose register it was, see core_log_partition() */
 };
 
-/* Read a field of t:{0}:heads.  False, with @ret untouched: it is no such field. */
+/* Read a log's field of t:{0}:heads.  False, with @ret untouched: it is no such field. */
 bool log_head_parse(struct slice id, struct slice value, struct log_head *ret) MUST_CHECK;
+
+/* Is the field of t:{0}:heads with this @name `closed`?  @value is then read.  False, with @ret
+ * untouched: it is another one. */
+bool log_closed_parse(struct slice name, struct slice value, uint64_t *ret) MUST_CHECK;
 
 /* How much of a log is counted.  Zeroed: nothing. */
 struct log_position {

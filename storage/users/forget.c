@@ -233,7 +233,8 @@ enum storage_err forget_user_run(struct reader *reader, struct storage_job *job,
     user->known = user->known || index >= 0;
     activity_begin(&a, reader->core, &reader->session, job->deadline_ms);
     (void)clear_gone(&a, partition, (struct slice){text, index < 0 ? 0 : n}, &user->bits);
-    return pipeline_answer(&a.pipe, job, ret_lost);
+    err = pipeline_answer(&a.pipe, job, ret_lost);
+    return err == STORAGE_OK ? user_change_tell(reader, job, ret_lost) : err;
 }
 
 /* ---- days that are kept no more ---- */

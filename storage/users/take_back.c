@@ -34,6 +34,9 @@ enum storage_err take_back_run(struct reader *reader, struct storage_job *job, b
     if (err == STORAGE_OK) {
         err = take_back(reader, job, partition, ret_lost);
     }
+    if (err == STORAGE_OK) {
+        err = user_change_tell(reader, job, ret_lost);
+    }
     if (err != STORAGE_OK) {
         return err;
     }

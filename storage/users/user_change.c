@@ -33,3 +33,20 @@ enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
     enum storage_err err = pipeline_answer(&p, job, ret_lost);
     return *ret_answer == OTHER_SETTINGS ? STORAGE_CONFIG : err;
 }
+
+/* A partition 0 without a state has no ids, so nothing is remembered. */
+enum storage_err user_change_tell(struct reader *reader, struct storage_job *job, bool *ret_lost)
+{
+    char generation[ACTIVITY_GENERATION];
+    struct pipeline p;
+    struct key key;
+    activity_new_generation(generation);
+    pipeline_init(&p, &reader->session, job->deadline_ms);
+    struct buffer *out = pipeline_script(&p, 0, SCRIPT_USERS_CHANGED, 1, 2);
+    key_fixed(&key, reader->core->partitions.tag[0], "state", SLICE(""));
+    resp_word(out, key.p, key.n);
+    resp_text(out, reader->core->cfg);
+    resp_text(out, generation);
+    (void)pipeline_ask(&p, false);
+    return pipeline_answer(&p, job, ret_lost);
+}

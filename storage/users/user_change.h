@@ -26,4 +26,9 @@ struct user_change {
 enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
     const struct user_change *change, int64_t none, int64_t *ret_answer, bool *ret_lost) MUST_CHECK;
 
+/* The change is over, in whatever partition: no answer that was remembered holds any more
+ * (read/answers.h), in any process. */
+enum storage_err user_change_tell(
+    struct reader *reader, struct storage_job *job, bool *ret_lost) MUST_CHECK;
+
 #endif

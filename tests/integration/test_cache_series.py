@@ -9,7 +9,7 @@ import pytest
 
 from lib.clock import epoch, rfc3339
 from lib.log import is_exec
-from lib.remembering import clients, events, questions, window, world
+from lib.remembering import BELOW, clients, events, questions, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -140,7 +140,7 @@ def test_the_open_hour_is_never_remembered(world, clients, site):
 def test_more_points_than_are_kept_at_once(start_redis, start_tallyd, site, chance):
     """A cache so small that of a series some points are dropped: several stretches are known, and all is right."""
     redis = start_redis()
-    http = start_tallyd("--cache-mb", "1", *FOREVER, redis=redis).client()
+    http = start_tallyd("--cache-mb", "1", *FOREVER, redis=redis, env=BELOW).client()
     plain = start_tallyd("--cache-mb", "0", *FOREVER, redis=redis).client()
     first = epoch("2026-01-01")
     http.accept(events(site, chance, 5000, first, first + 90 * 86400))

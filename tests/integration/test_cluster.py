@@ -13,6 +13,7 @@ import pytest
 
 from lib.cluster import Cluster, server_missing, tag_and_slot
 from lib.ledger import Clients, Ledger
+from lib.log import heads as heads_of
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "24")
@@ -328,13 +329,12 @@ def test_entries_of_others_are_counted_when_replicas_have_them(healed, on_cluste
 
 def appended(nodes):
     """How many entries the open logs have had."""
-    return sum(int(head.split()[0]) for n in nodes for key in n.command("KEYS", "t:*:heads") for head in n.command("HVALS", key))
+    return sum(last for n in nodes for last in heads_of(n).values())
 
 
 def open_logs(nodes):
     """Ids of the logs that have a head, and of those that have a stream."""
-    heads = {log for n in nodes for key in n.command("KEYS", "t:*:heads") for log in n.command("HKEYS", key)}
-    return heads, {key.split(":")[-1] for n in nodes for key in n.command("KEYS", "t:*:log:*")}
+    return {log for n in nodes for log in heads_of(n)}, {key.split(":")[-1] for n in nodes for key in n.command("KEYS", "t:*:log:*")}
 
 
 def test_sigterm_closes_the_logs(healed, on_cluster, site):

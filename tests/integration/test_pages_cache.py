@@ -8,7 +8,7 @@ import threading
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.process import Redis, short_directory
 from lib.proxy import Fault
-from lib.remembering import clients, questions, window, world
+from lib.remembering import BELOW, clients, questions, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -193,7 +193,7 @@ def test_large_buckets_are_scanned_in_pieces_and_remembered(clients, site, chanc
 def test_little_memory_and_a_large_site(start_redis, start_tallyd, site, chance):
     """The large one is too large to be kept, and does not push out the small one; many windows push each other out."""
     redis = start_redis()
-    small = start_tallyd("--cache-mb", "1", *FOREVER, redis=redis).client()
+    small = start_tallyd("--cache-mb", "1", *FOREVER, redis=redis, env=BELOW).client()
     plain = start_tallyd("--cache-mb", "0", *FOREVER, redis=redis).client()
     day = epoch("2026-01-01")
     large = site[:50] + ".large"
@@ -226,7 +226,7 @@ def test_a_question_for_top_pages_takes_three_round_trips(start_proxy, start_tal
     redis = Redis(directory, clock=FakeClock(directory, "2026-03-10 10:30:10")).start()
     cleanup.append(redis.stop)
     proxy = start_proxy(redis)
-    http = start_tallyd("--readers", "1", *FOREVER, redis=proxy).client()
+    http = start_tallyd("--readers", "1", *FOREVER, redis=proxy, env=BELOW).client()
     now = epoch("2026-03-10 10:30")
     http.accept(events(site, chance, 1000, now - 86400, now))
     asked = {"site": site, **window(now - 86400, now + 60)}

@@ -23,7 +23,7 @@ struct fake_stream_log *fake_streams_add(const char *id, uint64_t n)
 
 const struct reply *fake_streams_heads(void)
 {
-    static struct reply items[2 * FAKE_STREAMS];
+    static struct reply items[2 * FAKE_STREAMS + 2];
     static struct reply reply;
     static char heads[FAKE_STREAMS][60];
     size_t n = 0;
@@ -35,6 +35,10 @@ const struct reply *fake_streams_heads(void)
             items[n++] = fold_text(log->id);
             items[n++] = fold_text(heads[i]);
         }
+    }
+    if (fake_streams.closed != NULL) {
+        items[n++] = fold_text("closed");
+        items[n++] = fold_text(fake_streams.closed);
     }
     reply = fold_array(items, n);
     return &reply;

@@ -25,10 +25,11 @@ struct fake_stream_log {
 struct fake_streams {
     struct fake_stream_log logs[FAKE_STREAMS];
     size_t n_logs;
-    unsigned n_ranges; /* how often XRANGE came.. */
-    char last[100];    /* ..and the words of the last one, behind its key */
-    bool is_lost;      /* the connection gives no answer.. */
-    bool refuses;      /* ..and XRANGE an error */
+    const char *closed; /* how many logs were closed; NULL: the register does not say */
+    unsigned n_ranges;  /* how often XRANGE came.. */
+    char last[100];     /* ..and the words of the last one, behind its key */
+    bool is_lost;       /* the connection gives no answer.. */
+    bool refuses;       /* ..and XRANGE an error */
 };
 extern struct fake_streams fake_streams;
 

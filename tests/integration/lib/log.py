@@ -48,12 +48,15 @@ def is_exec(args):
     return args[0].upper() == b"EXEC"
 
 
+CLOSED = "closed"  # the field of a register that is no log: how many were closed
+
+
 def heads(redis):
     """{id of a log: number of its last entry}"""
     found = {}
     for key in redis.command("KEYS", "t:*:heads"):
         values = redis.command("HGETALL", key)
-        found.update({i: int(v.split()[0]) for i, v in zip(values[::2], values[1::2])})
+        found.update({i: int(v.split()[0]) for i, v in zip(values[::2], values[1::2]) if i != CLOSED})
     return found
 
 

@@ -6,12 +6,13 @@ from .clock import rfc3339
 from .world import FOREVER, World
 
 START = "2026-03-10 10:56:20"
+BELOW = {"TALLYD_TEST_ANSWERS": "off"}  # whole answers are given again, too (test_answers.py): what is tried here lies below
 
 
 @pytest.fixture(scope="module")
 def world():
     """tallyd 0 and 1 remember, 2 (`plain`) does not."""
-    world = World(START, *FOREVER)
+    world = World(START, *FOREVER, env=BELOW)
     world.add_tallyd()
     world.args = (*FOREVER, "--cache-mb", "0")
     world.add_tallyd()

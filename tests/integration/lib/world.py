@@ -12,7 +12,7 @@ FOREVER = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days"
 class World:
     """post() feeds tallyd and the model alike; check() compares every figure of a window."""
 
-    def __init__(self, start, *args, appendonly=False, cluster=False):
+    def __init__(self, start, *args, appendonly=False, cluster=False, env=None):
         directory = short_directory()
         directory.mkdir(exist_ok=True)
         self.clock = FakeClock(directory, start)
@@ -24,12 +24,13 @@ class World:
         self.model = Model()
         self.tallyds = []
         self.args = args
+        self.env = env
         self.http = None
         self.add_tallyd()
 
     def add_tallyd(self):
         """One more process on the same Redis.  The first one is `tallyd`, asked through `http`."""
-        tallyd = Tallyd(*self.args, redis=self.redis, name=f"tallyd{len(self.tallyds)}")
+        tallyd = Tallyd(*self.args, redis=self.redis, env=self.env, name=f"tallyd{len(self.tallyds)}")
         self.tallyds.append(tallyd)
         tallyd.start()
         if self.http is None:

@@ -269,12 +269,13 @@ Test(operations, other_kinds_are_never_the_same)
     struct storage_job pages = pages_of();
     cr_expect(question_hash(&count) != 0 && question_hash(&pages) != 0);
     cr_expect_neq(question_hash(&count), question_hash(&pages));
-    cr_expect_null(storage_operations[STORAGE_SITES].same);
+    cr_expect_null(storage_operations[STORAGE_OVERLAP].same);
     cr_expect_null(storage_operations[STORAGE_WRITE].run, "none of the readers'");
     for (size_t op = 0; op < STORAGE_OPS; op++) {
         const struct operation *operation = &storage_operations[op];
         cr_expect_eq(operation->same == NULL, operation->hash == NULL);
         cr_expect_eq(operation->same == NULL, operation->share == NULL);
+        cr_expect_eq(operation->same == NULL, operation->own == NULL);
     }
 }
 

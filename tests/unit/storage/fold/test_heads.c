@@ -22,9 +22,9 @@ static bool take(struct heads *heads, const char *const *words, size_t n)
 Test(heads, of_two_logs)
 {
     static const char *const words[] = {"00000000000000aa", "12 00000000000000e1 1795187834000",
-        "00000000000000bb", "0 0 1795187834001"};
+        "closed", "17", "00000000000000bb", "0 0 1795187834001"};
     struct heads heads = {0};
-    cr_assert(take(&heads, words, 4));
+    cr_assert(take(&heads, words, 6));
     cr_assert_eq(heads.n, 2u);
     const struct log_head *head = heads_find(&heads, "00000000000000aa");
     cr_assert_not_null(head);

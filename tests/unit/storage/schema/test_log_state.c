@@ -14,7 +14,7 @@ Test(log_state, ids)
     cr_expect(log_id_is(ID));
     static const char *const none[] = {"", "0123456789abcde", "0123456789abcdef0",
         "0123456789abcdeF", "0123456789abcdeg", "cfg", "st", "ver", "over", "kept", "zones",
-        "users", "swept"};
+        "users", "swept", "closed"};
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
         cr_expect_not(log_id_is(slice_of(none[i])), "%s", none[i]);
     }
@@ -48,6 +48,19 @@ Test(log_state, no_head)
     }
     cr_expect_not(log_head_parse(SLICE("cfg"), SLICE("17 a 5"), &head));
     cr_expect_eq(head.n, 4711u);
+}
+
+Test(log_state, how_many_were_closed)
+{
+    uint64_t n = 4711;
+    cr_expect_not(log_closed_parse(ID, SLICE("17"), &n));
+    cr_expect_not(log_closed_parse(SLICE("close"), SLICE("17"), &n));
+    cr_expect_not(log_closed_parse(SLICE("closed"), SLICE(""), &n));
+    cr_expect_not(log_closed_parse(SLICE("closed"), SLICE("17 a 5"), &n));
+    cr_expect_not(log_closed_parse(SLICE("closed"), SLICE("-1"), &n));
+    cr_expect_eq(n, UINT64_C(4711));
+    cr_assert(log_closed_parse(SLICE("closed"), SLICE("17"), &n));
+    cr_expect_eq(n, UINT64_C(17));
 }
 
 /* ---- cursors ---- */
