@@ -9,12 +9,14 @@ import soak
 from lib import fortnight, mixed_load
 from lib.fortnight import Fortnight
 from lib.memory import MIB, Sample, growth_per_hour
+from lib.process import sanitized
 
 
 def test_a_mixed_load_is_counted_once(seed):
     samples = soak.long_load(seed, 8, threading.Event(), scale=0.7)
     assert len(samples) >= 3 and samples[-1].events > 500
-    soak.judge(samples)
+    if not sanitized():  # it keeps what was freed
+        soak.judge(samples)
 
 
 def test_two_days_on_a_moved_clock(chance):
