@@ -67,3 +67,16 @@ Test(option_value, rates)
     }
     cr_expect_eq(value, 7);
 }
+
+Test(option_value, truths)
+{
+    static const char *const none[] = {"", "ON", "yes", "1", "truer", "offf", "on "};
+    bool on = false;
+    cr_expect(option_parse_bool("on", &on) && on);
+    cr_expect(option_parse_bool("off", &on) && !on);
+    cr_expect(option_parse_bool("true", &on) && on);
+    cr_expect(option_parse_bool("false", &on) && !on);
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        cr_expect_not(option_parse_bool(none[i], &on), "%s", none[i]);
+    }
+}

@@ -238,3 +238,21 @@ Test(filter_shape, shards_as_stored)
     cr_assert(read_shard(7, many, 10, &shard));
     cr_expect_eq(shard.n, 0);
 }
+
+Test(filter_shape, replies_of_other_forms_are_refused)
+{
+    struct filter_shape shape;
+    struct filter_shard shard;
+    struct partitions p = parts(16);
+    struct reply items[] = {text("id"), text("7"), text("n")};
+    struct reply odd = {.type = REPLY_ARRAY, .items = items, .n = 3}, none = text("7");
+    filter_shape_init(&shape, SLICE("s"), SLICE("f"), &p);
+    cr_expect_not(filter_shape_read(&shape, &odd));
+    cr_expect_not(filter_shape_read(&shape, &none));
+    cr_expect_not(filter_shard_read(&shape, &odd, &shard));
+    cr_expect_not(filter_shard_read(&shape, &none, &shard));
+    static const char *const ids[] = {"0", "-1", "x", ""};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        cr_expect_not(read(&shape, ids[i], "100", "0.01", "2", "1", NULL), "%s", ids[i]);
+    }
+}

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,4 +100,20 @@ Test(zone_store, names)
     cr_expect(zone_name_is_valid((struct slice){longest, ZONE_NAME_MAX}));
     cr_expect_not(zone_name_is_valid((struct slice){longest, ZONE_NAME_MAX + 1}));
     cr_expect_not(zone_name_is_valid((struct slice){"A\0B", 3}));
+}
+
+Test(zone_store, characters_of_names)
+{
+    for (int c = 1; c < 256; c++) {
+        char name[] = {'A', (char)c, 'b', '\0'};
+        bool expected =
+            strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/", c) != NULL;
+        cr_expect_eq(zone_name_is_valid(slice_of(name)), expected, "%d", c);
+    }
+    cr_expect_not(zone_name_is_valid(SLICE("localtime")));
+    cr_expect_not(zone_name_is_valid(SLICE("posixrules")));
+    cr_expect_not(zone_name_is_valid(SLICE("a//b")));
+    cr_expect_not(zone_name_is_valid(SLICE("/a")));
+    cr_expect_not(zone_name_is_valid(SLICE("a/")));
+    cr_expect_not(zone_name_is_valid(SLICE("")));
 }
