@@ -335,6 +335,18 @@ Test(http_deadline, requests_that_come_too_late_get_503)
     (void)pthread_join(stopping.thread, NULL);
 }
 
+/* Its 408 may come before the end: the request was begun when the job was, and is as late. */
+static bool ends_in_the_end(int fd)
+{
+    char bytes[512];
+    while (toy_readable(fd, 1000)) {
+        if (recv(fd, bytes, sizeof(bytes), 0) <= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 Test(http_deadline, stop_waits_for_lent_jobs_and_no_longer)
 {
     struct toy *toy =
@@ -347,7 +359,7 @@ Test(http_deadline, stop_waits_for_lent_jobs_and_no_longer)
     int64_t since = toy_now_ms();
     toy_stop_within(toy, 0); /* no grace: the job still ends by its deadline */
     cr_expect(toy_now_ms() - since < 3 * PATIENT);
-    cr_expect(toy_ended(sends, 1000));
+    cr_expect(ends_in_the_end(sends));
     cr_expect(toy_ended(idles, 1000));
     (void)close(waits);
     (void)close(sends);
