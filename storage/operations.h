@@ -18,6 +18,12 @@ struct operation {
     operation_own_fn *own;
 };
 
+/* Does its reader see to what is counted, before it is run? */
+static inline bool operation_settles(const struct operation *operation)
+{
+    return operation->after == AFTER_COUNTED || operation->after == AFTER_SAFE;
+}
+
 /* By enum storage_op. */
 extern const struct operation storage_operations[STORAGE_OPS];
 

@@ -9,29 +9,11 @@
 #include "storage/job/queue.h"
 #include "storage/read/answers.h"
 #include "storage/read/late_periods.h"
-#include "storage/read/repeat.h"
+#include "storage/readers_queue.h"
 
 #define CONNECT_MS 1000
 #define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 #define RETRY_MS   50
-#define SAFE_US    10000 /* how often it is seen whether entries are safe */
-#define JOIN_AMONG 256   /* waiting jobs that are looked at for the same question */
-
-struct readers {
-    struct core *core;
-    const struct operation *operations; /* by enum storage_op */
-    pthread_mutex_t lock;               /* guards all below */
-    pthread_cond_t work, idle, watch;
-    struct job_queue waiting; /* a job's cost is 1 */
-    size_t running;
-    bool draining, stop;
-    struct repeats repeats;
-    int64_t watch_ms; /* when the watcher looks next; no waiting job is due before */
-    bool watched;
-    pthread_t watcher;
-    unsigned n;
-    pthread_t threads[];
-};
 
 /* Connect unless connected; within the job's deadline. */
 static bool connect_for(struct reader *r, const struct storage_job *job)
@@ -55,37 +37,6 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     return true;
 }
 
-/* Under the lock: take those of the first waiting jobs that ask what @job asks and may wait as
- * long.  Nothing of @job was read yet, and its answer is now one for the last of them.  @settled:
- * only those for which all is counted that this reader's questions need; NULL: all. */
-static struct storage_job *take_same(
-    struct readers *readers, struct storage_job *job, struct reader *settled)
-{
-    operation_same_fn *is_same = readers->operations[job->op].same;
-    struct storage_job *same = NULL;
-    struct storage_job **end = &same;
-    struct storage_job *before = NULL;
-    struct storage_job *at = readers->waiting.first;
-    for (size_t i = 0; is_same != NULL && at != NULL && i < JOIN_AMONG; i++) {
-        struct storage_job *next = at->next;
-        if (at->op == job->op && at->deadline_ms >= job->deadline_ms && is_same(job, at) &&
-            (settled == NULL || settled_is_known(readers->core, &settled->session, at))) {
-            *end = job_queue_remove(&readers->waiting, before);
-            end = &at->next;
-        } else {
-            before = at;
-        }
-        at = next;
-    }
-    for (at = same; at != NULL; at = at->next) {
-        job->arrived_us = at->arrived_us > job->arrived_us ? at->arrived_us : job->arrived_us;
-    }
-    for (at = same; at != NULL; at = at->next) { /* one of them may be read instead */
-        at->arrived_us = job->arrived_us;
-    }
-    return same;
-}
-
 /* Under the lock: @question is settled, or given up: those who ask the same may be served. */
 static void tell_settled(struct readers *readers, uint64_t question)
 {
@@ -100,7 +51,7 @@ static void join_settled(
     struct readers *readers, struct reader *r, struct storage_job *job, struct storage_job **same)
 {
     pthread_mutex_lock(&readers->lock);
-    struct storage_job *more = take_same(readers, job, r);
+    struct storage_job *more = readers_take_same(readers, job, r);
     tell_settled(readers, job->question);
     pthread_mutex_unlock(&readers->lock);
     while (*same != NULL) {
@@ -123,8 +74,8 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
         *ret_lost = true;
         return STORAGE_DOWN;
     }
-    bool settles = operation->after == AFTER_COUNTED || operation->after == AFTER_SAFE;
-    if (settles) {
+    bool must_settle = operation_settles(operation);
+    if (must_settle) {
         err = settled_await(&r->settled, r->core, &r->session, job, ret_lost);
     }
     if (err == STORAGE_OK && job->question != 0) {
@@ -141,7 +92,7 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
     if (err == STORAGE_OK) {
         err = operation->run(r, job, ret_lost);
     }
-    if (err == STORAGE_OK && settles && !settled_still(&r->session, since_us)) {
+    if (err == STORAGE_OK && must_settle && !settled_still(&r->session, since_us)) {
         err = STORAGE_DOWN; /* a server may have gone back behind what was settled: once more */
     }
     if (keeps && err == STORAGE_OK) {
@@ -222,67 +173,6 @@ static enum storage_err run_job(
     return err;
 }
 
-/* Under the lock: how long @job has to wait for its turn; not above 0: no longer. */
-static int64_t wait_us_of(struct readers *readers, const struct storage_job *job, int64_t now_us)
-{
-    if (job->after != 0 && core_may_lose(readers->core, job->after)) {
-        return SAFE_US;
-    }
-    if (job->held_to_ms != 0 &&
-        (readers->core->is_spread
-                ? now_us / 1000 < job->held_to_ms
-                : standing_awaits(&readers->core->standing, job->held_from_ms, job->held_to_ms))) {
-        return SAFE_US;
-    }
-    if (readers->draining || readers->stop) {
-        return 0;
-    }
-    int64_t due_us = repeat_due_us(&readers->repeats, job->question);
-    return due_us == INT64_MAX ? INT64_MAX : due_us - now_us;
-}
-
-/* Under the lock: take the first job that may be begun now.  NULL: none; *ret_wait_us: then look
- * again after that time (INT64_MAX: when one has come). */
-static struct storage_job *take_due(struct readers *readers, int64_t *ret_wait_us)
-{
-    int64_t now_us = monotonic_us();
-    struct storage_job *before = NULL;
-    *ret_wait_us = INT64_MAX;
-    for (struct storage_job *at = readers->waiting.first; at != NULL; before = at, at = at->next) {
-        int64_t wait_us = wait_us_of(readers, at, now_us);
-        if (wait_us <= 0) {
-            repeat_begin(&readers->repeats, at->question, now_us);
-            return job_queue_remove(&readers->waiting, before);
-        }
-        *ret_wait_us = wait_us < *ret_wait_us ? wait_us : *ret_wait_us;
-    }
-    return NULL;
-}
-
-/* The next job, and in *ret_same those that its answer will answer too.  Where all is counted that
- * the job needs, those that need more stay: they would make it wait. */
-static struct storage_job *next_job(
-    struct readers *readers, struct reader *r, struct storage_job **ret_same)
-{
-    int64_t wait_us = INT64_MAX;
-    struct storage_job *job = NULL;
-    *ret_same = NULL;
-    pthread_mutex_lock(&readers->lock);
-    while ((job = take_due(readers, &wait_us)) == NULL &&
-           (!readers->stop || readers->waiting.first != NULL)) {
-        cond_wait_until_us(&readers->work, &readers->lock,
-            wait_us == INT64_MAX ? INT64_MAX : monotonic_us() + wait_us);
-    }
-    if (job != NULL) {
-        readers->running++;
-        atomic_fetch_add(&readers->core->questions, 1);
-        bool settled = settled_is_known(readers->core, &r->session, job);
-        *ret_same = take_same(readers, job, settled ? r : NULL);
-    }
-    pthread_mutex_unlock(&readers->lock);
-    return job;
-}
-
 /* Under the lock. */
 static void tell_if_idle(struct readers *readers)
 {
@@ -358,7 +248,7 @@ static void *reader_main(void *argument)
     }
     struct storage_job *job;
     struct storage_job *same;
-    while ((job = next_job(readers, &r, &same)) != NULL) {
+    while ((job = readers_next_job(readers, &r, &same)) != NULL) {
         uint64_t question = job->question;
         int64_t begun_us = monotonic_us();
         size_t answered = 0;

@@ -8,6 +8,7 @@
 
 #define WAIT_MS      500   /* the oldest entry waits so long.. */
 #define BATCH_EVENTS 20000 /* folded at a time: more would merge better, and take more memory */
+#define LIMIT_MAX    ((size_t)2 * BATCH_EVENTS) /* as much comes in while a batch is folded */
 #define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
 #define POLL_MS      2000                       /* how often logs of others are looked at */
 #define AGAIN_MS     50                         /* after a fold that failed */
@@ -17,23 +18,22 @@
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
-#define ASKED_US      12000
-#define ASKED_SYNC_US 20000 /* where each entry waits for the disk, which folds need not wait for */
-#define ASKED_FOR_MS  1000  /* questions come: the last one came within so long */
-#define LIMIT_MIN     1000  /* events; fewer say more of what a fold costs by itself.. */
-#define LIMIT_EACH    16    /* ..and so do fewer of a partition that has transactions of its own */
-#define FIRST_NS      8000  /* an event, until a fold has shown it */
+#define ASKED_US     20000
+#define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
+#define ASKED_FIRST  2000 /* events, until folds have shown how many they count in that time */
+#define ASKED_LEAST  1000 /* with fewer a fold would mostly cost what it costs by itself.. */
+#define ASKED_EACH   16   /* ..and so with fewer of a partition that has transactions of its own */
 
 struct fold {
     struct core *core;
     struct unfolded *unfolded;
     pthread_t thread;
-    struct round round;           /* the thread's own */
-    int64_t hold_ms;              /* for tests */
-    int64_t not_before_us;        /* the next fold, also if it is asked for.. */
-    int64_t again_us;             /* ..and also if much waits */
-    _Atomic int64_t ns_per_event; /* of the last folds */
-    _Atomic int64_t asked_ms;     /* the last question, CLOCK_MONOTONIC */
+    struct round round;          /* the thread's own */
+    int64_t hold_ms;             /* for tests */
+    int64_t not_before_us;       /* the next fold, also if it is asked for.. */
+    int64_t again_us;            /* ..and also if much waits */
+    _Atomic size_t asked_events; /* of a fold, while questions come: see ASKED_US */
+    _Atomic int64_t asked_ms;    /* the last question, CLOCK_MONOTONIC */
     int64_t next_poll_ms;
     int64_t heir_until_us; /* INT64_MIN: no more: see reach_of() */
     _Atomic bool is_awake; /* it knows that something waits, or is at work */
@@ -57,23 +57,19 @@ static bool is_much(const struct fold *fold)
 
 /* ---- how much may wait ---- */
 
-/* With fewer a fold would mostly cost what it costs by itself. */
-static size_t limit_min(const struct core *core)
+static size_t asked_least(const struct core *core)
 {
-    size_t least = core->is_spread ? (size_t)core->partitions.n * LIMIT_EACH : 0;
-    return least > LIMIT_MIN ? least : LIMIT_MIN;
+    size_t least = core->is_spread ? (size_t)core->partitions.n * ASKED_EACH : 0;
+    return least > ASKED_LEAST ? least : ASKED_LEAST;
 }
 
 /* A question waits until what was acknowledged before it is folded.  So no more is acknowledged
  * ahead of the folds than lets them work on without a pause: what a fold takes at a time, twice. */
 static void set_limit(struct fold *fold)
 {
-    size_t least = limit_min(fold->core);
-    size_t limit = 2 * BATCH_EVENTS;
+    size_t limit = LIMIT_MAX;
     if (monotonic_ms() - atomic_load(&fold->asked_ms) < ASKED_FOR_MS) {
-        int64_t us = atomic_load(&fold->core->go_back_ms) == 0 ? ASKED_SYNC_US : ASKED_US;
-        size_t asked = (size_t)(us * 1000 / atomic_load(&fold->ns_per_event));
-        limit = asked < least ? least : asked < limit ? asked : limit;
+        limit = 2 * atomic_load(&fold->asked_events); /* of one round, and of the next */
     }
     unfolded_limit(fold->unfolded, limit);
 }
@@ -86,13 +82,21 @@ static void moved(void *data)
     set_limit(fold);
 }
 
-/* A fold of @events took @us. */
-static void learn(struct fold *fold, int64_t events, int64_t us)
+/* A fold of @events took @us.  If it was about a full one, the next ones have more events or fewer:
+ * by a quarter at most, for one fold alone may have been held up. */
+static void learn(struct fold *fold, size_t events, int64_t us)
 {
-    if (events >= LIMIT_MIN) {
-        int64_t before = atomic_load(&fold->ns_per_event);
-        atomic_store(&fold->ns_per_event, (3 * before + us * 1000 / events) / 4 + 1);
+    size_t full = atomic_load(&fold->asked_events);
+    if (events < full / 2 || events > 2 * full) {
+        return;
     }
+    size_t least = asked_least(fold->core);
+    size_t more = full + full / 4;
+    size_t less = full - full / 4;
+    size_t fits = (size_t)((int64_t)full * ASKED_US / (us + 1));
+    full = fits < less ? less : fits < more ? fits : more;
+    full = full < least ? least : full < BATCH_EVENTS ? full : BATCH_EVENTS;
+    atomic_store(&fold->asked_events, full);
 }
 
 /* ---- when ---- */
@@ -194,15 +198,14 @@ static enum round_reach reach_of(struct fold *fold, bool asked)
     return ROUND_OWN;
 }
 
-/* How many events the next round folds at a time: half of what may wait, so that more may come in
- * meanwhile.  Where more waits already, nothing may come in: the more is folded at once, the less
- * it costs. */
+/* How many events the next round folds at a time: all that may wait.  The more is folded at once,
+ * the less an event costs, and a question waits for all of it anyway. */
 static size_t most_events(struct fold *fold)
 {
     size_t limit = atomic_load(&fold->unfolded->limit);
     int64_t waiting = atomic_load(&fold->core->stats.log_events);
-    size_t half = (waiting > (int64_t)limit ? (size_t)waiting : limit) / 2;
-    return half < BATCH_EVENTS ? half : BATCH_EVENTS;
+    size_t n = waiting > (int64_t)limit ? (size_t)waiting : limit;
+    return n < BATCH_EVENTS ? n : BATCH_EVENTS;
 }
 
 static void run(struct fold *fold, bool asked)
@@ -217,7 +220,8 @@ static void run(struct fold *fold, bool asked)
     pause_us = pause_us < PAUSE_MAX_MS * 1000 ? pause_us : PAUSE_MAX_MS * 1000;
     events = atomic_load(&fold->core->stats.fold_events) - events;
     if (events > 0) {
-        learn(fold, events, now_us - begun_us);
+        learn(fold, (size_t)events, now_us - begun_us);
+        atomic_store(&fold->core->folded_us, now_us);
         atomic_fetch_add(&fold->core->stats.folds, 1);
         storage_histogram_observe(&fold->core->stats.fold_seconds, now_us - begun_us);
     } else if (!asked) {
@@ -298,7 +302,7 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     fold->hold_ms = hold_ms == NULL ? 0 : strtol(hold_ms, NULL, 10);
     fold->next_poll_ms = monotonic_ms() + POLL_MS;
     fold->heir_until_us = monotonic_us() + HEIR_MS * 1000;
-    atomic_store(&fold->ns_per_event, FIRST_NS);
+    atomic_store(&fold->asked_events, ASKED_FIRST);
     atomic_store(&fold->asked_ms, INT64_MIN / 2);
     set_limit(fold);
     bool ok = round_init(&fold->round, core, unfolded, seen_fold);

@@ -13,6 +13,7 @@
 #define TEXT_KEPT    4096
 #define COUNT_MS     250 /* then the cursors are read again: another process may have counted */
 #define PAUSE_MAX_MS 16
+#define FOLDING_US   100000 /* so soon after a fold, and beside other questions: one more is near */
 /* Before the deadline: a reading that the deadline cuts off would cost the connection. */
 #define MARGIN_MS 20
 
@@ -167,6 +168,20 @@ bool settled_is_known(
     int64_t settled_us = atomic_load(&core->settled_us);
     return job->arrived_us < settled_us && session_stands_since(session) < settled_us &&
            session_stands(session);
+}
+
+enum settled_outlook settled_outlook(
+    const struct core *core, struct session *session, const struct storage_job *job)
+{
+    int64_t settled_us = atomic_load(&core->settled_us);
+    int64_t now_us = monotonic_us();
+    bool is_folding =
+        atomic_load(&core->stats.log_events) > 0 ||
+        (atomic_load(&core->questions) > 0 && now_us - atomic_load(&core->folded_us) < FOLDING_US);
+    if (!is_folding || now_us - settled_us >= SETTLED_NEAR_MS * 1000 || !session_stands(session)) {
+        return SETTLED_BY_READER;
+    }
+    return job->arrived_us < settled_us ? SETTLED_NOW : SETTLED_NEAR;
 }
 
 /* Have it counted.  True: that is known. */

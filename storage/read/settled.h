@@ -27,6 +27,8 @@
 #include "storage/core/log_progress.h"
 #include "storage/read/cache.h"
 
+#define SETTLED_NEAR_MS 250
+
 /* Between two questions that have the same print nothing was acknowledged, and nothing was deleted
  * or forgotten: see answers.h. */
 struct settled_moment {
@@ -57,6 +59,18 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
  */
 bool settled_is_known(
     const struct core *core, struct session *session, const struct storage_job *job) MUST_CHECK;
+
+/* What is to be done for a job that needs everything counted. */
+enum settled_outlook {
+    SETTLED_BY_READER, /* settled_await() has to find out */
+    SETTLED_NEAR,      /* beside writing: a round of folds is enough */
+    SETTLED_NOW,       /* beside writing: a round has ended that was enough, mostly */
+};
+
+/* Beside writing means: this process folds what waits in its memory, or has just done so and other
+ * questions are being read; and the last round has ended well, less than SETTLED_NEAR_MS ago. */
+enum settled_outlook settled_outlook(
+    const struct core *core, struct session *session, const struct storage_job *job);
 
 /* What was read since settled_await() has returned, with STORAGE_OK, was read of servers that have
  * not gone back meanwhile, as far as connections tell.  @since_us: session_stands_since() of then.
