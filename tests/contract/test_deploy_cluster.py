@@ -1,7 +1,10 @@
 """deploy/cluster: the nodes' file and the script that makes a cluster of them, started as plain processes with two tallyds;
-what the manifests say is held to these files.  And one Redis' data is moved into a cluster, as the page there says."""
+what the manifests say is held to these files.  And one Redis' data is moved into a cluster by the
+commands of the page there."""
 
+import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -11,7 +14,7 @@ import pytest
 import yaml
 
 from lib.cluster import BUS, Cluster, TcpServer, free_ports
-from lib.process import ROOT, short_directory
+from lib.process import ROOT, binary, short_directory
 from lib.truth import is_close
 from lib.waiting import wait_until
 
@@ -155,24 +158,60 @@ def test_it_runs_as_processes(users, start_tallyd, site):
         shipped.stop()
 
 
-QUESTIONS = ("/stats?from=now-4d&round=outer&", "/pages?from=now-4d&round=outer&", "/dau?", "/seen?page=/1&user=u01&")
+QUESTIONS = ("/stats?from=now-4d&round=outer&", "/pages?from=now-4d&round=outer&", "/dau?", "/seen?page=/1&user=u01&", "/pagesets/some?",
+             "/active/users?from=now/d&to=now%2B1d/d&limit=1000&", "/visits?pageset=some&from=now-4d&round=outer&")
+FILTER = {"items": ["a", "b", "c"]}
 
 
-def test_from_one_redis_to_a_cluster(start_tallyd, site):
-    """As README.md there says: stop tallyd, import, start with the same number of partitions."""
-    one_dir, cluster = short_directory(), Cluster(primaries=3, replicas=1)
+def commands_of_the_page(values):
+    """The page's commands "From one Redis to a cluster", block by block, with these values of its variables."""
+    page = (HERE / "README.md").read_text(encoding="utf-8")
+    section = page.partition("\n## From one Redis to a cluster\n")[2].partition("\n## ")[0]
+    first, *blocks = [re.sub("^   ", "", b, flags=re.M) for b in re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.M | re.S)]
+    assert set(re.findall(r"^(\w+)=", first, re.M)) == set(values), "variables that the page sets"
+    settings = "".join(f"{name}='{value}'\n" for name, value in values.items())
+    return [f"set -eu\n{settings}{block}" for block in blocks]
+
+
+def test_from_one_redis_to_a_cluster(start_tallyd, site, tmp_path):
+    """The page's commands, in its order: nodes become a cluster, the data is copied, and every answer is what it was."""
+    one_dir, cluster = short_directory(), Cluster(primaries=3, replicas=2)
     one_dir.mkdir(parents=True, exist_ok=True)
     (port,) = free_ports(1)
     one = TcpServer(one_dir, "one", port, ["redis-server", "--port", port, "--dir", one_dir, "--save", ""])
+    (tmp_path / "create.sh").write_text((HERE / "create.sh").read_text())
+    path = f"{pathlib.Path(binary()).resolve().parent}:{os.environ['PATH']}"
+
+    def shell(text):
+        done = subprocess.run(["sh", "-c", text], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True,
+                              timeout=120, check=False)
+        assert done.returncode == 0, done.stdout[-500:] + done.stderr
+        return done.stdout
+
     try:
-        cluster.start()
+        cluster.start_nodes()
         one.start()
-        old = start_tallyd(redis=f"redis://127.0.0.1:{port}")
-        http, now = old.client(), int(time.time())
+        now = int(time.time())
+        day = time.strftime("%Y-%m-%d", time.gmtime(now - 4 * 86400)), time.strftime("%Y-%m-%d", time.gmtime(now))
+        tallyd = start_tallyd(redis=f"redis://{one.address}")
+
+        def page():
+            return commands_of_the_page({"OLD": one.address, "NODES": " ".join(n.address for n in cluster.nodes),
+                                         "TALLYD": f"127.0.0.1:{tallyd.port}", "WINDOW": f"site={site}&from={day[0]}&to={day[1]}"})
+
+        create, before, logs, copy, _ = page()
+        assert "All 16384 slots covered" in shell(create)
+        cluster.wait_ok()
+        http = tallyd.client()
         batch = [[{"site": site, "page": f"/{i % 50}", "user": f"u{day}{i}", "ip": f"10.0.{day}.{i % 250}", "ts": now - day * 86400,
                    "actions": ["in"]} for i in range(500)] for day in range(3)]
         for events in batch:
             http.accept(events)
+        limit = {"key": site, "algorithm": "sliding", "limit": 3, "period_s": 3600, "cost": 1}
+        for method, target, body in (("PUT", f"/pagesets/some?site={site}", {"pages": ["/1", "/2"]}),
+                                     ("PUT", f"/filters/f?site={site}", {"capacity": 1000}),
+                                     ("POST", f"/filters/f/add?site={site}", FILTER), *[("POST", "/ratelimit", limit)] * 3):
+            assert http.request(method, target, json.dumps(body)).status in (200, 201), target
 
         def answers(client):
             def figures(question):
@@ -181,19 +220,28 @@ def test_from_one_redis_to_a_cluster(start_tallyd, site):
                 return {k: v for k, v in answer.json.items() if k not in ("from", "to", "cover")}
             return [figures(q) for q in QUESTIONS]
 
-        before = answers(http)
-        assert before[0]["pv"] == 1500 and before[3]["seen"]
-        assert old.terminate() == 0  # counts what it has acknowledged, and closes its log
-        assert not one.command("KEYS", "t:*:log:*")
-        done = subprocess.run(["redis-cli", "--cluster", "import", cluster.nodes[0].address, "--cluster-from", one.address, "--cluster-copy"],
-                              capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stdout[-500:]
-        assert sum(n.command("DBSIZE") for n in cluster.nodes[:3]) >= one.command("DBSIZE") - 2  # locks may have expired
-        new = start_tallyd("--partitions", "16", redis=cluster.url).client()
-        assert answers(new) == before
+        old = answers(http)
+        assert old[0]["pv"] == 1500 and old[3]["seen"] and old[6]["visits"] > 0
+        assert shell(before).startswith("ok: 16 partitions on 1 server\n")
+        assert (tmp_path / "before").read_text().count("\n") > 15, "the figures of two days that are over"
+        assert tallyd.terminate() == 0  # counts what it has acknowledged, and closes its log
+        assert shell(logs) == ""
+        n_keys = one.command("DBSIZE")
+        shell(copy)
+        assert sum(n.command("DBSIZE") for n in cluster.primaries()) >= one.command("DBSIZE") >= n_keys - 2  # locks may have expired
+        other = start_tallyd(redis=cluster.url, wait_ready=False)
+        assert other.process.wait(20) == 2 and "another number of partitions" in other.tail(), "auto is 256 there"
+        tallyd = start_tallyd("--partitions", "16", redis=cluster.url)
+        *_, after = page()
+        assert shell(after).startswith("ok: 16 partitions on 3 servers\n")
+        new = tallyd.client()
+        assert answers(new) == old
+        checked = new.request("POST", f"/filters/f/check?site={site}", json.dumps({"items": ["a", "x", "c"]}))
+        assert checked.json["seen"] == [True, False, True]
+        assert new.request("POST", "/ratelimit", json.dumps(limit)).status == 429, "what was taken stays taken"
         new.accept(batch[0])
-        after = answers(new)[0]
-        assert after["pv"] == 2000 and is_close(after["uv"], before[0]["uv"]), "known visitors stay the same"
+        again = answers(new)[0]
+        assert again["pv"] == 2000 and is_close(again["uv"], old[0]["uv"]), "known visitors stay the same"
     finally:
         cluster.stop()
         one.stop()
