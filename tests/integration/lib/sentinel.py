@@ -1,5 +1,6 @@
 """A master, its replicas and Sentinels on loopback.  `TALLYD_REDIS_SERVER=` names the server, as for lib/cluster.py."""
 
+import contextlib
 import shutil
 import time
 
@@ -8,6 +9,7 @@ from .process import short_directory
 
 MASTER = "mymaster"
 DOWN_AFTER_MS = 1000
+INFO_PERIOD_MS = 1000
 
 
 def as_dict(flat):
@@ -52,6 +54,11 @@ class Sentinel(TcpServer):
             f"sentinel monitor {MASTER} {master.host} {master.port} {quorum}\n"
             f"sentinel down-after-milliseconds {MASTER} {DOWN_AFTER_MS}\n"
             f"sentinel failover-timeout {MASTER} {failover_timeout_ms}\n")
+
+    def start(self):
+        """Servers are asked for INFO each second, not each 10 s: a Sentinel promotes no replica that it has not seen in sync."""
+        super().start().command("SENTINEL", "DEBUG", "info-period", INFO_PERIOD_MS)
+        return self
 
     def master_port(self):
         return int(self.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)[1])
@@ -140,6 +147,19 @@ class SentinelGroup:
         watching = [s for s in self.sentinels if s.alive()]
         wait_ready(lambda: any(r.in_sync() and all(s.promotes(r, master) for s in watching) for r in replicas),
                    "every Sentinel would promote a replica", 30)
+
+    @contextlib.contextmanager
+    def patient(self):
+        """As long as this lasts no master that gives no answer is taken for dead."""
+        def wait_for_answers(ms):
+            for sentinel in (s for s in self.sentinels if s.alive()):
+                sentinel.command("SENTINEL", "SET", MASTER, "down-after-milliseconds", ms)
+
+        wait_for_answers(600_000)
+        try:
+            yield
+        finally:
+            wait_for_answers(DOWN_AFTER_MS)
 
     def is_over(self, old):
         """An ordered failover has ended: with a new master, or without one."""
