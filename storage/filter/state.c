@@ -1,4 +1,5 @@
 #include "storage/filter/state.h"
+#include "storage/read/kept_state.h"
 #include "storage/redis/resp.h"
 
 #include <stdio.h>
@@ -48,6 +49,7 @@ static bool look(struct filter_state *state)
         resp_text(out, filter_home_fields[i]);
     }
     ask_shard(state, 0);
+    kept_state_ask(state->core, p, filter_place(state, 0));
     if (!pipeline_send(p, false)) {
         return false;
     }
@@ -58,17 +60,18 @@ static bool look(struct filter_state *state)
     if (!filter_shape_read(&state->shape, fields)) {
         return pipeline_foreign(p, FILTER_KEY);
     }
-    if (!take_shard(state, 0)) {
+    if (!take_shard(state, 0) || !kept_state_take(state->core, p, filter_place(state, 0))) {
         return false;
     }
     for (unsigned s = 1; state->shape.id != 0 && s < state->shape.shards; s++) {
         ask_shard(state, s);
+        kept_state_ask(state->core, p, filter_place(state, s));
     }
     if (!pipeline_send(p, false)) {
         return false;
     }
     for (unsigned s = 1; state->shape.id != 0 && s < state->shape.shards; s++) {
-        if (!take_shard(state, s)) {
+        if (!take_shard(state, s) || !kept_state_take(state->core, p, filter_place(state, s))) {
             return false;
         }
     }

@@ -13,7 +13,7 @@
 #define FILTER_KEY "a filter's key" /* for pipeline_foreign */
 
 struct filter_state {
-    const struct core *core;
+    struct core *core;
     struct pipeline pipe;
     const struct filter_job *asked;
     struct filter_shape shape;
@@ -23,7 +23,7 @@ struct filter_state {
 /* Functions that return a bool return false after a fault: see state->pipe.err. */
 
 /* Learn the filter's shape and shards.  A filter that is half deleted is deleted first.
- * state->shape.id is 0 if there is none. */
+ * state->shape.id is 0 if there is none.  Fails if a partition of the filter has lost its state. */
 bool filter_learn(struct filter_state *state) MUST_CHECK;
 
 /* Make the filter as it was asked for, unless it is there: *ret_made tells.  Does not learn it. */

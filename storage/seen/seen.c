@@ -1,3 +1,4 @@
+#include "storage/read/kept_state.h"
 #include "storage/read/operation.h"
 
 #include "storage/job/counted_name.h"
@@ -89,6 +90,7 @@ static bool read_logs(struct question *q, const struct bloom_params *params)
         ask_key(q, "HGETALL", q->months[m], "filter");
     }
     (void)pipeline_command(p, q->partition, "TIME", 0);
+    kept_state_ask(q->core, p, q->partition);
     if (!pipeline_send(p, false)) {
         return false;
     }
@@ -110,7 +112,7 @@ static bool read_logs(struct question *q, const struct bloom_params *params)
             return pipeline_foreign(p, "a filter's key");
         }
     }
-    return read_time(q);
+    return read_time(q) && kept_state_take(q->core, p, q->partition);
 }
 
 /* A month may have begun that we did not know of. */

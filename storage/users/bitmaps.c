@@ -58,7 +58,7 @@ int64_t activity_oldest_day(const struct core *core, const struct zone *zone, in
 }
 
 /* What a partition says of its settings, and before which day bitmaps were swept away. */
-static bool take_swept(struct activity *a, int64_t *oldest)
+static bool take_swept(struct activity *a, unsigned partition, int64_t *oldest)
 {
     const struct reply *reply = pipeline_take(&a->pipe);
     if (reply == NULL) {
@@ -66,6 +66,10 @@ static bool take_swept(struct activity *a, int64_t *oldest)
     }
     if (reply->type != REPLY_ARRAY || reply->n != 2) {
         return pipeline_foreign(&a->pipe, "a partition's state");
+    }
+    if (core_state_lost(a->core, partition, reply)) { /* bitmaps that are not there are lost */
+        (void)core_lost_text(a->core, a->pipe.detail);
+        return pipeline_fail(&a->pipe, STORAGE_DOWN);
     }
     const struct reply *cfg = &reply->items[0];
     if (cfg->type != REPLY_NIL && !slice_equal(cfg->text, slice_of(a->core->cfg))) {
@@ -92,7 +96,7 @@ bool activity_were_kept(struct activity *a, struct slice site, unsigned low, uns
     (void)pipeline_command(&a->pipe, 0, "TIME", 0);
     bool ok = pipeline_send(&a->pipe, false);
     for (unsigned p = low; ok && p < high; p++) {
-        ok = take_swept(a, &oldest);
+        ok = take_swept(a, p, &oldest);
     }
     const struct reply *time = ok ? pipeline_take(&a->pipe) : NULL;
     if (time == NULL) {

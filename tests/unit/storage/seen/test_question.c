@@ -18,6 +18,7 @@ static struct seen_world {
     unsigned n_groups, n_taken;
     enum dispatcher_kind kind;
     bool is_made_anew; /* a connection, behind the second reply */
+    bool is_lost;      /* the partition's state */
     struct buffer asked;
     struct commands sent; /* their words are in `asked` */
 } w;
@@ -29,7 +30,7 @@ static void note_group(unsigned partition, enum dispatcher_kind kind)
     w.n_groups++;
 }
 
-/* Two months, each with two logs and a filter that are not there; then the time. */
+/* Two months, each with two logs and a filter that are not there; then the time, and the state. */
 static const struct reply *reply_next(struct dispatcher *dispatcher)
 {
     static struct reply seconds[2];
@@ -44,6 +45,11 @@ static const struct reply *reply_next(struct dispatcher *dispatcher)
     }
     seconds[0] = fold_text("1795187834");
     seconds[1] = fold_text("0");
+    if (i == 7) {
+        seconds[0] = fold_text(w.is_lost ? NULL : "settings");
+        reply = fold_array(seconds, 1);
+        return &reply;
+    }
     reply = i == 6 ? fold_array(seconds, 2) : i % 3 == 2 ? fold_array(NULL, 0) : fold_text(NULL);
     return &reply;
 }
@@ -94,7 +100,8 @@ Test(seen_question, log_old_log_and_filter_are_read_in_this_order, .init = setup
     cr_expect_not(w.job.u.seen.seen);
     cr_expect_eq(w.n_groups, 1u, "of one server, over one connection");
     cr_expect_eq(w.kind, DISPATCH_ORDERED);
-    cr_assert_eq(w.sent.n, 7u);
+    cr_assert_eq(w.sent.n, 8u);
+    cr_expect(command_is(&w.sent.commands[7], 0, "HMGET"), "and the state behind all of them");
     for (size_t i = 0; i < 6; i++) {
         const struct command *command = &w.sent.commands[i];
         static const char *const ends[] = {":log", ":old", ":filter"};
@@ -112,4 +119,13 @@ Test(
 {
     w.is_made_anew = true;
     cr_expect_eq(ask(), STORAGE_DOWN);
+}
+
+/* What is not there is no answer: the pairs may be lost with the state. */
+Test(seen_question, a_partition_that_has_lost_its_state_knows_nothing, .init = setup,
+    .fini = teardown)
+{
+    w.is_lost = true;
+    cr_expect_eq(ask(), STORAGE_DOWN);
+    cr_expect(strstr(w.job.detail, "has lost its state") != NULL, "%s", w.job.detail);
 }
