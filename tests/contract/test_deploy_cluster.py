@@ -170,7 +170,7 @@ def commands_of_the_page(values):
     first, *blocks = [re.sub("^   ", "", b, flags=re.M) for b in re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.M | re.S)]
     assert set(re.findall(r"^(\w+)=", first, re.M)) == set(values), "variables that the page sets"
     settings = "".join(f"{name}='{value}'\n" for name, value in values.items())
-    return [f"set -eu\n{settings}{block}" for block in blocks]
+    return [f"set -eu\n{first}{settings}{block}" for block in blocks]
 
 
 def test_from_one_redis_to_a_cluster(start_tallyd, site, tmp_path):
