@@ -186,55 +186,124 @@ bool storage_inspect(
 
 /* ---- a partition without a state ---- */
 
+/* Keys that are written also where a partition has no state: of logs, which wait to be counted, of
+ * rate limits, and what says that a process is there. */
+static bool needs_no_state(struct slice key, const char *tag)
+{
+    static const char *const names[] = {"heads", "log:", "key:", "rl:", "hot", "hot:", "probe"};
+    struct key head;
+    bool found = false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        size_t n = strlen(names[i]);
+        key_fixed(&head, tag, names[i], SLICE(""));
+        bool fits = names[i][n - 1] == ':' ? key.n > head.n : key.n == head.n;
+        found = found || (fits && memcmp(key.p, head.p, head.n) == 0);
+    }
+    return found;
+}
+
 struct slot_keys {
-    unsigned n_servers; /* that have keys of the slot */
+    size_t own_at;   /* which answer is that of the slot's own server */
+    bool has_others; /* another server has keys of the slot, too */
+    int64_t own;     /* how many the own server has */
+    const char *tag; /* of the partition */
+    char first[96];  /* the first key that needs a state; empty: there is none */
     bool failed;
 };
 
-static bool take_keys(void *data, size_t i, const struct reply *reply)
+static bool take_number(void *data, size_t i, const struct reply *reply)
 {
     struct slot_keys *ret = data;
-    (void)i;
     ret->failed = ret->failed || reply->type != REPLY_INTEGER;
-    ret->n_servers += reply->type == REPLY_INTEGER && reply->integer > 0;
+    if (i == ret->own_at) {
+        ret->own = reply->integer;
+    } else {
+        ret->has_others = ret->has_others || reply->integer > 0;
+    }
     return true;
 }
 
-/* Has any server keys of the partition's slot?  The owner may have some, too: counts without a
- * state are of no use to anybody, but somebody should look at them. */
-static bool slot_is_empty(struct inspection *in, unsigned partition)
+static bool take_names(void *data, size_t i, const struct reply *reply)
 {
-    char slot[16];
-    struct part_set servers;
-    struct slot_keys keys = {.n_servers = 0};
-    struct buffer b;
-    if (!in->core.is_spread) {
-        return true;
+    struct slot_keys *ret = data;
+    (void)i;
+    ret->failed = reply->type != REPLY_ARRAY;
+    for (size_t k = 0; !ret->failed && k < reply->n && ret->first[0] == '\0'; k++) {
+        struct slice key = reply->items[k].text;
+        if (!needs_no_state(key, ret->tag)) {
+            (void)snprintf(ret->first, sizeof(ret->first), "%.*s", (int)key.n, key.p);
+        }
     }
-    if (!servers_each(&in->core, &servers)) {
+    return true;
+}
+
+/* How many keys of the slot has each server?  False: not all of them answer. */
+static bool count_keys(
+    struct inspection *in, unsigned partition, const char *slot, struct slot_keys *ret)
+{
+    uint16_t server[PARTITIONS_MAX];
+    struct part_set servers;
+    struct buffer b;
+    if (servers_number(&in->core, server) == 0 || !servers_each(&in->core, &servers)) {
         return complain(in, "some partition has no server: another one may have this partition's "
                             "data, so nothing is done");
     }
-    (void)snprintf(slot, sizeof(slot), "%u", partition_slot(&in->core.partitions, partition));
     buffer_init(&b);
     struct asks asks = asks_to(&in->reader.session, &b);
+    size_t n = 0;
     for (unsigned p = 0; p < in->core.partitions.n; p++) {
         if (part_set_has(&servers, p)) {
+            ret->own_at = server[p] == server[partition] ? n : ret->own_at;
             resp_command(asks_begin(&asks, p), "CLUSTER", "COUNTKEYSINSLOT", slot, NULL);
+            n++;
         }
     }
-    enum redis_status status = asks_run(&asks, in->deadline_ms, take_keys, &keys);
+    enum redis_status status = asks_run(&asks, in->deadline_ms, take_number, ret);
     buffer_release(&b);
-    if (status != REDIS_OK_STATUS || keys.failed) {
-        return complain(in, "a server does not answer");
+    return (status == REDIS_OK_STATUS && !ret->failed) || complain(in, "a server does not answer");
+}
+
+/* Which keys of the slot has its own server? */
+static bool name_keys(
+    struct inspection *in, unsigned partition, const char *slot, struct slot_keys *ret)
+{
+    char most[24];
+    struct buffer b;
+    buffer_init(&b);
+    struct asks asks = asks_to(&in->reader.session, &b);
+    (void)snprintf(most, sizeof(most), "%lld", (long long)ret->own);
+    resp_command(asks_begin(&asks, partition), "CLUSTER", "GETKEYSINSLOT", slot, most, NULL);
+    enum redis_status status = asks_run(&asks, in->deadline_ms, take_names, ret);
+    buffer_release(&b);
+    return (status == REDIS_OK_STATUS && !ret->failed) || complain(in, "a server does not answer");
+}
+
+/* Has no server keys of the partition's slot that a state belongs to?  Counts without a state are
+ * of no use to anybody, but somebody should look at them. */
+static bool slot_has_no_data(struct inspection *in, unsigned partition)
+{
+    char slot[16];
+    struct slot_keys keys = {.tag = in->core.partitions.tag[partition]};
+    if (!in->core.is_spread) {
+        return true;
     }
-    if (keys.n_servers > 0) {
+    (void)snprintf(slot, sizeof(slot), "%u", partition_slot(&in->core.partitions, partition));
+    if (!count_keys(in, partition, slot, &keys) ||
+        (keys.own > 0 && !name_keys(in, partition, slot, &keys))) {
+        return false;
+    }
+    if (keys.has_others) {
         (void)snprintf(in->error, in->error_n,
-            "slot %s is not empty: where it is torn, repair the cluster first (redis-cli --cluster "
-            "fix)",
+            "slot %s is not empty on other servers: it is torn, repair the cluster first "
+            "(redis-cli --cluster fix)",
             slot);
+    } else if (keys.first[0] != '\0') {
+        (void)snprintf(in->error, in->error_n,
+            "slot %s is not empty: it has %s, which is of no use without the lost state; look at "
+            "what is left, and delete it first",
+            slot, keys.first);
     }
-    return keys.n_servers == 0;
+    return !keys.has_others && keys.first[0] == '\0';
 }
 
 /* init.lua on the partition's own server: it makes the state only if there is none. */
@@ -304,7 +373,7 @@ bool storage_reset_partition(
         return false;
     }
     bool ok = partition < in->core.partitions.n || complain(in, "there is no such partition");
-    ok = ok && has_no_state(in, partition) && slot_is_empty(in, partition) &&
+    ok = ok && has_no_state(in, partition) && slot_has_no_data(in, partition) &&
          read_settings(in, partition, &settings) && make_state(in, partition, &settings);
     inspection_end(in);
     return ok;

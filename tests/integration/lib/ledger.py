@@ -183,12 +183,13 @@ class Threads:
 
 
 class Clients(Threads):
-    """Threads that post batches until they are told to stop; the last `keyed` ones with keys, each batch until it is taken."""
+    """Threads that post batches, each `pause_s` after the last, until they are told to stop; the last `keyed` ones with keys,
+    each batch until it is taken."""
 
-    def __init__(self, ledger, tallyd, n=4, limit=400, keyed=0):
+    def __init__(self, ledger, tallyd, n=4, limit=400, keyed=0, pause_s=0):
         super().__init__(n)
         self.ledger, self.tallyd, self.limit, self.keyed_from = ledger, tallyd, limit, n - keyed
-        self.sent = 0
+        self.sent, self.pause_s = 0, pause_s
 
     def _run(self, me):
         port, http, n = None, None, 0
@@ -200,8 +201,8 @@ class Clients(Threads):
                 status = self.ledger.send(http, f"{me}/{n}", keyed)
                 n += 0 if keyed and status != 202 else 1
                 self.sent += 1
-                if status != 202:
-                    self.stopping.wait(0.02)  # a polite client comes again a little later
+                if status != 202 or self.pause_s > 0:
+                    self.stopping.wait(max(0.02, self.pause_s))  # a polite client comes again a little later
         except Exception as error:  # pylint: disable=broad-except
             self.faults.append(error)
 

@@ -265,7 +265,8 @@ def cluster_rounds(report, chance, goal, clients=4):
             left = left or chance.sample(HARMS, len(HARMS))
             harm = left.pop()
             ledger = Ledger(f"round-{number}")
-            with Clients(ledger, harmed.tallyd, n=clients, limit=10**9, keyed=clients // 2) as load:
+            pause_s = 0.1 if harm is Harmed.slot_stays_open_for_a_minute else 0  # each page is asked for afterwards
+            with Clients(ledger, harmed.tallyd, n=clients, limit=10**9, keyed=clients // 2, pause_s=pause_s) as load:
                 load.more(chance.randrange(5, 40))
                 harm(harmed)
                 harmed.heal()
