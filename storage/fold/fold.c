@@ -22,7 +22,7 @@
 #define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
 #define ASKED_FIRST  2000 /* events, until folds have shown how many they count in that time */
 #define ASKED_LEAST  1000 /* with fewer a fold would mostly cost what it costs by itself.. */
-#define ASKED_EACH   16   /* ..and so with fewer of a partition that has transactions of its own */
+#define ASKED_EACH   8    /* ..and so with fewer of a partition that has transactions of its own */
 
 struct fold {
     struct core *core;
