@@ -1,0 +1,315 @@
+/* A log's files as they come, go and cannot be read: service/client/follow_files.h */
+#include "service/client/follow_files.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/lib/gzip.h"
+
+static char base[] = "/tmp/tallyd-unit-XXXXXX";
+static char path[PATH_MAX], said_path[PATH_MAX];
+static struct follow_state state;
+static struct import_report report;
+static struct follow_files *files;
+static int64_t now_ms = 1000;
+
+static const char *in_base(const char *name)
+{
+    static char text[PATH_MAX];
+    (void)snprintf(text, sizeof(text), "%s/%s", base, name);
+    return text;
+}
+
+/* What is said goes to stderr, and that is a file now. */
+static void setup(void)
+{
+    cr_assert_not_null(mkdtemp(base));
+    (void)snprintf(path, sizeof(path), "%s/a.log", base);
+    (void)snprintf(said_path, sizeof(said_path), "%s/said", base);
+    int fd = open(said_path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0600);
+    cr_assert(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO && close(fd) == 0);
+    import_report_init(&report);
+    files = follow_files_new(path, &state, &report);
+    cr_assert_not_null(files);
+}
+
+static void teardown(void)
+{
+    follow_files_free(files);
+    DIR *directory = opendir(base);
+    cr_assert_not_null(directory);
+    for (const struct dirent *d = readdir(directory); d != NULL; d = readdir(directory)) {
+        (void)unlink(in_base(d->d_name));
+    }
+    (void)closedir(directory);
+    (void)rmdir(base);
+}
+
+TestSuite(follow_files, .init = setup, .fini = teardown, .timeout = 60);
+
+static void put(const char *name, const char *bytes, size_t n)
+{
+    int fd = open(in_base(name), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    cr_assert(fd >= 0 && write(fd, bytes, n) == (ssize_t)n && close(fd) == 0);
+}
+
+static void put_text(const char *name, const char *text)
+{
+    put(name, text, strlen(text));
+}
+
+/* How often @text was said. */
+static unsigned said(const char *text)
+{
+    static char all[65536];
+    int fd = open(said_path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = read(fd, all, sizeof(all) - 1);
+    cr_assert(fd >= 0 && n >= 0 && close(fd) == 0);
+    all[n] = '\0';
+    unsigned times = 0;
+    for (const char *at = strstr(all, text); at != NULL; at = strstr(at + 1, text)) {
+        times++;
+    }
+    return times;
+}
+
+static void watch(void)
+{
+    now_ms += 1000;
+    cr_assert(follow_files_watch(files, false, now_ms));
+}
+
+static void first_watch(void)
+{
+    cr_assert(follow_files_watch(files, true, now_ms));
+}
+
+/* File @index was read up to @to. */
+static void was_read(size_t index, int64_t to)
+{
+    struct follow_cut cut = {.to = to};
+    state.files[index].offset = to;
+    follow_files_read(files, index, &cut);
+}
+
+Test(follow_files, a_log_that_is_not_there_yet_is_waited_for)
+{
+    first_watch();
+    watch();
+    cr_expect_eq(said("is not there yet"), 1);
+    put_text("a.log", "1\n");
+    watch();
+    cr_assert_eq(state.n, 1);
+    cr_expect(files->is_changed);
+}
+
+Test(follow_files, a_path_that_goes_round_in_circles_is_said_once)
+{
+    cr_assert_eq(symlink("a.log", path), 0);
+    first_watch();
+    watch();
+    cr_expect_eq(said("cannot open"), 1);
+    cr_expect_eq(said("Too many levels of symbolic links"), 1);
+    cr_expect_eq(state.n, 0);
+}
+
+Test(follow_files, a_directory_that_is_not_there_may_come_to_be)
+{
+    char later[PATH_MAX];
+    (void)snprintf(later, sizeof(later), "%s/later/a.log", base);
+    files->path = later;
+    first_watch();
+    watch();
+    cr_expect_eq(said("cannot read "), 1);
+    cr_assert_eq(mkdir(in_base("later"), 0700), 0);
+    put_text("later/a.log", "1\n");
+    watch();
+    cr_expect_eq(state.n, 1);
+    cr_assert(unlink(later) == 0 && rmdir(in_base("later")) == 0);
+}
+
+Test(follow_files, what_can_never_be_followed)
+{
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_expect_not(follow_files_watch(files, true, now_ms));
+    cr_expect_eq(said("is no regular file"), 1);
+    cr_assert(unlink(path) == 0 && mkdir(path, 0700) == 0);
+    cr_expect_not(follow_files_watch(files, true, now_ms));
+    cr_expect_eq(said("is a directory"), 1);
+    cr_assert_eq(rmdir(path), 0);
+    put_text("a.log", "BZh9");
+    cr_expect_not(follow_files_watch(files, true, now_ms));
+    cr_expect_eq(said("it is compressed"), 1);
+    cr_expect_eq(state.n, 0);
+}
+
+Test(follow_files, unread_bytes_that_are_deleted_are_missing)
+{
+    put_text("a.log", "1234\n5678\n");
+    first_watch();
+    was_read(0, 5);
+    cr_assert(unlink(path) == 0);
+    put_text("a.log", "new\n");
+    watch(); /* the old file is still open */
+    cr_expect_eq(said("missing"), 0);
+    (void)close(files->open[0].fd); /* as it is when a follower starts again */
+    files->open[0].fd = -1;
+    files->has_looked = false;
+    watch();
+    cr_expect_eq(said("missing: at least 5 bytes of"), 1);
+    cr_expect(state.files[0].is_done);
+    cr_expect_eq(state.files[0].inode, 0);
+}
+
+/* Whether a piece that was sent has been counted must be asked before its bytes are given up. */
+Test(follow_files, a_file_with_a_piece_under_way_is_not_given_up)
+{
+    put_text("a.log", "1\n");
+    state.n = 1;
+    state.files[0] = (struct follow_file){.inode = 1, .size = 10};
+    state.has_piece = true;
+    state.piece = (struct follow_piece){.file = 0, .to = 10, .sent_at_s = 1};
+    watch();
+    cr_expect(files->open[0].is_gone);
+    cr_expect_eq(said("missing"), 0);
+    state.has_piece = false;
+    follow_files_give_up(files, 0);
+    cr_expect_eq(said("missing: at least 10 bytes"), 1);
+    cr_expect_not(files->open[0].is_gone);
+}
+
+Test(follow_files, a_file_that_went_between_two_processes)
+{
+    put_text("a.log", "1\n");
+    state.n = 1;
+    state.files[0] = (struct follow_file){.inode = 1, .offset = 10, .size = 10};
+    watch();
+    cr_expect_eq(said("it was read up to byte 10; whether more was written is not known"), 1);
+    cr_expect_eq(state.n, 2, "the log is another file");
+}
+
+/* The state knows a file of @bytes, read up to @offset, that is there only as a.log.1.gz. */
+static void find_packed(size_t offset, bool is_whole)
+{
+    static char text[3000];
+    for (size_t i = 0; i < sizeof(text); i++) {
+        text[i] = (char)('a' + i * i % 23); /* not all the same */
+    }
+    size_t n;
+    char *packed = gzip_member(text, sizeof(text), &n);
+    put("a.log.1.gz", packed, is_whole ? n : n - 9);
+    free(packed);
+    put_text("a.log", "1\n");
+    state.n = 1;
+    state.files[0] = (struct follow_file){.inode = 1,
+        .head = follow_head_of((struct slice){text, FOLLOW_HEAD}),
+        .offset = (int64_t)offset,
+        .size = (int64_t)offset};
+    watch();
+    cr_expect(state.files[0].is_done);
+}
+
+Test(follow_files, what_was_compressed_before_it_was_read_is_missing)
+{
+    find_packed(1000, true);
+    cr_expect_eq(said("missing: 2000 bytes of"), 1);
+    cr_expect_eq(said("tail -c +1001 | tallyd import -"), 1);
+}
+
+Test(follow_files, what_was_read_to_its_end_may_be_compressed)
+{
+    find_packed(3000, true);
+    cr_expect_eq(said("missing"), 0);
+}
+
+Test(follow_files, a_compressed_file_without_its_end)
+{
+    find_packed(1000, false);
+    cr_expect_eq(said("behind byte 1000: it is compressed, and cannot be read to its end"), 1);
+}
+
+Test(follow_files, of_many_rotated_files_the_newest_are_remembered)
+{
+    char name[32];
+    for (int i = 1; i <= FOLLOW_ENTRIES + 10; i++) {
+        (void)snprintf(name, sizeof(name), "a.log.%d", i);
+        put_text(name, "old\n");
+    }
+    put_text("a.log", "new\n");
+    first_watch();
+    cr_expect_not(files->listing.is_complete);
+    cr_expect_eq(said("cannot read"), 0, "it could be read: there was no room");
+    cr_assert_eq(state.n, FOLLOW_FILES - 8);
+    for (size_t i = 0; i + 1 < state.n; i++) {
+        cr_expect(state.files[i].is_done);
+        cr_expect_eq(state.files[i].offset, 4);
+    }
+    cr_expect_not(state.files[state.n - 1].is_done);
+    cr_expect_geq(files->open[state.n - 1].fd, 0);
+    cr_expect_not(follow_files_forget(files), "there is room for more");
+}
+
+/* The oldest that are done go; what may still be read stays, and finds its open file again. */
+Test(follow_files, files_that_are_done_are_forgotten)
+{
+    put_text("a.log", "1\n");
+    first_watch();
+    int fd = files->open[0].fd;
+    cr_assert_geq(fd, 0);
+    files->open[0].fd = -1;
+    state.n = FOLLOW_FILES;
+    for (size_t i = 0; i < FOLLOW_FILES; i++) {
+        state.files[i].inode = 100 + i;
+        state.files[i].is_done = i % 2 == 1;
+    }
+    files->open[FOLLOW_FILES - 2].fd = fd;
+    cr_expect(follow_files_forget(files));
+    cr_expect_eq(state.n, FOLLOW_FILES - 8);
+    cr_expect_eq(state.files[0].inode, 100);
+    cr_expect_eq(state.files[7].inode, 114, "1, 3, .. 15 are gone");
+    cr_expect_eq(state.files[8].inode, 116);
+    cr_expect_eq(files->open[FOLLOW_FILES - 10].fd, fd);
+    cr_expect_eq(state.files[FOLLOW_FILES - 10].inode, 100 + FOLLOW_FILES - 2);
+    cr_expect_eq(files->open[FOLLOW_FILES - 1].fd, -1);
+}
+
+Test(follow_files, no_room_for_another_file_means_later)
+{
+    put_text("a.log", "1\n");
+    state.n = FOLLOW_FILES;
+    for (size_t i = 0; i < FOLLOW_FILES; i++) {
+        state.files[i] = (struct follow_file){.inode = 1, .is_done = true};
+    }
+    watch();
+    cr_expect_eq(state.n, FOLLOW_FILES);
+    cr_expect(files->must_look);
+    cr_expect(follow_files_forget(files));
+    watch();
+    cr_expect_eq(state.n, FOLLOW_FILES - 8 + 1);
+    cr_expect_not(files->must_look);
+}
+
+/* A file that is done and deleted is closed: the disk gets its room back. */
+Test(follow_files, a_deleted_file_that_is_read_is_closed)
+{
+    put_text("a.log", "1\n");
+    first_watch();
+    watch();
+    was_read(0, 2);
+    cr_assert_eq(unlink(path), 0);
+    put_text("a.log", "2\n");
+    watch();
+    cr_expect_geq(files->open[0].fd, 0, "its writer may not know yet");
+    now_ms += FOLLOW_REST_MS;
+    watch();
+    cr_expect(state.files[0].is_done);
+    cr_expect_eq(files->open[0].fd, -1);
+    cr_expect_eq(said("missing"), 0);
+}
