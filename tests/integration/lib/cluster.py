@@ -253,13 +253,16 @@ class Cluster:
     # ---- what happens to it ----
 
     def failover(self, replica, how=None):
-        """An ordered failover to `replica`; how: None, "FORCE" or "TAKEOVER".  Waits until it is a primary."""
-        def promoted():  # an ordered one gives up after a while, and is asked for again
+        """An ordered failover to `replica`; how: None, "FORCE" or "TAKEOVER".  Waits until it is a primary.
+
+        An ordered one gives up after a while, and a replica whose link is just being made refuses it: both are asked again.
+        """
+        def promoted():
             if not replica.is_primary():
                 replica.command("CLUSTER", "FAILOVER", *([how] if how else []))
             return wait_until(replica.is_primary, "promoted", deadline_s=2)
 
-        wait_until(promoted, f"{replica.name} is a primary")
+        wait_ready(promoted, f"{replica.name} is a primary", deadline_s=30)
 
     def open_slot(self, slot, target):
         """MIGRATING at its owner and IMPORTING at `target`: left open until close_slot(); the source."""
