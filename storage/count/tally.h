@@ -16,7 +16,7 @@
 #include "storage/sketch/hll.h"
 #include "storage/job/job.h"
 
-#define TALLY_GROUP 32
+#define TALLY_GROUP 16
 
 struct tally {
     struct count_point *points; /* owned until tally_take_points */
