@@ -4,7 +4,7 @@
  *
  * A bounded memory: a user in it need not be looked up by name again, and an event of a user whose
  * bit for `active` and that day is set sets nothing.  Users go by their 128-bit keyed hash, which
- * has the site in it.  4 MB, given when the first user comes; the memory of a set of four that is
+ * has the site in it.  512 KB, given when the first user comes; the memory of a set of four that is
  * full replaces one of them.
  *
  * What is known of a partition holds for one generation of its users (field `users` of
@@ -21,7 +21,7 @@
 #include "storage/schema/identity.h"
 #include "storage/schema/partition.h"
 
-#define KNOWN_USERS_MAX  65536
+#define KNOWN_USERS_MAX  16384
 #define USERS_GENERATION 32         /* bytes of a generation's name, at most */
 #define USER_INDEX_NONE  UINT32_MAX /* no user has this one */
 #define ACTIVE_DAY_NONE  INT32_MIN
