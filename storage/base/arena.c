@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #define BLOCK_SIZE 16384
+/* The first block of an arena: most arenas of a single event need no more.  With the block's head
+ * it is 1 KiB, which malloc() has at hand in the thread's own cache (glibc's tcache). */
+#define FIRST_SIZE (1024 - sizeof(struct arena_block))
 
 struct arena_block {
     struct arena_block *next;
@@ -19,7 +22,8 @@ void *arena_alloc(struct arena *arena, size_t n)
     }
     n = (n + align - 1) / align * align;
     if (arena->blocks == NULL || arena->capacity - arena->used < n) {
-        size_t capacity = n > BLOCK_SIZE ? n : BLOCK_SIZE;
+        size_t usual = arena->blocks == NULL && n <= FIRST_SIZE ? FIRST_SIZE : BLOCK_SIZE;
+        size_t capacity = n > usual ? n : usual;
         struct arena_block *block = malloc(sizeof(*block) + capacity);
         if (block == NULL) {
             return NULL;

@@ -2,8 +2,9 @@
  *
  * Layer: storage, pure.  Not thread-safe: an arena has one owner.
  *
- * An arena hands out pieces of large blocks, one behind the other.  A piece cannot be freed alone;
- * all pieces are freed at once.  The replies of Redis and the results of a question live in arenas.
+ * An arena hands out pieces of blocks, one behind the other.  The first block is small, and the
+ * others are large.  A piece cannot be freed alone; all pieces are freed at once.  The replies of
+ * Redis and the results of a question live in arenas.
  */
 #ifndef STORAGE_BASE_ARENA_H
 #define STORAGE_BASE_ARENA_H
@@ -24,7 +25,8 @@ struct arena {
  * memory; the pieces handed out before stay valid. */
 void *arena_alloc(struct arena *arena, size_t n) MUST_CHECK;
 
-/* End the life of all pieces.  The arena keeps one block of 16 KiB for its next use. */
+/* End the life of all pieces.  The arena keeps one block of 16 KiB, if it has one, for its next
+ * use. */
 void arena_clear(struct arena *arena);
 
 /* End the life of all pieces and free all blocks.  The arena is empty and can be used again. */

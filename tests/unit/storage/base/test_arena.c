@@ -72,6 +72,18 @@ Test(arena, clear_keeps_one_modest_block)
     (void)first;
 }
 
+/* Most arenas have a few small pieces, and there are many of them at a time. */
+Test(arena, a_few_small_pieces_take_little)
+{
+    struct arena arena = {0};
+    cr_assert_not_null(arena_alloc(&arena, 100));
+    cr_assert_not_null(arena_alloc(&arena, 800));
+    cr_expect_leq(arena.capacity, 1024);
+    cr_assert_not_null(arena_alloc(&arena, 800));
+    cr_expect_gt(arena.capacity, 1024);
+    arena_release(&arena);
+}
+
 Test(arena, clear_of_large_pieces_only)
 {
     struct arena arena = {0};
