@@ -18,9 +18,11 @@
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
+#include "handlers/reply/reply.h"
 #include "storage/job/counted_name.h"
 
-#define FIGURES (METRIC_VISITS + 1) /* the metrics that are answered as they are */
+#define FIGURES       (METRIC_VISITS + 1) /* the metrics that are answered as they are */
+#define VISIT_FIGURES 3
 
 struct counts_state {
     struct window_params asked;
@@ -173,32 +175,52 @@ static bool is_counted(const struct counts_state *state, int metric)
                                    : metric != METRIC_IPS || state->addresses;
 }
 
-static void add_visit_figures(json_t *object, const uint64_t values[METRICS])
+/* What stands in an answer, or in a point of its series. */
+struct named_figure {
+    const char *name;
+    enum { FIGURE_NONE, FIGURE_COUNT, FIGURE_REAL } kind; /* none: null */
+    uint64_t count;
+    double real;
+};
+
+static unsigned visit_figures(const uint64_t values[METRICS], struct named_figure *ret)
 {
-    struct visit_figures f;
+    struct visit_figures f = {0};
     bool any = visit_figures_of(values, &f);
-    json_object_set_new(
-        object, "views_per_visit", any ? json_real(f.views_per_visit) : json_null());
-    json_object_set_new(object, "bounce_rate", any ? json_real(f.bounce_rate) : json_null());
-    json_object_set_new(object, "visit_duration_s", any ? json_real(f.duration_s) : json_null());
+    ret[0] = (struct named_figure){.name = "views_per_visit", .real = f.views_per_visit};
+    ret[1] = (struct named_figure){.name = "bounce_rate", .real = f.bounce_rate};
+    ret[2] = (struct named_figure){.name = "visit_duration_s", .real = f.duration_s};
+    ret[0].kind = ret[1].kind = ret[2].kind = any ? FIGURE_REAL : FIGURE_NONE;
+    return VISIT_FIGURES;
+}
+
+/* All that is asked for.  Returns how many. */
+static unsigned figures_of(const struct counts_state *state, const uint64_t values[METRICS],
+    struct named_figure ret[FIGURES + VISIT_FIGURES], bool *ret_clamped)
+{
+    unsigned n = 0;
+    for (int metric = 0; metric < FIGURES; metric++) {
+        if (is_asked(state, metric)) {
+            bool counted = is_counted(state, metric);
+            ret[n++] = (struct named_figure){.name = names[metric],
+                .kind = counted ? FIGURE_COUNT : FIGURE_NONE,
+                .count = counted ? figure(state, values, (enum metric)metric, ret_clamped) : 0};
+        }
+    }
+    return state->visit_sums ? n + visit_figures(values, ret + n) : n;
 }
 
 static void add_figures(json_t *object, const struct counts_state *state,
     const uint64_t values[METRICS], bool *ret_clamped)
 {
-    for (int metric = 0; metric < FIGURES; metric++) {
-        if (!is_asked(state, metric)) {
-            continue;
-        }
-        if (!is_counted(state, metric)) {
-            json_object_set_new(object, names[metric], json_null());
-        } else {
-            uint64_t value = figure(state, values, (enum metric)metric, ret_clamped);
-            json_object_set_new(object, names[metric], json_integer((json_int_t)value));
-        }
-    }
-    if (state->visit_sums) {
-        add_visit_figures(object, values);
+    struct named_figure figures[FIGURES + VISIT_FIGURES];
+    unsigned n = figures_of(state, values, figures, ret_clamped);
+    for (unsigned i = 0; i < n; i++) {
+        const struct named_figure *f = &figures[i];
+        json_object_set_new(object, f->name,
+            f->kind == FIGURE_COUNT  ? json_integer((json_int_t)f->count)
+            : f->kind == FIGURE_REAL ? json_real(f->real)
+                                     : json_null());
     }
 }
 
@@ -220,6 +242,7 @@ static json_t *errors_json(const struct counts_state *state, const uint64_t valu
     return errors;
 }
 
+/* The series for a table. */
 static json_t *series_json(
     const struct counts_state *state, const struct count_job *job, bool *ret_clamped)
 {
@@ -235,10 +258,48 @@ static json_t *series_json(
     return series;
 }
 
-static json_t *answer(
-    const struct app *app, const struct counts_state *state, const struct count_job *job)
+static void put_figure(struct buffer *out, const struct named_figure *figure)
 {
-    bool clamped = false;
+    buffer_text(out, ",\"");
+    buffer_text(out, figure->name);
+    buffer_text(out, "\":");
+    switch (figure->kind) {
+    case FIGURE_NONE:
+        buffer_text(out, "null");
+        break;
+    case FIGURE_COUNT:
+        buffer_decimal(out, (int64_t)figure->count);
+        break;
+    case FIGURE_REAL:
+        reply_put_real(out, figure->real);
+        break;
+    }
+}
+
+/* The series as text: a tree of thousands of values would take most of the time of an answer. */
+static void put_series(struct buffer *out, const struct counts_state *state,
+    const struct count_job *job, bool *ret_clamped)
+{
+    for (size_t i = 0; i < job->n_points; i++) {
+        const struct count_point *point = &job->points[i];
+        struct named_figure figures[FIGURES + VISIT_FIGURES];
+        unsigned n = figures_of(state, point->values, figures, ret_clamped);
+        buffer_text(out, i == 0 ? "[{\"from\":" : ",{\"from\":");
+        window_put_time(out, point->window.from_s);
+        buffer_text(out, ",\"to\":");
+        window_put_time(out, point->window.to_s);
+        for (unsigned f = 0; f < n; f++) {
+            put_figure(out, &figures[f]);
+        }
+        buffer_text(out, "}");
+    }
+    buffer_text(out, job->n_points == 0 ? "[]" : "]");
+}
+
+/* All but the series.  @clamped: a figure of the series is. */
+static json_t *answer(const struct app *app, const struct counts_state *state,
+    const struct count_job *job, bool clamped)
+{
     json_t *root = json_object();
     json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
     bool named = state->asked.n_names > 0;
@@ -262,7 +323,6 @@ static json_t *answer(
             job->asked.per_level, job->asked.explain, job->asked.keys, job->asked.n_keys));
     if (job->step != STEP_NONE) {
         json_object_set_new(root, "step", json_string(step_name(job->used)));
-        json_object_set_new(root, "series", series_json(state, job, &clamped));
     }
     if (clamped) {
         json_object_set_new(root, "clamped", json_true());
@@ -274,15 +334,39 @@ static json_t *answer(
     return root;
 }
 
+/* The answer as CSV.  Without a series it is the table's only row. */
+static void reply_table(struct http_exchange *exchange, const struct counts_state *state)
+{
+    const struct count_job *job = &exchange->job.u.count;
+    bool clamped = false;
+    json_t *series = job->step != STEP_NONE ? series_json(state, job, &clamped) : NULL;
+    json_t *root = answer(exchange->app, state, job, clamped);
+    if (series != NULL) {
+        json_object_set_new(root, "series", series);
+    }
+    csv_reply(exchange, 200, root,
+        state->visit_sums    ? &rows_of_site
+        : state->all_metrics ? &rows_of_all
+                             : &rows[state->metric]);
+}
+
 void counts_finish(struct http_exchange *exchange)
 {
     const struct counts_state *state = exchange->state;
+    const struct count_job *job = &exchange->job.u.count;
     if (exchange->job.err != STORAGE_OK) {
         count_failed(exchange, &state->asked);
         return;
     }
-    csv_reply(exchange, 200, answer(exchange->app, state, &exchange->job.u.count),
-        state->visit_sums    ? &rows_of_site
-        : state->all_metrics ? &rows_of_all
-                             : &rows[state->metric]);
+    if (job->step == STEP_NONE || csv_asked(exchange)) {
+        reply_table(exchange, state);
+        return;
+    }
+    bool clamped = false;
+    struct buffer series;
+    buffer_init(&series);
+    put_series(&series, state, job, &clamped);
+    csv_dress(exchange);
+    reply_json_with(
+        &exchange->response, answer(exchange->app, state, job, clamped), "series", &series);
 }

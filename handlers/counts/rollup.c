@@ -34,7 +34,7 @@ static json_t *levels_json(const int64_t value[LEVELS], bool times)
 {
     json_t *levels = json_object();
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
-        char text[32];
+        char text[TIMESTAMP_TEXT];
         timestamp_print(value[level], text);
         json_object_set_new(levels, level_name((enum level)level),
             times ? json_string(text) : json_integer((json_int_t)value[level]));

@@ -163,6 +163,15 @@ enum handler_result seen_many_start(struct http_exchange *exchange)
 
 /* ---- answers ---- */
 
+static void put_flags(struct buffer *out, const bool *flags, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        buffer_text(out, i == 0 ? "[" : ",");
+        buffer_text(out, flags[i] ? "true" : "false");
+    }
+    buffer_text(out, n == 0 ? "[]" : "]");
+}
+
 void seen_finish(struct http_exchange *exchange)
 {
     const struct storage_job *job = &exchange->job;
@@ -176,8 +185,11 @@ void seen_finish(struct http_exchange *exchange)
     }
     const struct seen_job *seen = &job->u.seen;
     if (seen->each != NULL) {
-        reply_flags(&exchange->response, "seen", seen->each, seen->n_pages,
-            json_pack("{s:f}", "false_positive_rate", seen->false_positives));
+        struct buffer list;
+        buffer_init(&list);
+        put_flags(&list, seen->each, seen->n_pages);
+        reply_json_with(&exchange->response,
+            json_pack("{s:f}", "false_positive_rate", seen->false_positives), "seen", &list);
         return;
     }
     reply_json(&exchange->response, 200,

@@ -20,8 +20,8 @@ static void count_reply_step(struct http_exchange *exchange, const struct window
         problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",
             "the series needs too many keys; step=%s works", works);
     } else if (job->used == STEP_NONE && job->asked.answered.from_s < job->asked.answered.to_s) {
-        char from[32];
-        char to[32];
+        char from[TIMESTAMP_TEXT];
+        char to[TIMESTAMP_TEXT];
         timestamp_print(job->asked.answered.from_s, from);
         timestamp_print(job->asked.answered.to_s, to);
         problem_reply_parameter(response, PROBLEM_UNACCEPTABLE, "step",

@@ -11,9 +11,18 @@
 
 json_t *window_time_json(int64_t at_s)
 {
-    char text[32];
+    char text[TIMESTAMP_TEXT];
     timestamp_print(at_s, text);
     return json_string(text);
+}
+
+void window_put_time(struct buffer *out, int64_t at_s)
+{
+    char text[TIMESTAMP_TEXT];
+    timestamp_print(at_s, text);
+    buffer_text(out, "\"");
+    buffer_text(out, text);
+    buffer_text(out, "\"");
 }
 
 json_t *window_pages_json(const struct slice *pages, size_t n)
@@ -110,8 +119,8 @@ static void not_kept(
 {
     struct http_response *response = &exchange->response;
     char name[8];
-    char from[32];
-    char to[32];
+    char from[TIMESTAMP_TEXT];
+    char to[TIMESTAMP_TEXT];
     (void)snprintf(name, sizeof(name), "from%s", number);
     if (nearest.from_s == nearest.to_s) {
         problem_reply_parameter(

@@ -12,13 +12,15 @@
 #include "handlers/http/app.h"
 #include "handlers/http/http.h"
 #include "handlers/question/window_params.h"
+#include "storage/base/buffer.h"
 
 #define WINDOW_STANDARD_ERROR 0.0081 /* of Redis's HyperLogLog: 1.04 / sqrt(16384) */
 
 /* ---- members ---- */
 
-/* A time as RFC 3339, in UTC. */
+/* A time as RFC 3339, in UTC; the second one appends it to JSON text. */
 json_t *window_time_json(int64_t at_s);
+void window_put_time(struct buffer *out, int64_t at_s);
 
 /* The @n pages, or named events without their marks, as an array; null if there are none, for the
  * whole site. */

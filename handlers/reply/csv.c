@@ -185,13 +185,22 @@ static void put_table(const struct table *table)
     }
 }
 
+bool csv_asked(const struct http_exchange *exchange)
+{
+    return csv_wanted(exchange->request.fields[FIELD_ACCEPT]);
+}
+
+void csv_dress(struct http_exchange *exchange)
+{
+    (void)problem_add_header(&exchange->response, "Vary", "Accept");
+}
+
 void csv_reply(
     struct http_exchange *exchange, unsigned status, json_t *root, const struct csv_shape *shape)
 {
     struct http_response *response = &exchange->response;
-    (void)problem_add_header(response, "Vary", "Accept");
-    if (root == NULL || json_memory_failed() ||
-        !csv_wanted(exchange->request.fields[FIELD_ACCEPT])) {
+    csv_dress(exchange);
+    if (root == NULL || json_memory_failed() || !csv_asked(exchange)) {
         reply_json(response, status, root);
         return;
     }

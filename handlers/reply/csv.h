@@ -48,6 +48,12 @@ void csv_put_text(struct buffer *out, const char *text, size_t n);
  * JSON, if it is named too, must have a lower weight; else no wildcard may have a higher one. */
 bool csv_wanted(struct slice accept) MUST_CHECK;
 
+/* The same of the client that is answered. */
+bool csv_asked(const struct http_exchange *exchange) MUST_CHECK;
+
+/* Say in the response that another client may get it in another form; csv_reply() does. */
+void csv_dress(struct http_exchange *exchange);
+
 /* Answer @status with @root, as CSV where the client wants that, else as JSON.  The reference
  * to @root is taken over.  Where memory is out (@root may be NULL) the answer is a 503 problem. */
 void csv_reply(

@@ -1,6 +1,5 @@
 #include "handlers/reply/reply.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "handlers/reply/json_memory.h"
@@ -33,32 +32,48 @@ static void reply_block(
     response->body_n = n;
 }
 
+void reply_put_real(struct buffer *out, double value)
+{
+    char text[40];
+    json_t *json = json_real(value);
+    size_t n =
+        json_dumpb(json, text, sizeof(text), JSON_ENCODE_ANY | JSON_REAL_PRECISION(REPLY_DIGITS));
+    json_decref(json);
+    out->failed = out->failed || n == 0 || n > sizeof(text);
+    if (!out->failed) {
+        buffer_append(out, text, n);
+    }
+}
+
 void reply_json(struct http_response *response, unsigned status, json_t *json)
 {
     char *text = dump(json);
     reply_block(response, status, "application/json", text, text == NULL ? 0 : strlen(text));
 }
 
-void reply_flags(
-    struct http_response *response, const char *name, const bool *flags, size_t n, json_t *rest)
+void reply_json_with(
+    struct http_response *response, json_t *rest, const char *name, struct buffer *value)
 {
-    char *tail = dump(rest);
-    size_t most =
-        tail == NULL ? 0 : strlen(name) + strlen(tail) + n * sizeof("false,") + sizeof("{\"\":[],");
-    char *text = tail == NULL ? NULL : malloc(most);
-    size_t at = 0;
-    if (text != NULL) {
-        at = (size_t)snprintf(text, most, "{\"%s\":[", name);
-        for (size_t i = 0; i < n; i++) {
-            struct slice word = flags[i] ? SLICE("true,") : SLICE("false,");
-            memcpy(text + at, word.p, word.n);
-            at += word.n;
-        }
-        at -= n > 0 ? 1 : 0;
-        at += (size_t)snprintf(text + at, most - at, "],%s", tail + 1);
+    char *head = dump(rest);
+    struct buffer out;
+    buffer_init(&out);
+    out.failed = head == NULL || value->failed;
+    if (!out.failed) {
+        size_t n = strlen(head) - 1; /* all but the last brace */
+        out.failed = !buffer_expect(&out, n + strlen(name) + value->n + sizeof(",\"\":}"));
+        buffer_append(&out, head, n);
+        buffer_text(&out, ",\"");
+        buffer_text(&out, name);
+        buffer_text(&out, "\":");
+        buffer_append(&out, value->p, value->n);
+        buffer_text(&out, "}");
     }
-    free(tail);
-    reply_block(response, 200, "application/json", text, at);
+    free(head);
+    buffer_release(value);
+    if (out.failed) {
+        buffer_release(&out);
+    }
+    reply_block(response, 200, "application/json", out.p, out.n);
 }
 
 void reply_text(struct http_response *response, unsigned status, const char *content_type,

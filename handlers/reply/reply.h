@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "handlers/http/http.h"
+#include "storage/base/buffer.h"
 
 #define REPLY_DIGITS 10 /* significant ones of a number that is not whole */
 
@@ -18,11 +19,15 @@
  * answer is a 503 problem (see json_memory.h); so it is if @json is NULL. */
 void reply_json(struct http_response *response, unsigned status, json_t *json);
 
-/* Answer 200 with an object: @name, which holds @n of @flags as a list of booleans, and behind it
- * the members of @rest, an object with at least one, whose reference is taken over.  The same as
- * reply_json(), without a tree of a thousand values.  A 503 problem if @rest is NULL. */
-void reply_flags(
-    struct http_response *response, const char *name, const bool *flags, size_t n, json_t *rest);
+/* Answer 200 with an object: the members of @rest, an object with at least one, and behind them
+ * @name, whose value is the JSON text @value.  The same as reply_json(), without a tree of a
+ * thousand values.  The reference and the bytes of @value are taken over.  A 503 problem where
+ * memory is out: @rest is NULL, or @value has failed. */
+void reply_json_with(
+    struct http_response *response, json_t *rest, const char *name, struct buffer *value);
+
+/* Append @value to JSON text, as reply_json() prints it. */
+void reply_put_real(struct buffer *out, double value);
 
 /* @text, which is UTF-8, as a JSON string: a new reference; NULL if memory is out. */
 static inline json_t *text_json(struct slice text)

@@ -1,8 +1,5 @@
 #include "handlers/text/timestamp.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #define MINUTE_S      60
 #define HOUR_S        3600
 #define DAY_S         86400
@@ -421,11 +418,26 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
     return true;
 }
 
-void timestamp_print(int64_t at_s, char text[32])
+/* @n digits of @value and what follows them. */
+static char *put_digits(char *to, int64_t value, unsigned n, char behind)
+{
+    for (unsigned i = n; i > 0; i--) {
+        to[i - 1] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    to[n] = behind;
+    return to + n + 1;
+}
+
+/* An answer can have thousands of times, so the digits are written without snprintf(). */
+void timestamp_print(int64_t at_s, char text[TIMESTAMP_TEXT])
 {
     struct local_time utc = local_at(zone_utc(), at_s);
     struct civil_date date = civil_from_days(utc.days);
-    snprintf(text, 32, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02dZ", date.year, date.month, date.day,
-        (int)(utc.clock_s / HOUR_S), (int)(utc.clock_s % HOUR_S / MINUTE_S),
-        (int)(utc.clock_s % MINUTE_S));
+    char *to = put_digits(text, date.year, 4, '-');
+    to = put_digits(to, date.month, 2, '-');
+    to = put_digits(to, date.day, 2, 'T');
+    to = put_digits(to, utc.clock_s / HOUR_S, 2, ':');
+    to = put_digits(to, utc.clock_s % HOUR_S / MINUTE_S, 2, ':');
+    *put_digits(to, utc.clock_s % MINUTE_S, 2, 'Z') = '\0';
 }

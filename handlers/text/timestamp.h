@@ -43,7 +43,9 @@ enum timestamp_round { TIMESTAMP_DOWN, TIMESTAMP_UP };
 bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now_ms,
     enum timestamp_round round, int64_t *ret_s, bool *ret_is_now, const char **ret_detail);
 
-/* Write "2026-11-20T15:30:00Z".  @text holds 32 bytes. */
-void timestamp_print(int64_t at_s, char text[32]);
+#define TIMESTAMP_TEXT 21
+
+/* Write "2026-11-20T15:30:00Z" and a NUL.  @at_s lies in the years 0 to 9999. */
+void timestamp_print(int64_t at_s, char text[TIMESTAMP_TEXT]);
 
 #endif
