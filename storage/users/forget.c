@@ -37,19 +37,21 @@ static bool parse_gone(struct slice member, struct slice *ret_site, struct slice
 
 /* Clear the index's bits in @n bitmaps of the site, whose keys are @keys.  @last: they were the
  * last, and the index leaves `gone`.  An index that stays in `gone` is cleared again by the next
- * job, so a script without an answer leaves no doubt to be told of. */
+ * job, so a script without an answer leaves no doubt to be told of.  An index that has left `gone`
+ * keeps its bits: the site was deleted meanwhile, and its indices began anew. */
 static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, bool last)
 {
     struct pipeline *p = &c->activity->pipe;
     struct key gone;
     uint64_t bits = 0;
-    struct buffer *out = pipeline_script(p, c->partition, SCRIPT_CLEAR_BITS, 1 + n, 2);
+    struct buffer *out = pipeline_script(p, c->partition, SCRIPT_CLEAR_BITS, 1 + n, 3);
     key_fixed(&gone, c->tag, "gone", SLICE(""));
     resp_word(out, gone.p, gone.n);
     buffer_append(out, keys->p, keys->n);
     out->failed = out->failed || keys->failed;
     resp_word(out, c->index.p, c->index.n);
-    resp_word(out, c->member.p, last ? c->member.n : 0);
+    resp_word(out, c->member.p, c->member.n);
+    resp_text(out, last ? "1" : "");
     if (!pipeline_send(p, false) || !pipeline_number(p, &bits)) {
         return false;
     }
