@@ -67,3 +67,14 @@ enum redirect_kind redirect_parse(struct slice error, const char *asked_host, st
     *ret = found;
     return kind;
 }
+
+bool redirect_is_later(const struct reply *reply)
+{
+    static const char *const codes[] = {
+        "CLUSTERDOWN", "READONLY", "MASTERDOWN", "TRYAGAIN", "LOADING"};
+    bool is = false;
+    for (size_t i = 0; !is && i < sizeof(codes) / sizeof(codes[0]); i++) {
+        is = reply_is_error(reply, codes[i]);
+    }
+    return is;
+}

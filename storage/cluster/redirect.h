@@ -13,6 +13,7 @@
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 #include "storage/redis/address.h"
+#include "storage/redis/reply.h"
 
 enum redirect_kind { REDIRECT_NONE, REDIRECT_MOVED, REDIRECT_ASK };
 
@@ -26,5 +27,8 @@ struct redirect {
  * REDIRECT_NONE: it is no such error, or a malformed one; @ret is untouched. */
 enum redirect_kind redirect_parse(
     struct slice error, const char *asked_host, struct redirect *ret) MUST_CHECK;
+
+/* Does @reply say that the node carries no command out now, and that nothing was done? */
+bool redirect_is_later(const struct reply *reply) MUST_CHECK;
 
 #endif

@@ -1,6 +1,5 @@
 #include "storage/core/dispatcher.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +8,10 @@
 #include "storage/base/index.h"
 #include "storage/cluster/redirect.h"
 #include "storage/cluster/topology.h"
+#include "storage/core/pauses.h"
 #include "storage/redis/resp.h"
 
 #define CONNECT_MS    1000
-#define PAUSE_MIN_MS  20
-#define PAUSE_MAX_MS  200
 #define REDIRECTS_MAX 5 /* without a pause: epochs may be settling */
 #define BYTES_KEPT    ((size_t)256 * 1024)
 
@@ -221,17 +219,23 @@ static void note_version(struct dispatcher *d)
     d->version = version;
 }
 
-void dispatcher_send(struct dispatcher *d, int64_t deadline_ms)
+/* Find the links of the groups that are not sent. */
+static void find_links(struct dispatcher *d, int64_t deadline_ms)
 {
     note_version(d);
+    for (size_t i = d->seen; i < d->n; i++) {
+        d->groups[i].link = link_of(d, d->groups[i].partition, deadline_ms);
+    }
+}
+
+static void send_over_links(struct dispatcher *d)
+{
     for (; d->seen < d->n; d->seen++) {
-        struct dispatcher_group *group = &d->groups[d->seen];
-        struct dispatcher_link *link = link_of(d, group->partition, deadline_ms);
-        if (link != NULL) {
-            struct slice bytes = bytes_of(d, group);
-            buffer_append(&link->out, bytes.p, bytes.n);
-            group->link = link;
-            link->n_awaited += group->n_replies;
+        const struct dispatcher_group *group = &d->groups[d->seen];
+        struct slice bytes = bytes_of(d, group);
+        if (group->link != NULL) {
+            buffer_append(&group->link->out, bytes.p, bytes.n);
+            group->link->n_awaited += group->n_replies;
         }
     }
     for (struct dispatcher_link *link = d->links; link != NULL; link = link->next) {
@@ -239,6 +243,24 @@ void dispatcher_send(struct dispatcher *d, int64_t deadline_ms)
             (void)flush(link); /* dispatcher_await() meets the same failure */
         }
     }
+}
+
+void dispatcher_send(struct dispatcher *d, int64_t deadline_ms)
+{
+    find_links(d, deadline_ms);
+    send_over_links(d);
+}
+
+bool dispatcher_send_unchanged(struct dispatcher *d, uint64_t changes, int64_t deadline_ms)
+{
+    find_links(d, deadline_ms);
+    bool unchanged = d->changes == changes;
+    if (unchanged) {
+        send_over_links(d);
+    } else {
+        dispatcher_forget(d);
+    }
+    return unchanged;
 }
 
 /* ---- what a reply means ---- */
@@ -278,14 +300,7 @@ static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *g
     if (reply_is_error(reply, "NOSCRIPT")) {
         return VERDICT_RECONNECT;
     }
-    static const char *const later[] = {
-        "CLUSTERDOWN", "READONLY", "MASTERDOWN", "TRYAGAIN", "LOADING"};
-    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
-        if (reply_is_error(reply, later[i])) {
-            return VERDICT_LATER;
-        }
-    }
-    return VERDICT_ANSWER;
+    return redirect_is_later(reply) ? VERDICT_LATER : VERDICT_ANSWER;
 }
 
 /* ---- taking ---- */
@@ -372,26 +387,6 @@ static void note_answer(struct dispatcher *d, unsigned partition, struct dispatc
 
 /* ---- a group that goes elsewhere ---- */
 
-/* How long to wait before the group is tried again. */
-struct pauses {
-    unsigned redirects;
-    int pause_ms;
-};
-
-static bool make_pause(struct dispatcher *d, struct pauses *pauses, int64_t deadline_ms)
-{
-    pauses->redirects = 0;
-    pauses->pause_ms = pauses->pause_ms == 0                 ? PAUSE_MIN_MS
-                       : 2 * pauses->pause_ms > PAUSE_MAX_MS ? PAUSE_MAX_MS
-                                                             : 2 * pauses->pause_ms;
-    if (monotonic_ms() + pauses->pause_ms >= deadline_ms ||
-        (d->look.look != NULL && !d->look.look(d->look.data))) {
-        return false;
-    }
-    (void)poll(NULL, 0, pauses->pause_ms);
-    return true;
-}
-
 /* One attempt on a connection of its own, behind ASKING if @asking. */
 static enum redis_status try_aside(struct dispatcher *d, struct dispatcher_group *group,
     struct dispatcher_link *link, bool asking, int64_t deadline_ms, const struct reply **ret)
@@ -420,7 +415,7 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
         struct cluster_node node = {.address = ask};
         bool asking = verdict == VERDICT_ASK;
         if ((verdict == VERDICT_LATER || ++pauses.redirects > REDIRECTS_MAX) &&
-            !make_pause(d, &pauses, deadline_ms)) {
+            !pauses_make(&pauses, &d->look, deadline_ms)) {
             d->is_refused = true; /* or it was never sent */
             return REDIS_TIMEOUT;
         }

@@ -94,6 +94,12 @@ bool dispatcher_end(struct dispatcher *dispatcher, size_t n_replies) MUST_CHECK;
  * (CLOCK_MONOTONIC).  What cannot be sent now is sent by dispatcher_await(). */
 void dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms);
 
+/* The same, only if `changes` is @changes when the servers of the groups are known.  False: it is
+ * another number, so a server may be another one than before, or may have gone back.  Nothing was
+ * sent then, and all groups that are not answered are given up. */
+bool dispatcher_send_unchanged(
+    struct dispatcher *dispatcher, uint64_t changes, int64_t deadline_ms) MUST_CHECK;
+
 /* The next reply, in the order of the groups; valid until the next call.  After any other status
  * than REDIS_OK_STATUS the groups are given up, and the dispatcher can be used anew. */
 enum redis_status dispatcher_await(

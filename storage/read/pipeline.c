@@ -23,6 +23,11 @@ void pipeline_keep_order(struct pipeline *p)
     p->keeps_order = true;
 }
 
+void pipeline_stay(struct pipeline *p, bool stays)
+{
+    p->stays = stays;
+}
+
 /* ---- sending ---- */
 
 /* End the dispatcher's group that is open. */
@@ -50,7 +55,7 @@ static struct buffer *begin(struct pipeline *p, unsigned partition)
     p->group = partition;
     p->n_group = 1;
     return dispatcher_begin(
-        dispatcher, partition, p->keeps_order ? DISPATCH_ORDERED : DISPATCH_SINGLE);
+        dispatcher, partition, p->keeps_order || p->stays ? DISPATCH_ORDERED : DISPATCH_SINGLE);
 }
 
 struct buffer *pipeline_command(struct pipeline *p, unsigned partition, const char *name, size_t n)
@@ -70,18 +75,23 @@ struct buffer *pipeline_script(
     return out;
 }
 
-/* Send what was begun.  False: out of memory. */
+/* Send what was begun.  False: see err. */
 static bool send_begun(struct pipeline *p)
 {
     struct dispatcher *dispatcher = p->session->dispatcher;
     if (dispatcher == NULL) {
-        return redis_queue(p->session->redis, &p->out);
+        return redis_queue(p->session->redis, &p->out) || pipeline_fail(p, STORAGE_NOMEM);
     }
     end_group(p);
-    if (p->err == STORAGE_OK) {
-        dispatcher_send(dispatcher, p->deadline_ms);
+    if (p->err != STORAGE_OK) {
+        return false;
     }
-    return p->err == STORAGE_OK;
+    if (!p->stays) {
+        dispatcher_send(dispatcher, p->deadline_ms);
+        return true;
+    }
+    p->lost = !dispatcher_send_unchanged(dispatcher, p->changes, p->deadline_ms);
+    return !p->lost || pipeline_fail(p, STORAGE_DOWN);
 }
 
 bool pipeline_send(struct pipeline *p, bool writes)
@@ -90,8 +100,6 @@ bool pipeline_send(struct pipeline *p, bool writes)
         if (send_begun(p)) {
             p->awaited += p->n;
             p->writes = writes;
-        } else {
-            (void)pipeline_fail(p, STORAGE_NOMEM);
         }
     }
     buffer_clear(&p->out, OUT_KEEP);

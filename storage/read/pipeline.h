@@ -37,7 +37,7 @@ struct pipeline {
     size_t n;          /* commands in out, or begun with the dispatcher */
     unsigned group;    /* of the dispatcher: whose the group is that is open.. */
     size_t n_group;    /* ..and commands in it; 0: none is */
-    bool keeps_order;
+    bool keeps_order, stays;
     bool scans;       /* a command with a cursor was begun */
     uint64_t changes; /* dispatcher_changes() when it began */
     size_t awaited;   /* replies still to come */
@@ -62,6 +62,12 @@ struct buffer *pipeline_script(struct pipeline *p, unsigned partition, enum scri
 /* From now on the commands about one partition that are sent together are carried out in their
  * order.  Where several servers share the partitions others may be carried out in another one. */
 void pipeline_keep_order(struct pipeline *p);
+
+/* @stays: what is sent goes only to servers that have stood since the pipeline began, as far as
+ * connections and the topology tell, and nothing is sent on to another server.  Else the pipeline
+ * ends as after a lost connection.  So a command that says "all before it is done" is carried out
+ * where all before it was done.  One server's connection is such a server anyway. */
+void pipeline_stay(struct pipeline *p, bool stays);
 
 /* Send what was begun.  @writes: commands that are sent and not answered leave a doubt that the
  * caller is to be told of.  False for reads, and for writes that somebody will do again anyway.

@@ -44,6 +44,7 @@ static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, 
     struct pipeline *p = &c->activity->pipe;
     struct key gone;
     uint64_t bits = 0;
+    pipeline_stay(p, last); /* a replica that has taken over may lack what was cleared */
     struct buffer *out = pipeline_script(p, c->partition, SCRIPT_CLEAR_BITS, 1 + n, 3);
     key_fixed(&gone, c->tag, "gone", SLICE(""));
     resp_word(out, gone.p, gone.n);
@@ -55,6 +56,7 @@ static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, 
     if (!pipeline_send(p, false) || !pipeline_number(p, &bits)) {
         return false;
     }
+    pipeline_stay(p, false);
     c->bits += bits;
     return true;
 }

@@ -123,6 +123,10 @@ bool __real_dispatcher_end(struct dispatcher *dispatcher, size_t n_replies);
 bool __wrap_dispatcher_end(struct dispatcher *dispatcher, size_t n_replies);
 void __real_dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms);
 void __wrap_dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms);
+bool __real_dispatcher_send_unchanged(
+    struct dispatcher *dispatcher, uint64_t changes, int64_t deadline_ms);
+bool __wrap_dispatcher_send_unchanged(
+    struct dispatcher *dispatcher, uint64_t changes, int64_t deadline_ms);
 enum redis_status __real_dispatcher_await(
     struct dispatcher *dispatcher, int64_t deadline_ms, const struct reply **ret);
 enum redis_status __wrap_dispatcher_await(
@@ -148,6 +152,14 @@ void __wrap_dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms)
     if (stand_in.group == NULL) {
         __real_dispatcher_send(dispatcher, deadline_ms);
     }
+}
+
+bool __wrap_dispatcher_send_unchanged(
+    struct dispatcher *dispatcher, uint64_t changes, int64_t deadline_ms)
+{
+    return stand_in.group == NULL
+               ? __real_dispatcher_send_unchanged(dispatcher, changes, deadline_ms)
+               : dispatcher->changes == changes;
 }
 
 enum redis_status __wrap_dispatcher_await(

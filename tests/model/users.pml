@@ -188,11 +188,13 @@ inline take_name() {                      /* forget_user.lua, of user 0 */
 #else
 #define ISGONE(l) ((gone & l) != 0)
 #endif
-/* M_STRAY: a command goes over a new connection, to a server that may have gone back, and its answer tells so too late. */
-#ifdef M_STRAY
+/* A clearing may go over a new connection, to a server that may have gone back: its answer tells so.  The command that takes
+   the index out of `gone` may not (pipeline_stay()). */
 #define REACHED (e != LOST)
+#ifdef M_STRAY
+#define STANDS REACHED
 #else
-#define REACHED (e == ep)
+#define STANDS (e == ep)
 #endif
 #define LOST 255
 #define STAYS if :: e != ep -> e = LOST :: else fi
@@ -200,7 +202,7 @@ inline clear_gone() {                     /* one of the indices that stand in `g
   atomic { e = ep; l = 1; do :: (gone & l) != 0 -> break :: l < 8 -> l = l << 1 :: gone == 0 -> l = 0; break od }
   atomic { if :: REACHED && ISGONE(l) -> bits[0] = bits[0] & ~l; check() :: else fi; STAYS }
   atomic { if :: REACHED && ISGONE(l) -> bits[1] = bits[1] & ~l; check() :: else fi; STAYS }
-  atomic { if :: REACHED -> gone = gone & ~l; check() :: else fi; l = 0; e = 0 }
+  atomic { if :: STANDS -> gone = gone & ~l; check() :: else fi; l = 0; e = 0 }
 }
 
 active proctype Forget() {
