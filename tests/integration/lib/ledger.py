@@ -2,15 +2,17 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
-from .client import Unknown
+from .client import Client, Unknown
 from .truth import slack
 from .waiting import wait_until
 
 EVENTS = 8  # of a batch: over several partitions
 AT_ONCE = 50  # pages asked for together
+ASKERS = 8  # questions under way together
 SAMPLE = 100  # pairs (user, page) that are asked for
 SETTLED_S = 20  # a request without an answer is counted, or will never be
 
@@ -22,17 +24,31 @@ def answered(http, path, **params):
     return found[-1].json
 
 
+def asked_of_each(http, ask, things):
+    """[ask(client, thing)] over several connections to where `http` leads: a question may wait for a fold, and those that come
+    meanwhile share that fold."""
+    clients, mine = [], threading.local()
+
+    def connect():
+        mine.http = Client(http.connection.host, http.connection.port)
+        clients.append(mine.http)
+
+    with ThreadPoolExecutor(ASKERS, initializer=connect) as pool:
+        answers = list(pool.map(lambda thing: ask(mine.http, thing), things))
+    for client in clients:
+        client.close()
+    return answers
+
+
 def wrong(http, site, pages, right):
     """{page: views} of those that do not have exactly `right` views; many are asked for at once."""
-    def pv(page):
-        return answered(http, "/pv", site=site, page=page, from_="now-1h")["pv"]
+    def pv(client, page):
+        return answered(client, "/pv", site=site, page=page, from_="now-1h")["pv"]
 
-    found = {}
-    for i in range(0, len(pages), AT_ONCE):
-        some = pages[i:i + AT_ONCE]
-        each = {p: pv(p) for p in some} if pv(some) != right * len(some) else {}
-        found.update({p: n for p, n in each.items() if n != right})
-    return found
+    groups = [pages[i:i + AT_ONCE] for i in range(0, len(pages), AT_ONCE)]
+    views = asked_of_each(http, pv, groups)
+    doubtful = [p for some, n in zip(groups, views) if n != right * len(some) for p in some]
+    return {p: n for p, n in zip(doubtful, asked_of_each(http, pv, doubtful)) if n != right}
 
 
 @dataclass
@@ -146,7 +162,11 @@ class Ledger:
 
     def _forgotten(self, http):
         some = self.counted[::max(1, len(self.counted) // SAMPLE)]
-        return [p for p in some if not answered(http, "/seen", site=self.site, user=f"user of {p}", page=p)["seen"]]
+
+        def seen(client, page):
+            return answered(client, "/seen", site=self.site, user=f"user of {page}", page=page)["seen"]
+
+        return [p for p, known in zip(some, asked_of_each(http, seen, some)) if not known]
 
     def check(self, tallyd):
         """Nothing that audit() looks for."""
