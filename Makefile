@@ -311,6 +311,12 @@ integration: $(B)/tallyd $(TOOLS)
 	$(PYTEST) $(PARALLEL) tests/integration tests/contract $(TESTS) || { [ $$? = 1 ] && \
 	  echo "Some tests failed; once more, by themselves:" && $(PYTEST) --lf --lfnf none tests/integration tests/contract $(TESTS); }
 
+# What needs a cluster or Sentinels, alone; TALLYD_REDIS_SERVER=valkey-server runs it on Valkey.
+.PHONY: test-cluster
+test-cluster: deps-test
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS)
+	@$(MAKE) --no-print-directory integration TESTS='-m cluster $(TESTS)'
+
 # Every allocation on the way of POST /events, and of each question, fails once.  OOM_STEP=3: every third.
 OOM_WRAP = $(foreach f,malloc calloc realloc reallocarray strdup free MHD_create_response_from_buffer,-Wl,--wrap=$(f))
 OOM_STEP ?= 1

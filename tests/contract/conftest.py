@@ -25,6 +25,7 @@ redis, tallyd, http, site = integration.redis, integration.tallyd, integration.h
 start_redis, start_tallyd = integration.start_redis, integration.start_tallyd
 start_proxy, start_world = integration.start_proxy, integration.start_world
 pytest_runtest_makereport = integration.pytest_runtest_makereport
+pytest_runtest_setup = integration.pytest_runtest_setup
 
 from lib.process import ROOT, Process, free_port  # noqa: E402  # pylint: disable=wrong-import-position
 from lib.waiting import wait_until  # noqa: E402  # pylint: disable=wrong-import-position

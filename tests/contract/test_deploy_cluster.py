@@ -132,6 +132,7 @@ class Shipped:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("users", [False, True], ids=["compose", "kubernetes"])
 def test_it_runs_as_processes(users, start_tallyd, site):
     """Two tallyds; what one acknowledged the other counts; a primary is killed, and both go on."""
@@ -173,6 +174,7 @@ def commands_of_the_page(values):
     return [f"set -eu\n{first}{settings}{block}" for block in blocks]
 
 
+@pytest.mark.cluster
 def test_from_one_redis_to_a_cluster(start_tallyd, site, tmp_path):
     """The page's commands, in its order: nodes become a cluster, the data is copied, and every answer is what it was."""
     one_dir, cluster = short_directory(), Cluster(primaries=3, replicas=2)

@@ -10,6 +10,7 @@ import pytest
 
 from lib import process
 from lib.browser import Browser
+from lib.cluster import Cluster, server_missing
 from lib.dashboard import send_shop
 from lib.process import Redis, Tallyd, binary, short_directory
 from lib.proxy import Proxy
@@ -32,6 +33,11 @@ def pytest_collection_modifyitems(items):
     rank = {path: i for i, path in enumerate(files)}
     chance.shuffle(items)
     items.sort(key=lambda item: rank[item.path])
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("cluster") is not None and server_missing() is not None:
+        pytest.skip(server_missing())
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -157,6 +163,39 @@ def start_world(cleanup):
         world = World(*args, **options)
         cleanup.append(world.close)
         return world
+
+    return start
+
+
+# A cluster that loses nothing by itself: three primaries with a replica each, which sync what they append.
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    one = Cluster(options=("--appendonly", "yes", "--appendfsync", "always"), node_timeout_ms=2000)  # a busy machine fails nothing over
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def healed(cluster):
+    """The cluster of this file with all its nodes; they are brought back at the end."""
+    yield cluster
+    for node in cluster.nodes:
+        if node.process is not None and node.alive():
+            node.resume()
+        else:
+            node.start()
+    cluster.wait_ok()
+
+
+@pytest.fixture
+def on_cluster(start_tallyd):
+    """on_cluster(cluster, *options): a tallyd with few partitions, so that little costs little."""
+    def start(cluster, *more):
+        return start_tallyd("--partitions", "24", *more, redis=cluster)
 
     return start
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from lib.report import Report
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.firsts import notes, told
 from lib.ledger import EVENTS, Clients, Ledger
 from lib.log import heads
@@ -23,7 +23,7 @@ SAFE = ("--appendonly", "yes", "--appendfsync", "always")
 HELD = 800  # requests, of four clients: some 400 entries
 AT_ONCE_S = 0.5  # a refusal, on a busy machine
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,8 @@ def test_a_start_while_the_replica_is_away_goes_on(healed, start_tallyd, site):
     assert "too few replicas acknowledge" in http.get("/readyz").json["detail"]
     assert http.post([{"site": site, "page": "/c"}]).status == 503
     old.start()
-    accepted_at_last(http, [{"site": site, "page": "/d"}], deadline_s=40)
+    with healed.hurried():
+        accepted_at_last(http, [{"site": site, "page": "/d"}], deadline_s=40)
     assert http.get("/readyz").status == 200
     assert [http.count("pv", site=site, from_="now-1h", page=page) for page in ("/a", "/c", "/d")] == [3, 0, 1]
 
@@ -211,7 +212,7 @@ def test_a_start_on_a_cluster_while_a_primary_is_alone(start_tallyd, site):
         new = cluster.replicas_of(old)[0]
         old.pause()
         cluster.failover(new, "TAKEOVER")
-        tallyd = start_tallyd("--partitions", "16", "--request-timeout", "2s", redis=cluster)
+        tallyd = start_tallyd("--partitions", "16", "--request-timeout", "1s", redis=cluster)
         assert f"{new.address} has 0 replicas, --ack-replicas is 1" in tallyd.log_text()
         http = tallyd.client()
         assert http.count("pv", site=site, from_="now-1h") == 3
@@ -277,7 +278,7 @@ def test_what_is_held_goes_again_at_once(healed, start_tallyd, site):
 def test_failovers_in_a_row(healed, start_tallyd, site, seed):
     """The master dies, or stands still and wakes up deposed, in turn, under load; each comes back.  Two processes."""
     report = Report(seed)
-    failovers(report, healed, start_tallyd(*FEW, redis=healed), start_tallyd(*FEW, redis=healed), site, goal=2)
+    failovers(report, healed, start_tallyd(*FEW, redis=healed), start_tallyd(*FEW, redis=healed), site, goal=2, hurried=True)
     report.check()
     assert report.rounds == 2 and report.acknowledged > 100
 

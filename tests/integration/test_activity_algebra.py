@@ -9,7 +9,7 @@ import pytest
 
 from lib.activity import DAY_S, ActivityModel, date_of, pages
 from lib.clock import epoch
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.log import counted
 from lib.process import Tallyd, short_directory
 from lib.proxy import Fault
@@ -175,7 +175,7 @@ def test_every_answer_is_the_models(redis, pair, model, chance, site):
     check_histories(pair, model, chance, site, int(redis.time()))
 
 
-@pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+@pytest.mark.cluster
 def test_every_answer_is_the_models_on_a_cluster(config, model, chance, cleanup):
     """Three primaries, two processes."""
     cluster = Cluster(primaries=3, replicas=0)

@@ -14,7 +14,6 @@ import pytest
 from campaign import stop_with
 from lib import ledger as ledgers
 from lib.campaign import Victims, kills, positions
-from lib.cluster import server_missing
 from lib.ledger import EVENTS, Ledger
 from lib.node_campaign import ClusterVictims, SentinelVictims
 from lib.process import ROOT
@@ -34,7 +33,7 @@ def test_kills(chance, seed, embedded):
     assert report.killed() >= 8 and report.acknowledged > 100
 
 
-@pytest.mark.skipif(server_missing() is not None, reason=f"{server_missing()}")
+@pytest.mark.cluster
 @pytest.mark.parametrize("victims", [SentinelVictims, ClusterVictims], ids=["Sentinels", "a cluster"])
 def test_kills_of_several_servers(chance, seed, victims):
     report = Report(seed)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.log import HELD
 from lib.proxy import Fault, TcpProxy
 from lib.waiting import wait_until
@@ -18,7 +18,7 @@ from lib.waiting import wait_until
 FEW = ("--partitions", "24", "--ack-replicas", "0", "--request-timeout", "20s")
 SAFE = ("--appendonly", "yes", "--appendfsync", "always")
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 
 class SecondToLook:

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.process import Tallyd
 from lib.waiting import wait_until
 
 PARTITIONS = 16
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 
 def send(http, method, target, body):

@@ -6,7 +6,7 @@ lacks what was acknowledged since.  TALLYD_REDIS_SERVER= chooses the server.
 
 import pytest
 
-from lib.cluster import Cluster, server_missing, wait_ready
+from lib.cluster import Cluster, wait_ready
 from lib.ledger import Clients, Ledger
 from lib.log import HELD, counted
 from lib.waiting import wait_until
@@ -16,7 +16,7 @@ SAFE = ("--appendonly", "yes", "--appendfsync", "always")
 REQUESTS = 20
 PAGES = 15  # of each request: over all primaries; of all requests less than a list has
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.log import states
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "24")
 SAFE = ("--appendonly", "yes", "--appendfsync", "always")
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.process import binary
 from lib.waiting import wait_until
 
@@ -24,7 +24,7 @@ def test_one_redis(start_redis, start_tallyd):
     assert node["state"] == "ok" and node["partitions"] == 4 and node["slots"] is None
 
 
-@pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+@pytest.mark.cluster
 def test_a_cluster_and_what_is_wrong_with_it(start_tallyd):
     """A replica dies, a slot is left open, a state is deleted, a node stands still: each is said, with what to do."""
     cluster = Cluster(primaries=3, replicas=1)
@@ -84,12 +84,12 @@ def refused(answer):
     return answer
 
 
-@pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+@pytest.mark.cluster
 def test_a_partition_gets_a_state_again(start_tallyd, site):
     """Its data is lost: said, refused while anything of its slot is left, and then counted anew."""
     cluster = Cluster(primaries=3, replicas=1)
     try:
-        tallyd = start_tallyd("--partitions", "16", redis=cluster.start())
+        tallyd = start_tallyd("--partitions", "16", "--request-timeout", "2s", redis=cluster.start())
         tallyd.client().accept([{"site": site, "page": "/a"}])
         lost = sorted(k for n in cluster.nodes[:3] for k in n.command("KEYS", "t:*:state"))[3]
         slot = cluster.nodes[0].command("CLUSTER", "KEYSLOT", lost)

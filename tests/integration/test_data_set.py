@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.log import states
 from lib.waiting import wait_until
 
@@ -147,7 +147,7 @@ def test_a_secret_that_is_none(start_redis, start_tallyd, secret):
     assert content(redis) == before
 
 
-@pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+@pytest.mark.cluster
 def test_a_node_of_a_cluster_with_foreign_data(start_tallyd, site):
     """One node's data is that of another installation: the whole process refuses, whichever node a request is for."""
     cluster = Cluster(primaries=3, replicas=0)

@@ -11,7 +11,7 @@ import pytest
 
 from lib.client import Unknown
 from lib.clock import epoch
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.waiting import wait_until
 from lib.world import FOREVER, World
 
@@ -364,7 +364,7 @@ def test_a_big_site_does_not_hold_redis(start_redis, start_tallyd, chance):
     assert {r["page"]: r["pv"] for r in http.question("/pages", site="beside", limit=400)["pages"]} == {f"/{i}": 10 for i in range(300)}
 
 
-@pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+@pytest.mark.cluster
 def test_a_site_is_deleted_on_all_servers(start_tallyd):
     """Each partition is searched where it lies."""
     cluster = Cluster(replicas=0)

@@ -9,14 +9,14 @@ import time
 
 import pytest
 
-from lib.cluster import Cluster, server_missing, tag_and_slot
+from lib.cluster import Cluster, tag_and_slot
 from lib.process import ROOT
 from lib.waiting import wait_until
 
 PARTITIONS = 16
 WAIT_MS = 8000
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 
 class Tool:

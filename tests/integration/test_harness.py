@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.proxy import CUTS, Fault, is_any
 from lib.resp import Resp, RespError, encode, frame_end, parse
@@ -179,10 +179,7 @@ def test_half_a_transaction_in_redis_s_file_is_none(start_redis):
 
 # Clusters and Sentinels
 
-NEEDS_SERVER = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
-
-
-@NEEDS_SERVER
+@pytest.mark.cluster
 def test_a_cluster_fails_over_and_reshards(cleanup):
     cluster = Cluster()
     cleanup.append(cluster.stop)
@@ -223,7 +220,7 @@ def test_a_cluster_fails_over_and_reshards(cleanup):
     assert cluster.owner(slot) is source
 
 
-@NEEDS_SERVER
+@pytest.mark.cluster
 def test_sentinels_fail_over(cleanup):
     group = SentinelGroup()
     cleanup.append(group.stop)

@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster
 from lib.process import ROOT, Redis, Tallyd
 from lib.waiting import wait_until
 
 PARTITIONS = 16
 METRICS = ("pv", "uv", "ips", "visits")
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 
 def copy(redis, cluster):

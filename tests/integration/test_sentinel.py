@@ -7,15 +7,16 @@ import time
 
 import pytest
 
-from lib.cluster import server_missing, wait_ready
+from lib.cluster import wait_ready
 from lib.ledger import Clients, Ledger
 from lib.sentinel import SentinelGroup
 from lib.waiting import wait_until
+from lib.works import Works
 
 FEW = ("--partitions", "4")
 SAFE = ("--appendonly", "yes", "--appendfsync", "always")
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
@@ -59,22 +60,26 @@ def test_the_master_is_found(healed, sentinel_tallyd, site):
 @pytest.mark.parametrize("how", ["kill", "pause"])
 def test_a_failover_under_load(healed, sentinel_tallyd, site, how):
     """The master dies, or stands still and comes back as one that still believes to be the master: it takes writes for ten
-    seconds then.  What was acknowledged is counted, once."""
+    seconds then.  What was acknowledged is counted, once; limits, filters and forgotten users are right."""
     tallyd, ledger = sentinel_tallyd(healed), Ledger(site)
-    with Clients(ledger, tallyd, limit=100000, keyed=2) as clients:
+    with Clients(ledger, tallyd, limit=100000, keyed=2) as clients, Works(tallyd, site) as works:
         clients.more(30)
-        old = healed.master()
+        works.more()
+        since, old = works.done(), healed.master()
         getattr(old, how)()
         new = healed.wait_new_master(old)
         wait_until(lambda: new.replicas_online() > 0, "a replica follows the new master", deadline_s=20)
         followed = time.monotonic()
         clients.more(1)
         first_s = time.monotonic() - followed
+        works.doubt(since)
+        works.more()
         clients.more(30)
         (old.start if how == "kill" else old.resume)()
         clients.more(60)
         wait_ready(lambda: not old.is_master(), "the old master is a replica", 30)  # it closes connections then
         clients.more(10)
+    works.check(tallyd.client())
     assert first_s < 2, f"{first_s:.2f} s from a replica in sync to the first 202"
     assert healed.master() is new
     ledger.check(tallyd)
@@ -82,15 +87,20 @@ def test_a_failover_under_load(healed, sentinel_tallyd, site, how):
 
 
 def test_an_ordered_failover_under_load(healed, sentinel_tallyd, site):
-    """To another server and back; two processes."""
+    """To another server and back; two processes, and all other work in the middle."""
     one, two, ledger = sentinel_tallyd(healed), sentinel_tallyd(healed), Ledger(site)
-    with Clients(ledger, one, limit=100000, keyed=1) as clients, Clients(Ledger(site + "2"), two, limit=100000) as others:
+    with Clients(ledger, one, limit=100000, keyed=1) as clients, Clients(Ledger(site + "2"), two, limit=100000) as others, \
+            Works(two, site) as works:
         for _ in range(2):
             clients.more(20)
+            since = works.done()
             healed.failover()
             clients.more(20)
             others.more(20)
-            healed.wait_ok()
+            healed.wait_ok()  # the old master takes no writes any more
+            works.doubt(since)
+            works.more()
+    works.check(one.client())
     ledger.check(two)
     others.ledger.check(one)
 

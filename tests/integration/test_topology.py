@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lib.cluster import SLOTS, Cluster, server_missing
+from lib.cluster import SLOTS, Cluster
 from lib.process import ROOT
 from lib.sentinel import SentinelGroup
 from lib.waiting import wait_until
@@ -19,7 +19,7 @@ from lib.waiting import wait_until
 PARTITIONS = 16
 LINE = re.compile(r"(\d+) version (\d+) unserved (\d+) owners (\S+)")
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 
 class Watch:

@@ -264,6 +264,15 @@ class Cluster:
 
         wait_ready(promoted, f"{replica.name} is a primary", deadline_s=30)
 
+    def move_node(self, node):
+        """It stops for less than the node timeout, as a rule, and comes back at another address; else its replica takes over."""
+        node.stop()
+        node.port = free_ports(1, BUS)[0]
+        for option, value in (("--port", node.port), ("--cluster-port", node.port + BUS)):
+            node.argv[node.argv.index(option) + 1] = value
+        node.start()
+        self.wait_ok()
+
     def open_slot(self, slot, target):
         """MIGRATING at its owner and IMPORTING at `target`: left open until close_slot(); the source."""
         source = self.owner(slot)

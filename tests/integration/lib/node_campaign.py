@@ -7,6 +7,7 @@ cluster_rounds(): one of HARMS at a time, by chance; each round has a site of it
 """
 
 import collections
+import contextlib
 import time
 
 from .cluster import Cluster, wait_ready
@@ -120,8 +121,8 @@ class ClusterVictims(NodeVictims):
 # ---- Sentinels ----
 
 
-def failovers(report, group, one, two, site, goal):
-    """Under load on two tallyds of the same group."""
+def failovers(report, group, one, two, site, goal, hurried=False):
+    """Under load on two tallyds of the same group.  hurried: the old master is one for a second behind its return, not for eight."""
     ledger, other = Ledger(site), Ledger(site + "2")
     with Clients(ledger, one, limit=10**9, keyed=2) as clients, Clients(other, two, n=2, limit=10**9, keyed=1):
         for i in range(goal):
@@ -130,8 +131,9 @@ def failovers(report, group, one, two, site, goal):
             (old.kill if i % 2 == 0 else old.pause)()
             new = group.wait_new_master(old)
             (old.start if i % 2 == 0 else old.resume)()
-            # Sentinels turn it into a replica when they have seen it as a master for 8 s, and they look each 10 s
-            wait_until(lambda n=new: n.replicas_online() > 0, "a replica follows the new master", deadline_s=FOLLOWS_S)
+            # Sentinels turn it into a replica when they have seen it as a master for 8 s
+            with group.hurried() if hurried else contextlib.nullcontext():
+                wait_until(lambda n=new: n.replicas_online() > 0, "a replica follows the new master", deadline_s=FOLLOWS_S)
             first_again(report, "a failover of Sentinels", clients)
             group.wait_ok(FOLLOWS_S)
             clients.more(20)

@@ -10,6 +10,7 @@ from .process import short_directory
 MASTER = "mymaster"
 DOWN_AFTER_MS = 1500  # not 1000: a Sentinel asks a server that was promoted each second, and holds it for down until its first PONG
 INFO_PERIOD_MS = 1000
+PUBLISH_PERIOD_MS = 2000  # a Sentinel's own
 
 
 def as_dict(flat):
@@ -112,8 +113,25 @@ class SentinelGroup:
             assert len(self.master().command("ROLE")[2]) == len(living) - 1, "replicas online, as the master says"
             return True
 
-        wait_ready(ready, "master, replicas and Sentinels are ready", deadline_s)
+        with self.hurried():
+            wait_ready(ready, "master, replicas and Sentinels are ready", deadline_s)
         return self
+
+    @contextlib.contextmanager
+    def hurried(self):
+        """As long as this lasts Sentinels tell each other more often who they are and whom they hold for the master.  A master that
+        was replaced becomes a replica four such periods after its return: in a second instead of eight."""
+        watching = [s for s in self.sentinels if s.alive()]
+
+        def publish_each(ms):
+            for sentinel in watching:
+                sentinel.command("SENTINEL", "DEBUG", "publish-period", ms)
+
+        publish_each(PUBLISH_PERIOD_MS // 8)
+        try:
+            yield
+        finally:
+            publish_each(PUBLISH_PERIOD_MS)
 
     def master(self):
         """The server that the Sentinels name."""
