@@ -107,6 +107,10 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
 
 enum storage_err rollup_status_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
-    return rollup_status_read(
+    enum storage_err err = rollup_status_read(
         reader->core, &reader->session, job->deadline_ms, &job->u.rollup, ret_lost);
+    if (err == STORAGE_DOWN && !*ret_lost) { /* a partition has lost its state */
+        (void)core_lost_text(reader->core, job->detail);
+    }
+    return err;
 }

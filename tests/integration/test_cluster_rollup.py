@@ -1,17 +1,23 @@
-"""Rolling up a real cluster: each server its own partitions, while a slot is open, a node is away, and the leader is killed.
-TALLYD_REDIS_SERVER= chooses the server."""
+"""Rolling up a real cluster: each server its own partitions, while a slot is open, a node is away, the leader is killed, and in the
+middle of all that happens to primaries; and a master that Sentinels name.  TALLYD_REDIS_SERVER= chooses the server."""
 
+import contextlib
+import functools
+import re
+import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from lib.clock import FakeClock, epoch, rfc3339
-from lib.cluster import Cluster, server_missing
-from lib.process import Tallyd, short_directory
+from lib.cluster import Cluster
+from lib.process import Tallyd, binary, short_directory
+from lib.sentinel import SentinelGroup
 from lib.truth import Model, is_close
 from lib.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(server_missing() is not None, reason=str(server_missing()))
+pytestmark = pytest.mark.cluster
 
 PARTITIONS = 16
 BEGIN = "2026-03-10 08:20:00"
@@ -20,13 +26,13 @@ BEGIN = "2026-03-10 08:20:00"
 class World:
     """A cluster whose clock moves, tallyds on it, and the model of what was posted."""
 
-    def __init__(self):
+    def __init__(self, servers=None):
         directory = short_directory()
         directory.mkdir(exist_ok=True)
         self.clock = FakeClock(directory, BEGIN)
         # a node must not be taken for dead because the clock was moved
-        self.cluster = Cluster(clock=self.clock, node_timeout_ms=10**8, options=("--appendonly", "yes"))
-        self.model, self.tallyds = Model(), []
+        self.cluster = (servers or functools.partial(Cluster, node_timeout_ms=10**8, options=("--appendonly", "yes")))(clock=self.clock)
+        self.model, self.tallyds, self.site = Model(), [], "s"
 
     def start(self):
         self.cluster.start()
@@ -47,7 +53,7 @@ class World:
         minute = rfc3339(self.clock.now())[:16]
         wait_until(lambda: self.http.question("/pv", from_="now-1m")["to"][:16] > minute, "it knows the time", deadline_s=30)
         now = int(self.clock.now())
-        events = [{"site": f"s{i % 4}", "page": f"/p{i % 25}", "user": f"u{i % 70}", "ip": f"10.0.0.{i % 200}", "ts": now - 20 + 20 * i // n}
+        events = [{"site": f"{self.site}{i % 4}", "page": f"/p{i % 25}", "user": f"u{i % 70}", "ip": f"10.0.0.{i % 200}", "ts": now - 20 + 20 * i // n}
                   for i in range(n)]
         self.http.accept(events)
         for event in events:
@@ -66,7 +72,7 @@ class World:
         """Every figure is the model's."""
         from_s = epoch(BEGIN) // 86400 * 86400
         to_s = int(self.clock.now()) // 60 * 60 + 60
-        for site in ("s0", "s1", "s2", "s3"):
+        for site in (f"{self.site}{i}" for i in range(4)):
             right = self.model.counts(site, from_s, to_s, None)
             for metric in ("pv", "uv", "ips", "visits"):
                 answer = self.http.question("/" + metric, site=site, from_=rfc3339(from_s), to=rfc3339(to_s))
@@ -174,6 +180,15 @@ def test_a_pass_that_is_asked_for(world):
     world.check()
 
 
+@pytest.fixture
+def own_world():
+    one = World()
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
 def replace(cluster, primary, how):
     """Its replica takes over.  As the clock is moved, the node timeout is a day: no node is taken for dead, and none votes twice
     for a shard's replica.  So the replica of a primary that is dead or stands still asks nobody."""
@@ -194,24 +209,124 @@ def slots_move(world):
         world.cluster.move_slots(slot, slot, primaries[(primaries.index(world.cluster.owner(slot)) + 1) % len(primaries)])
 
 
-@pytest.mark.parametrize("how", [None, "TAKEOVER", "kill", "pause", "slots move"])
-def test_rolled_up_in_the_middle(world, how):
-    """While the pass goes on each primary's replica takes over, one after the other, or slots move."""
+def replicas_have_all(primaries, replicas):
+    for primary, replica in zip(primaries, replicas):
+        goal = int(primary.info("replication")["master_repl_offset"])
+        wait_until(lambda r=replica, n=goal: int(r.info("replication")["slave_repl_offset"]) >= n, "its replica has all")
+
+
+@contextlib.contextmanager
+def rolling_up(world):
+    """A pass is asked for and goes on; the hour that it completes."""
     world.post(3000)
     world.http.question("/pv")  # what was posted is counted
-    for primary in world.cluster.primaries():
-        goal = int(primary.info("replication")["master_repl_offset"])
-        replica = world.cluster.replicas_of(primary)[0]
-        wait_until(lambda r=replica, n=goal: int(r.info("replication")["slave_repl_offset"]) >= n, "its replica has all")
+    primaries = world.cluster.primaries()
+    replicas_have_all(primaries, [world.cluster.replicas_of(primary)[0] for primary in primaries])
     hour = world.next_hour()
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(lambda: world.tallyds[0].client().request("POST", "/rollup"))
+        yield hour
+        assert asked.result().status in (200, 503, 504)
+
+
+def through(world, hour):
+    world.cluster.wait_ok()
+    wait_until(lambda: world.rollup().status == 200 and watermark(world) == hour, "it is rolled up", deadline_s=40)
+    world.check()
+
+
+@pytest.mark.parametrize("how", [None, "TAKEOVER", "kill", "pause", "slots move"])
+def test_rolled_up_in_the_middle(world, how):
+    """While the pass goes on each primary's replica takes over, one after the other, or slots move."""
+    with rolling_up(world) as hour:
         if how == "slots move":
             slots_move(world)
         else:
             for primary in world.cluster.primaries():
                 replace(world.cluster, primary, how)
-        assert asked.result().status in (200, 503, 504)
+    through(world, hour)
+
+
+def test_rolled_up_while_nodes_change_their_addresses_and_are_failed_over_by_force(own_world):
+    """A cluster of its own: in that of the other tests each shard has had its only vote."""
+    with rolling_up(own_world) as hour:
+        for node in own_world.cluster.primaries():
+            own_world.cluster.move_node(node)
+    through(own_world, hour)
+    with rolling_up(own_world) as hour:
+        for primary in own_world.cluster.primaries():
+            replace(own_world.cluster, primary, "FORCE")
+    through(own_world, hour)
+
+
+def test_a_primary_comes_back_empty_while_it_is_rolled_up(own_world):
+    """What it has is the pass that other primaries' partitions get; its own have lost their states, and nothing makes them anew.
+    With states given by hand all goes on, and what came since is right."""
+    world = own_world
+    lock = wait_until(lambda: next((k for n in world.cluster.primaries() for k in n.command("KEYS", "t:*:fence")), None), "somebody leads")
+    victim = next(p for p in world.cluster.primaries() if p is not world.cluster.owner(world.slot(lock)))
+    states, theirs = world.states(), set(victim.command("KEYS", "t:*:state"))
+    with rolling_up(world) as hour:
+        victim.kill()
+        shutil.rmtree(victim.directory / "appendonlydir")
+        victim.start()
     world.cluster.wait_ok()
-    wait_until(lambda: world.rollup().status == 200 and watermark(world) == hour, "it is rolled up", deadline_s=40)
-    world.check()
+    wait_until(lambda: all(st != states[k] for k, st in world.states().items() if k not in theirs), "all others", deadline_s=40)
+    detail = wait_until(lambda: world.rollup().json.get("detail"), "of all partitions nobody can tell")
+    assert "has lost its state" in detail and victim.command("KEYS", "t:*:state") == [], detail
+    assert theirs and set(world.states()) == set(states) - theirs
+    said = subprocess.run([binary(), "cluster", "status", "--redis", world.cluster.url], capture_output=True, text=True, timeout=30, check=False)
+    lost = re.findall(r"partition (\d+) has lost its state", said.stdout)
+    assert len(lost) == len(theirs), said
+    for partition in lost:
+        subprocess.run([binary(), "cluster", "reset-partition", partition, "--redis", world.cluster.url], timeout=30, check=True)
+    world.model = Model()
+    world.site = "t"
+    world.post()
+    hour = world.next_hour()
+    through(world, hour)
+
+
+class Masters:
+    """A master that Sentinels name, as the nodes of a cluster for World: one of them is its primary."""
+
+    def __init__(self, clock):
+        self.group = SentinelGroup(replicas=1, options=("--appendonly", "yes", "--appendfsync", "always", "--repl-timeout", 10**8))
+        for server in self.group.servers:
+            server.clock = clock
+
+    def start(self):
+        return self.group.start()
+
+    def stop(self):
+        self.group.stop()
+
+    def wait_ok(self):
+        self.group.wait_ok(60)
+
+    @property
+    def url(self):
+        return self.group.url
+
+    def primaries(self):
+        return [self.group.master()]
+
+    def replicas_of(self, master):
+        return [s for s in self.group.servers if s is not master]
+
+
+@pytest.mark.parametrize("how", ["kill", "pause"])
+def test_sentinels_name_another_master_while_it_is_rolled_up(how):
+    world = World(Masters)
+    try:
+        world.start()
+        with rolling_up(world) as hour:
+            (old,) = world.cluster.primaries()
+            (replica,) = world.cluster.replicas_of(old)  # if it had the time of before it would say that it was without a master for an hour
+            wait_until(lambda: int(replica.info("server")["server_time_usec"]) > epoch(hour) * 10**6, "it knows the time")
+            getattr(old, how)()
+            world.cluster.group.wait_new_master(old)
+            (old.start if how == "kill" else old.resume)()
+        through(world, hour)
+    finally:
+        world.stop()
