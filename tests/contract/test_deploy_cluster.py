@@ -86,6 +86,13 @@ def test_the_script_has_no_mistakes():
     subprocess.run(["shellcheck", HERE / "create.sh"], check=True)
 
 
+def users_file(tallyd, admin):
+    """The users' file of the manifests, with these passwords."""
+    allowed = re.search(r"^user default on nopass (.*)$", (ROOT / "deploy/redis.conf").read_text(), re.M)[1]
+    head = re.search(r"with\n# +(\+.*) behind\)$", (HERE / "kubernetes.yaml").read_text(), re.M)[1]
+    return f"user default off\nuser tallyd on >{tallyd} {allowed} {head}\nuser admin on >{admin} allkeys allchannels +@all\n"
+
+
 class Shipped:
     """Nine nodes with a file of deploy/, in directories of the test, and what create.sh makes of them."""
 
@@ -94,10 +101,7 @@ class Shipped:
         if users:
             secret = self.directory / "secret"
             secret.mkdir(parents=True)
-            allowed = re.search(r"^user default on nopass (.*)$", (ROOT / "deploy/redis.conf").read_text(), re.M)[1]
-            head = re.search(r"with\n# +(\+.*) behind\)$", (HERE / "kubernetes.yaml").read_text(), re.M)[1]
-            (secret / "users.acl").write_text(f"user default off\nuser tallyd on >one {allowed} {head}\n"
-                                              "user admin on >two allkeys allchannels +@all\n")
+            (secret / "users.acl").write_text(users_file("one", "two"))
             (secret / "node.conf").write_text("masteruser admin\nmasterauth two\n")
             text = text.replace("/etc/redis-secret", str(secret))
         for i, port in enumerate(free_ports(NODES, BUS)):
@@ -164,23 +168,42 @@ QUESTIONS = ("/stats?from=now-4d&round=outer&", "/pages?from=now-4d&round=outer&
 FILTER = {"items": ["a", "b", "c"]}
 
 
-def commands_of_the_page(values):
-    """The page's commands "From one Redis to a cluster", block by block, with these values of its variables."""
+def commands_of_the_page(values, passwords):
+    """The page's commands "From one Redis to a cluster", block by block, with these values of its variables.  passwords: what
+    the second block has, and what is meant; empty where there are no users."""
     page = (HERE / "README.md").read_text(encoding="utf-8")
     section = page.partition("\n## From one Redis to a cluster\n")[2].partition("\n## ")[0]
-    first, *blocks = [re.sub("^   ", "", b, flags=re.M) for b in re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.M | re.S)]
+    first, users, *blocks = [re.sub("^   ", "", b, flags=re.M) for b in re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.M | re.S)]
     assert set(re.findall(r"^(\w+)=", first, re.M)) == set(values), "variables that the page sets"
     settings = "".join(f"{name}='{value}'\n" for name, value in values.items())
+    if passwords:
+        assert set(re.findall("[A-Z_]+_PASSWORD", users)) == set(passwords)
+        settings += re.sub("[A-Z_]+_PASSWORD", lambda word: passwords[word[0]], users)
     return [f"set -eu\n{first}{settings}{block}" for block in blocks]
 
 
 @pytest.mark.cluster
-def test_from_one_redis_to_a_cluster(start_tallyd, site, tmp_path):
-    """The page's commands, in its order: nodes become a cluster, the data is copied, and every answer is what it was."""
-    one_dir, cluster = short_directory(), Cluster(primaries=3, replicas=2)
+@pytest.mark.parametrize("users", [False, True], ids=["nobody", "users"])
+def test_from_one_redis_to_a_cluster(users, start_tallyd, site, tmp_path):
+    """The page's commands, in its order: nodes become a cluster, the data is copied, and every answer is what it was.  With users
+    both sides have the manifests' users, with passwords of their own."""
+    one_dir = short_directory()
     one_dir.mkdir(parents=True, exist_ok=True)
+    passwords = {"OLD_TALLYD_PASSWORD": "three", "OLD_ADMIN_PASSWORD": "four", "TALLYD_PASSWORD": "one", "ADMIN_PASSWORD": "two"} if users else {}
+    of_one, of_nodes = (), ()
+    if users:
+        (tmp_path / "old.acl").write_text(users_file("three", "four"))
+        (tmp_path / "new.acl").write_text(users_file("one", "two"))
+        of_one, of_nodes = [("--aclfile", tmp_path / f"{name}.acl") for name in ("old", "new")]
+        of_nodes += ("--masteruser", "admin", "--masterauth", "two")
+    cluster = Cluster(primaries=3, replicas=2, options=of_nodes)
     (port,) = free_ports(1)
-    one = TcpServer(one_dir, "one", port, ["redis-server", "--port", port, "--dir", one_dir, "--save", ""])
+    one = TcpServer(one_dir, "one", port, ["redis-server", "--port", port, "--dir", one_dir, "--save", "", *of_one])
+    if users:
+        one.login = ("admin", "four")
+        for node in cluster.nodes:
+            node.login = ("admin", "two")
+    old_login, login = ("tallyd:three@", "tallyd:one@") if users else ("", "")
     (tmp_path / "create.sh").write_text((HERE / "create.sh").read_text())
     path = f"{pathlib.Path(binary()).resolve().parent}:{os.environ['PATH']}"
 
@@ -195,11 +218,11 @@ def test_from_one_redis_to_a_cluster(start_tallyd, site, tmp_path):
         one.start()
         now = int(time.time())
         day = time.strftime("%Y-%m-%d", time.gmtime(now - 4 * 86400)), time.strftime("%Y-%m-%d", time.gmtime(now))
-        tallyd = start_tallyd(redis=f"redis://{one.address}")
+        tallyd = start_tallyd(redis=f"redis://{old_login}{one.address}")
 
         def page():
             return commands_of_the_page({"OLD": one.address, "NODES": " ".join(n.address for n in cluster.nodes),
-                                         "TALLYD": f"127.0.0.1:{tallyd.port}", "WINDOW": f"site={site}&from={day[0]}&to={day[1]}"})
+                                         "TALLYD": f"127.0.0.1:{tallyd.port}", "WINDOW": f"site={site}&from={day[0]}&to={day[1]}"}, passwords)
 
         create, before, logs, copy, _ = page()
         assert "All 16384 slots covered" in shell(create)
@@ -231,9 +254,10 @@ def test_from_one_redis_to_a_cluster(start_tallyd, site, tmp_path):
         n_keys = one.command("DBSIZE")
         shell(copy)
         assert sum(n.command("DBSIZE") for n in cluster.primaries()) >= one.command("DBSIZE") >= n_keys - 2  # locks may have expired
-        other = start_tallyd(redis=cluster.url, wait_ready=False)
+        url = cluster.url.replace("://", f"://{login}")
+        other = start_tallyd(redis=url, wait_ready=False)
         assert other.process.wait(20) == 2 and "another number of partitions" in other.tail(), "auto is 256 there"
-        tallyd = start_tallyd("--partitions", "16", redis=cluster.url)
+        tallyd = start_tallyd("--partitions", "16", redis=url)
         *_, after = page()
         assert shell(after).startswith("ok: 16 partitions on 3 servers\n")
         new = tallyd.client()
@@ -244,6 +268,8 @@ def test_from_one_redis_to_a_cluster(start_tallyd, site, tmp_path):
         new.accept(batch[0])
         again = answers(new)[0]
         assert again["pv"] == 2000 and is_close(again["uv"], old[0]["uv"]), "known visitors stay the same"
+        denied = [dict(zip(entry[::2], entry[1::2])) for node in (one, *cluster.nodes) for entry in node.command("ACL", "LOG")]
+        assert {d["object"] for d in denied if d["username"] == "tallyd"} == set()
     finally:
         cluster.stop()
         one.stop()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lib.clock import FakeClock, epoch, rfc3339
-from lib.cluster import Cluster
+from lib.cluster import Cluster, skip_without_clock
 from lib.process import Tallyd, binary, short_directory
 from lib.sentinel import SentinelGroup
 from lib.truth import Model, is_close
@@ -291,6 +291,7 @@ class Masters:
     """A master that Sentinels name, as the nodes of a cluster for World: one of them is its primary."""
 
     def __init__(self, clock):
+        skip_without_clock(clock)
         self.group = SentinelGroup(replicas=1, options=("--appendonly", "yes", "--appendfsync", "always", "--repl-timeout", 10**8))
         for server in self.group.servers:
             server.clock = clock
