@@ -183,12 +183,7 @@ def cluster():
 def healed(cluster):
     """The cluster of this file with all its nodes; they are brought back at the end."""
     yield cluster
-    for node in cluster.nodes:
-        if node.process is not None and node.alive():
-            node.resume()
-        else:
-            node.start()
-    cluster.wait_ok()
+    cluster.bring_back()
 
 
 @pytest.fixture

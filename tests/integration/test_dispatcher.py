@@ -62,12 +62,7 @@ def healed(cluster):
     for node in cluster.primaries():
         node.command("FLUSHALL")
     yield cluster
-    for node in cluster.nodes:
-        if node.process is not None and node.alive():
-            node.resume()
-        else:
-            node.start()
-    cluster.wait_ok()
+    cluster.bring_back()
 
 
 @pytest.fixture

@@ -116,12 +116,7 @@ def watch(cleanup):
 def healed(cluster):
     """The cluster of this file, with all its nodes; they are brought back at the end."""
     yield cluster
-    for node in cluster.nodes:
-        if node.process is not None and node.alive():
-            node.resume()
-        else:
-            node.start()
-    cluster.wait_ok()
+    cluster.bring_back()
 
 
 def truth(cluster):
@@ -239,12 +234,7 @@ def group():
 @pytest.fixture
 def whole(group):
     yield group
-    for process in [*group.servers, *group.sentinels]:
-        if process.alive():
-            process.resume()
-        else:
-            process.start()
-    group.wait_ok()
+    group.bring_back()
 
 
 def of(server):

@@ -255,6 +255,15 @@ class Cluster:
             if alone is not None:
                 node.command("CLUSTER", "REPLICATE", alone.id)
 
+    def bring_back(self):
+        """All nodes run again, whether they were killed or paused."""
+        for node in self.nodes:
+            if node.process is not None and node.alive():
+                node.resume()
+            else:
+                node.start()
+        return self.wait_ok()
+
     def stop(self):
         for node in self.nodes:
             node.stop()

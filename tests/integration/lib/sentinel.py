@@ -192,6 +192,15 @@ class SentinelGroup:
         wait_ready(named, "the Sentinels name a new master", deadline_s)
         return self.master()
 
+    def bring_back(self):
+        """All servers and Sentinels run again, whether they were killed or paused."""
+        for process in [*self.servers, *self.sentinels]:
+            if process.alive():
+                process.resume()
+            else:
+                process.start()
+        return self.wait_ok()
+
     def stop(self):
         for process in [*self.sentinels, *self.servers]:
             process.stop()
