@@ -32,6 +32,10 @@ RUNS = number("BENCH_RUNS", 5, 1, 20)
 LOAD_S = number("BENCH_SECONDS", 3.0, 0.2, 60.0)
 IDLE_S = 3
 QUESTIONS = 200
+QUESTIONS_BESIDE = 40  # events: each waits for a fold
+ARRAYS_BESIDE = 20  # of 1000 events, a second
+DAY = {"from_": "now-24h", "to": "now"}
+SITE = {"/visits": DAY, "/stats": DAY, "/pages": DAY, "/dau": {}}
 BASE = "one Redis"
 
 
@@ -120,15 +124,28 @@ def loaded(served, load):
             "transactions a fold": cuts / folds}
 
 
-def asked(served, path, **params):
-    """One answer after the other; the median, and us of CPU."""
+def asked(served, path, n=QUESTIONS, **params):
+    """One answer after the other, @n times; the median and the mean, and us of CPU."""
     http, times, cpu = served.tallyd.client(), [], served.cpu()
-    for _ in range(QUESTIONS):
+    for _ in range(n):
         began = time.monotonic()
         http.question(path, **params)
         times.append(time.monotonic() - began)
     primaries, _, tallyd = since(cpu, served.cpu())
-    return {"ms": median(times) * 1e3, "us": primaries * 1e6 / QUESTIONS, "tallyd us": tallyd * 1e6 / QUESTIONS}
+    return {"ms": median(times) * 1e3, "mean ms": sum(times) * 1e3 / n, "us": primaries * 1e6 / n, "tallyd us": tallyd * 1e6 / n}
+
+
+def asked_beside(served, path, **params):
+    """The same while events come in: each question waits until what came before it is counted."""
+    load = subprocess.Popen([str(word) for word in (PROGRAMS / "rate", "-d", LOAD_S + 60, *LOADS["arrays"], "-r", ARRAYS_BESIDE,
+                                                    served.tallyd.port, "/events", EVENT)], stdout=subprocess.DEVNULL)
+    try:
+        figures = asked(served, path, QUESTIONS_BESIDE, **params)
+    finally:
+        load.terminate()
+        load.wait()
+    counted(served.tallyd.client(60))
+    return {key: figures[key] for key in ("ms", "mean ms")}  # the CPU is that of the events, too
 
 
 def idle(served):
@@ -139,10 +156,11 @@ def idle(served):
 
 def measured(served):
     """{what: {name: [a dict of figures a run]}}"""
-    day = {"from_": "now-24h", "to": "now"}
     whats = {load: lambda s, name=load: loaded(s, name) for load in LOADS}
-    whats["page /uv"] = lambda s: asked(s, "/uv", page="/page/number/0000000", **day)
-    whats["site /visits"] = lambda s: asked(s, "/visits", **day)
+    whats["page /uv"] = lambda s: asked(s, "/uv", page="/page/number/0000000", **DAY)
+    for path, params in SITE.items():
+        whats[f"site {path}"] = lambda s, path=path, params=params: asked(s, path, **params)
+        whats[f"site {path}, beside events"] = lambda s, path=path, params=params: asked_beside(s, path, **params)
     whats["idle"] = idle
     found = {what: {name: [] for name in served} for what in whats}
     for what, run in whats.items():
