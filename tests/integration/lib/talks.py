@@ -6,6 +6,7 @@ send_all() sends them; judge() says what is wrong with what came back.
 import contextlib
 import errno
 import json
+import re
 import select
 import socket
 import struct
@@ -171,6 +172,9 @@ def judge_answer(status, headers, body):
     return None if kind in ("image/gif", "application/json") else f"a refusal of type {kind}"
 
 
+BEHIND_BODY = re.compile(rb". [A-Z]+ [^ ]+ HTTP/1[.]")
+
+
 def judge(talk, limit_s):
     """What is wrong, or None."""
     fault = parse(talk)
@@ -182,8 +186,9 @@ def judge(talk, limit_s):
         return f"still open after {talk.took_s:.2f} s"
     if talk.end == "half":
         return None
-    # the library has no word for a request line that begins with a blank, or has none
-    wordless = any(line.strip(b"\r") and (b" " not in line or line.startswith(b" ")) for line in b"".join(talk.pieces).split(b"\n"))
+    # the library has no word for a request line that begins with a blank, or has none; the bytes of a body may stand in front
+    wordless = any(line.strip(b"\r") and (b" " not in line or line.startswith(b" ") or BEHIND_BODY.search(line))
+                   for line in b"".join(talk.pieces).split(b"\n"))
     if not talk.answers:  # or the only word was cut off by a reset: see parse()
         return None if wordless or (talk.reset and talk.received) else "closed without a word"
     status, headers, _body = talk.answers[-1]
