@@ -4,10 +4,11 @@
  *
  * Of something that comes again and again and need not be asked for, or done, each time, a hash of
  * 8 bytes is remembered.  What is remembered is so; what is not remembered may be so all the same,
- * because one hash replaces another.  The memory is 512 KB, given with the first hash.
+ * because in a set of four that is full one hash replaces another.  The memory is 512 KB, given
+ * with the first hash.
  *
- * Two things with one hash are taken for one: the caller chooses a hash with which that does no
- * harm.
+ * The upper bits of a hash are to be spread evenly.  Two things with one hash are taken for one:
+ * the caller chooses a hash with which that does no harm.
  */
 #ifndef STORAGE_BASE_KNOWN_HASHES_H
 #define STORAGE_BASE_KNOWN_HASHES_H
@@ -20,6 +21,7 @@
 /* Zeroed it is empty. */
 struct known_hashes {
     uint64_t *hashes; /* owned; KNOWN_HASHES of them, 0: none */
+    uint32_t turn;    /* which one of a full set is replaced */
 };
 
 bool known_hashes_has(const struct known_hashes *known, uint64_t hash);

@@ -30,9 +30,10 @@ struct lane {
     uint32_t log;
 };
 
-void lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_fold)
+void lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_fold,
+    struct known_visitors *visitors)
 {
-    *lanes = (struct lanes){.core = core, .seen_fold = seen_fold};
+    *lanes = (struct lanes){.core = core, .seen_fold = seen_fold, .visitors = visitors};
 }
 
 static void lane_free(struct lane *lane)
@@ -59,7 +60,7 @@ static struct lane *lane_new(struct lanes *lanes, const struct cluster_node *nod
     if (lane == NULL) {
         return NULL;
     }
-    lane->tx = transaction_new(lanes->core, lanes->seen_fold);
+    lane->tx = transaction_new(lanes->core, lanes->seen_fold, lanes->visitors);
     if (lane->tx == NULL) {
         free(lane);
         return NULL;

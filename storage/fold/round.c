@@ -14,13 +14,14 @@ bool round_init(
 {
     *r = (struct round){.core = core, .unfolded = unfolded, .events_max = SIZE_MAX};
     r->session.look = (struct redis_look){core_runs, core};
+    known_visitors_init(&r->visitors);
     if (core->is_spread) {
         dispatcher_init(&r->dispatcher, core, &r->session.look, THREADS_SILENCE_MS);
-        lanes_init(&r->lanes, core, seen_fold);
+        lanes_init(&r->lanes, core, seen_fold, &r->visitors);
         r->session.dispatcher = &r->dispatcher;
         return true;
     }
-    return threads_init(&r->threads, core, &r->session.look, seen_fold);
+    return threads_init(&r->threads, core, &r->session.look, seen_fold, &r->visitors);
 }
 
 /* The connection is closed: nothing is known any more. */
@@ -40,6 +41,7 @@ void round_release(struct round *r)
         dispatcher_release(&r->dispatcher);
         lanes_release(&r->lanes);
     }
+    known_visitors_release(&r->visitors);
     streams_release(&r->streams);
     heads_release(&r->heads);
     batch_release(&r->batch);

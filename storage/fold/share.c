@@ -74,25 +74,28 @@ static bool ask_names(struct share *s, const struct row *row, enum task_kind kin
                                 : true;
 }
 
-/* Is the user's index to be expected where the visit is remembered?  Whoever asks which actions
- * were first needs the index for further questions: that user is asked for by name. */
-static bool expects_user(const struct share *s, const struct row *row, int64_t arrival_s)
+/* Where is the visit to be expected, with the user's index?  Whoever asks which actions were first
+ * needs the index for further questions: that user is asked for by name. */
+static enum known_visit expected_visit(
+    const struct share *s, const struct row *row, int64_t arrival_s)
 {
-    return row->user_is_visitor && row->ticket == NULL &&
-           known_visitors_has(
-               &s->memory->visitors, &row->visitor, merge_visits_slot(s->visits, arrival_s));
+    return row->user_is_visitor && row->ticket == NULL
+               ? known_visitors_find(
+                     s->memory->visitors, &row->visitor, merge_visits_slot(s->visits, arrival_s))
+               : VISIT_ANYWHERE;
 }
 
 /* Ask for the names, the visitor and the user of a task. */
 static bool ask(struct share *s, const struct row *row, enum task_kind kind)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
-    bool expected = kind == TASK_VISIT && expects_user(s, row, arrival_s);
+    enum known_visit expected =
+        kind == TASK_VISIT ? expected_visit(s, row, arrival_s) : VISIT_ANYWHERE;
     if (!ask_names(s, row, kind) ||
         (kind == TASK_VISIT && !merge_visits_ask(s->visits, row, arrival_s, expected))) {
         return false;
     }
-    if (!has_user(row, kind) || expected) {
+    if (!has_user(row, kind) || expected != VISIT_ANYWHERE) {
         return true;
     }
     const struct known_user *known = find_known(s, row);
@@ -174,14 +177,15 @@ static void take_generation(struct share *s, const struct reply *users)
 {
     unsigned p = s->cut.partition;
     struct slice generation = users->type == REPLY_TEXT ? users->text : SLICE("-");
-    s->generation_held =
-        slice_equal(generation, slice_of(known_users_relied_on(&s->memory->users, p)));
+    struct slice known = slice_of(known_users_relied_on(&s->memory->users, p));
+    bool knows = known.n > 0; /* else nothing is known of the partition */
+    s->generation_held = slice_equal(generation, known);
     known_users_generation(&s->memory->users, p, generation);
-    if (!s->generation_held) { /* pages may have been deleted */
+    if (knows && !s->generation_held) { /* pages may have been deleted */
         known_hashes_forget(&s->memory->expiries);
         known_hashes_forget(&s->memory->places);
         known_sketches_forget(&s->memory->sketches);
-        known_visitors_forget(&s->memory->visitors);
+        known_visitors_forget(s->memory->visitors);
     }
 }
 
@@ -450,7 +454,7 @@ static void show_view(struct share *s)
 
 static void drop_visitor(void *data, const struct visitor_id *id)
 {
-    known_visitors_drop(&((struct share *)data)->memory->visitors, id);
+    known_visitors_drop(((struct share *)data)->memory->visitors, id);
 }
 
 /* Were all users found who were expected? */

@@ -184,7 +184,7 @@ static void learn_user(void *data, const struct visitor_id *id, uint32_t index, 
 
 static void learn_visitor(void *data, const struct visitor_id *id, int64_t slot)
 {
-    known_visitors_add(&((struct share *)data)->memory->visitors, id, slot);
+    known_visitors_add(((struct share *)data)->memory->visitors, id, slot);
 }
 
 static void learn_members(struct share *s, const struct members *members)

@@ -55,13 +55,15 @@ static struct look *the_other(struct transaction *tx)
     return &tx->looks[1 - tx->side];
 }
 
-struct transaction *transaction_new(struct core *core, struct seen_fold *seen_fold)
+struct transaction *transaction_new(
+    struct core *core, struct seen_fold *seen_fold, struct known_visitors *visitors)
 {
     struct transaction *tx = calloc(1, sizeof(*tx));
     unsigned char bytes[16];
     if (tx != NULL) {
         tx->core = core;
         tx->seen_fold = seen_fold;
+        tx->memory.visitors = visitors;
         randombytes_buf(bytes, sizeof(bytes));
         sodium_bin2hex(tx->memory.id, sizeof(tx->memory.id), bytes, sizeof(bytes));
     }

@@ -1,36 +1,41 @@
 /* known_visitors.h - which users' visits Redis is likely to remember, with their indices.
  *
- * Layer: storage, pure.  Belongs to the fold's thread.
+ * Layer: storage, pure.  Thread-safe, but for the beginning and the end: the threads of a fold
+ * share it, so that whoever folds a partition profits by what another one has learnt of it.
  *
  * Who is asked for by name is found in a hash of all users there ever were.  What Redis remembers
  * of a visit has the user's index, too (merge_visits.h), and is asked for anyway.  So a user whose
- * visit is remembered need not be asked for by name.  This memory tells whom to expect there: 16
- * bits a user, 512 KB, given when the first user comes.  It is a guess.  Whom it promises in vain
- * is taken out of it, and the share begins again; whom it lacks is asked for by name.
+ * visit is remembered need not be asked for by name.  This memory tells whom to expect there, and
+ * in which slot: 16 bits a user, 1 MB.  It is a guess.  Whom it promises in vain is taken out of
+ * it, and the share begins again; whom it lacks is asked for by name.
  *
  * What Redis remembers of a visit expires with its slot, so the slot is part of what is known.
  */
 #ifndef STORAGE_KNOWN_KNOWN_VISITORS_H
 #define STORAGE_KNOWN_KNOWN_VISITORS_H
 
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "storage/schema/identity.h"
 
-#define KNOWN_VISITORS (1 << 18)
+#define KNOWN_VISITORS (1 << 19)
 
-/* Zeroed it is empty. */
 struct known_visitors {
-    uint16_t *marks; /* owned; KNOWN_VISITORS of them, 0: none */
-    uint32_t turn;
+    _Atomic uint16_t *marks; /* owned; KNOWN_VISITORS of them, 0: none */
+    atomic_uint turn;
 };
 
+/* Where a user's visit is to be expected. */
+enum known_visit { VISIT_ANYWHERE, VISIT_IN_SLOT, VISIT_IN_SLOT_BEFORE };
+
+/* No memory: nobody is ever known, which does no harm. */
+void known_visitors_init(struct known_visitors *known);
 void known_visitors_release(struct known_visitors *known);
 void known_visitors_forget(struct known_visitors *known);
 
 /* Is a visit of the user to be expected in @slot, or in the one before? */
-bool known_visitors_has(
+enum known_visit known_visitors_find(
     const struct known_visitors *known, const struct visitor_id *id, int64_t slot);
 
 /* Redis has it in @slot, with the index; or in no slot. */

@@ -15,8 +15,8 @@
 /* True for as long as the connection lives. */
 struct fold_memory {
     struct announced announced;
-    struct known_users users; /* whose visits do not tell their indices */
-    struct known_visitors visitors;
+    struct known_users users;         /* whose visits do not tell their indices */
+    struct known_visitors *visitors;  /* shared; not owned */
     struct known_hashes expiries;     /* of keys: see merge_counts_write() */
     struct known_hashes places;       /* of names: see places_begin() */
     struct known_sketches sketches;   /* see merge_counts_write() */

@@ -38,6 +38,7 @@
 #include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
 #include "storage/known/known_users.h"
+#include "storage/known/known_visitors.h"
 #include "storage/redis/reply.h"
 #include "storage/schema/hashed_event.h"
 
@@ -51,10 +52,11 @@ void merge_visits_clear(struct merge_visits *merge);
 /* The slot of what arrived then. */
 int64_t merge_visits_slot(const struct merge_visits *merge, int64_t arrival_s);
 
-/* The visitor of @row is to be asked for: an event that arrived at @arrival_s.  @expected: Redis is
- * said to know the index of this user.  False: out of memory. */
-bool merge_visits_ask(
-    struct merge_visits *merge, const struct row *row, int64_t arrival_s, bool expected) MUST_CHECK;
+/* The visitor of @row is to be asked for: an event that arrived at @arrival_s.  @expected: where
+ * Redis is said to have the visit, and the index of this user; counted from the slot of the
+ * arrival.  False: out of memory. */
+bool merge_visits_ask(struct merge_visits *merge, const struct row *row, int64_t arrival_s,
+    enum known_visit expected) MUST_CHECK;
 
 /* Append the questions to @out, and return how many they are. */
 size_t merge_visits_write_questions(

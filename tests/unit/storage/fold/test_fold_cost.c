@@ -103,7 +103,8 @@ static void fold_cut(
 
 static struct cost fold_arrays(int64_t age_s)
 {
-    static struct fold_memory memory;
+    static struct known_visitors visitors; /* nobody is known */
+    static struct fold_memory memory = {.visitors = &visitors};
     static struct batch batch;
     struct event *events = calloc(ARRAY, sizeof(*events));
     struct dice dice = dice_make(4711);

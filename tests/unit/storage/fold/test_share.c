@@ -17,7 +17,8 @@ TestSuite(share, .timeout = 60);
 #define MINUTE_MS INT64_C(60000)
 
 static struct core *core;
-static struct fold_memory memory;
+static struct known_visitors visitors;
+static struct fold_memory memory = {.visitors = &visitors};
 static struct batch batch;
 static struct share *share;
 
@@ -25,6 +26,7 @@ static struct share *share;
 static void setup(void)
 {
     core = fold_core_make(1);
+    known_visitors_init(&visitors);
     share = share_new(core, &memory);
     cr_assert_not_null(share);
     cr_assert_not_null(batch_add_log(&batch, A, 0));
@@ -44,7 +46,7 @@ static void teardown(void)
     fold_memory_forget(&memory);
     known_users_release(&memory.users);
     known_sketches_release(&memory.sketches);
-    known_visitors_release(&memory.visitors);
+    known_visitors_release(&visitors);
     fold_core_drop(core);
 }
 
@@ -298,7 +300,7 @@ Test(share, begins_again_when_a_user_was_expected_in_vain, .init = setup, .fini 
     known_users_generation(&memory.users, 0, SLICE("g1"));
     cr_assert(batch.rows[0].user_is_visitor);
     int64_t slot = FOLD_NOW_S / (2 * core->config.visit_timeout_s);
-    known_visitors_add(&memory.visitors, &batch.rows[0].user_id, slot);
+    known_visitors_add(&visitors, &batch.rows[0].user_id, slot);
     begin();
     buffer_init(&out);
     (void)share_write_questions(share, &out);
@@ -311,9 +313,9 @@ Test(share, begins_again_when_a_user_was_expected_in_vain, .init = setup, .fini 
     buffer_init(&out);
     cr_assert_gt(share_write_commands(share, &out), 1u);
     buffer_release(&out);
-    cr_expect_not(known_visitors_has(&memory.visitors, &batch.rows[0].user_id, slot));
+    cr_expect_eq(known_visitors_find(&visitors, &batch.rows[0].user_id, slot), VISIT_ANYWHERE);
     share_learn(share);
-    cr_expect(known_visitors_has(&memory.visitors, &batch.rows[0].user_id, slot));
+    cr_expect_eq(known_visitors_find(&visitors, &batch.rows[0].user_id, slot), VISIT_IN_SLOT);
     cr_expect_null(known_users_find(&memory.users, 0, &batch.rows[0].user_id), "once is enough");
 }
 
@@ -367,7 +369,7 @@ Test(share, knows_no_sketch_once_pages_were_deleted, .init = setup, .fini = tear
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     size_t all = elements_written();
     share_learn(share);
-    known_visitors_forget(&memory.visitors); /* take_nothing() knows no visits */
+    known_visitors_forget(&visitors); /* take_nothing() knows no visits */
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_expect_lt(elements_written(), all / 2, "of %zu", all);
@@ -379,7 +381,7 @@ Test(share, knows_no_sketch_once_pages_were_deleted, .init = setup, .fini = tear
     known_users_generation(&memory.users, 0, SLICE("g3"));
     share_learn(share);
     int64_t slot = FOLD_NOW_S / (2 * core->config.visit_timeout_s);
-    cr_expect_not(known_visitors_has(&memory.visitors, &batch.rows[0].user_id, slot));
+    cr_expect_eq(known_visitors_find(&visitors, &batch.rows[0].user_id, slot), VISIT_ANYWHERE);
     state.users = "g3";
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);

@@ -1,6 +1,7 @@
 #include "storage/known/known_visitors.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 
 #include "tests/lib/dice.h"
 
@@ -21,25 +22,70 @@ static struct visitor_id draw(struct dice *dice)
 Test(known_visitors, one_user)
 {
     struct dice dice = dice_make(1);
-    struct known_visitors known = {0};
+    struct known_visitors known;
+    known_visitors_init(&known);
     struct visitor_id id = draw(&dice);
-    cr_expect_not(known_visitors_has(&known, &id, SLOT));
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT), VISIT_ANYWHERE);
     known_visitors_drop(&known, &id);
     known_visitors_forget(&known);
     known_visitors_add(&known, &id, SLOT);
-    cr_expect(known_visitors_has(&known, &id, SLOT));
-    cr_expect(known_visitors_has(&known, &id, SLOT + 1));
-    cr_expect_not(known_visitors_has(&known, &id, SLOT + 2), "it has expired");
-    cr_expect_not(known_visitors_has(&known, &id, SLOT + 24), "on the next day");
-    cr_expect_not(known_visitors_has(&known, &id, SLOT - 1));
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT), VISIT_IN_SLOT);
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT + 1), VISIT_IN_SLOT_BEFORE);
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT + 2), VISIT_ANYWHERE, "it has expired");
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT + 24), VISIT_ANYWHERE, "on the next day");
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT - 1), VISIT_ANYWHERE);
     known_visitors_add(&known, &id, SLOT + 1);
-    cr_expect(known_visitors_has(&known, &id, SLOT + 2));
-    cr_expect_not(known_visitors_has(&known, &id, SLOT), "one mark a user");
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT + 2), VISIT_IN_SLOT_BEFORE);
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT), VISIT_ANYWHERE, "one mark a user");
     known_visitors_drop(&known, &id);
-    cr_expect_not(known_visitors_has(&known, &id, SLOT + 1));
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT + 1), VISIT_ANYWHERE);
     known_visitors_add(&known, &id, SLOT);
     known_visitors_forget(&known);
-    cr_expect_not(known_visitors_has(&known, &id, SLOT));
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT), VISIT_ANYWHERE);
+    known_visitors_release(&known);
+    cr_expect_eq(known_visitors_find(&known, &id, SLOT), VISIT_ANYWHERE);
+    known_visitors_add(&known, &id, SLOT); /* as where there is no memory */
+    known_visitors_drop(&known, &id);
+    known_visitors_forget(&known);
+}
+
+struct learner {
+    struct known_visitors *known;
+    struct visitor_id ids[20000];
+};
+
+static void *learn(void *data)
+{
+    struct learner *l = data;
+    for (size_t i = 0; i < sizeof(l->ids) / sizeof(l->ids[0]); i++) {
+        known_visitors_add(l->known, &l->ids[i], SLOT);
+    }
+    return NULL;
+}
+
+Test(known_visitors, what_threads_learn_all_of_them_know)
+{
+    static struct learner learners[3];
+    struct dice dice = dice_make(3);
+    struct known_visitors known;
+    pthread_t threads[3];
+    size_t n = 0;
+    known_visitors_init(&known);
+    for (size_t t = 0; t < 3; t++) {
+        learners[t].known = &known;
+        for (size_t i = 0; i < 20000; i++) {
+            learners[t].ids[i] = draw(&dice);
+        }
+        cr_assert_eq(pthread_create(&threads[t], NULL, learn, &learners[t]), 0);
+    }
+    for (size_t t = 0; t < 3; t++) {
+        cr_assert_eq(pthread_join(threads[t], NULL), 0);
+    }
+    for (size_t i = 0; i < 60000; i++) {
+        n +=
+            known_visitors_find(&known, &learners[i / 20000].ids[i % 20000], SLOT) == VISIT_IN_SLOT;
+    }
+    cr_expect_gt(n, 60000u * 99 / 100, "%zu", n);
     known_visitors_release(&known);
 }
 
@@ -48,7 +94,8 @@ Test(known_visitors, many_users)
     static struct visitor_id ids[KNOWN_VISITORS / 5];
     const size_t many = sizeof(ids) / sizeof(ids[0]);
     struct dice dice = dice_make(2);
-    struct known_visitors known = {0};
+    struct known_visitors known;
+    known_visitors_init(&known);
     size_t n = 0;
     size_t wrong = 0;
     for (size_t i = 0; i < many; i++) {
@@ -57,8 +104,8 @@ Test(known_visitors, many_users)
     }
     for (size_t i = 0; i < many; i++) {
         struct visitor_id other = draw(&dice);
-        n += known_visitors_has(&known, &ids[i], SLOT);
-        wrong += known_visitors_has(&known, &other, SLOT);
+        n += known_visitors_find(&known, &ids[i], SLOT) == VISIT_IN_SLOT;
+        wrong += known_visitors_find(&known, &other, SLOT) != VISIT_ANYWHERE;
     }
     cr_expect_gt(n, many * 99 / 100, "%zu", n);
     cr_expect_lt(wrong, 30u, "%zu", wrong);

@@ -214,7 +214,7 @@ Test(merge_visits, commands_of_a_visitor)
     const struct row row = row_of("shop", 1, 5);
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
-    cr_assert(merge_visits_ask(merge, &row, 0x0102030405, false));
+    cr_assert(merge_visits_ask(merge, &row, 0x0102030405, VISIT_ANYWHERE));
     ask(&fake, merge);
     cr_expect(merge_visits_add(merge, &row, 0x0102030405).begins);
     carry_out(&fake, merge);
@@ -236,8 +236,8 @@ Test(merge_visits, a_visitor_that_does_not_come)
     const struct row rows[] = {row_of("shop", NOW_S, 1), row_of("shop", NOW_S, 2)};
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
-    cr_assert(merge_visits_ask(merge, &rows[0], NOW_S, false) &&
-              merge_visits_ask(merge, &rows[1], NOW_S, false));
+    cr_assert(merge_visits_ask(merge, &rows[0], NOW_S, VISIT_ANYWHERE) &&
+              merge_visits_ask(merge, &rows[1], NOW_S, VISIT_ANYWHERE));
     ask(&fake, merge);
     cr_expect(merge_visits_add(merge, &rows[1], NOW_S).begins);
     carry_out(&fake, merge);
@@ -254,7 +254,7 @@ Test(merge_visits, answers_that_are_none)
     struct reply items[2] = {{.type = REPLY_NIL}, {.type = REPLY_NIL}};
     struct reply two = {.type = REPLY_ARRAY, .items = items, .n = 2};
     struct reply text = {.type = REPLY_TEXT, .text = SLICE("x")};
-    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, VISIT_ANYWHERE));
     cr_expect_not(merge_visits_take(merge, 0, &two));
     cr_expect_not(merge_visits_take(merge, 1, &text));
     cr_expect_not(merge_visits_take(merge, 3, &text));
@@ -282,7 +282,7 @@ static void fold(struct fake *fake, struct merge_visits *merge, struct dice *dic
         where[i] = (size_t)dice_below(dice, 2);
         int64_t age_s = dice_chance(dice, 200) ? dice_below(dice, 3 * TIMEOUT_S) : 0;
         rows[i] = row_of(sites[where[i]], *arrival_s - age_s, (uint32_t)whose[i]);
-        cr_assert(merge_visits_ask(merge, &rows[i], arrivals_s[i], false));
+        cr_assert(merge_visits_ask(merge, &rows[i], arrivals_s[i], VISIT_ANYWHERE));
     }
     ask(fake, merge);
     for (size_t i = 0; i < n; i++) {
@@ -326,7 +326,7 @@ static struct visit_step in_the_next_fold(int64_t arrival_s, int64_t later_s, in
     for (int i = 0; i < 2; i++) {
         row.at_s = arrival_s + (i == 0 ? 0 : later_s);
         merge_visits_clear(merge);
-        cr_assert(merge_visits_ask(merge, &row, arrivals_s[i], false));
+        cr_assert(merge_visits_ask(merge, &row, arrivals_s[i], VISIT_ANYWHERE));
         ask(&fake, merge);
         step = merge_visits_add(merge, &row, arrivals_s[i]);
         carry_out(&fake, merge);
@@ -365,14 +365,14 @@ Test(merge_visits, an_event_that_is_counted_already_does_not_hide_a_later_one)
         struct row last = row_of("s", late_s + 60, 1);
         const struct row *counted[] = {&first, &later};
         for (size_t i = 0; i < 2; i++) { /* by two folds */
-            cr_assert(merge_visits_ask(merge, counted[i], counted[i]->at_s, false));
+            cr_assert(merge_visits_ask(merge, counted[i], counted[i]->at_s, VISIT_ANYWHERE));
             ask(&fake, merge);
             cr_expect(merge_visits_add(merge, counted[i], counted[i]->at_s).begins);
             carry_out(&fake, merge);
             merge_visits_clear(merge);
         }
-        cr_assert(merge_visits_ask(merge, &first, NOW_S, false));
-        cr_assert(merge_visits_ask(merge, &last, late_s + 60, false));
+        cr_assert(merge_visits_ask(merge, &first, NOW_S, VISIT_ANYWHERE));
+        cr_assert(merge_visits_ask(merge, &last, late_s + 60, VISIT_ANYWHERE));
         ask(&fake, merge);
         cr_expect(same_step(merge_visits_add(merge, &last, late_s + 60),
             (struct visit_step){.engages = true, .seconds = 60}));
@@ -391,7 +391,7 @@ Test(merge_visits, a_named_event_prolongs_a_visit)
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
     named.is_view = false;
-    cr_assert(merge_visits_ask(merge, &view, NOW_S, false));
+    cr_assert(merge_visits_ask(merge, &view, NOW_S, VISIT_ANYWHERE));
     ask(&fake, merge);
     cr_expect_not(merge_visits_add(merge, &named, NOW_S).begins);
     carry_out(&fake, merge);
@@ -439,7 +439,7 @@ Test(merge_visits, what_a_visit_gains)
     struct row row = row_of("shop", NOW_S, 1);
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
-    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, VISIT_ANYWHERE));
     ask(&fake, merge);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct visit_step step = add(merge, &row, cases[i].later_s);
@@ -456,7 +456,7 @@ Test(merge_visits, a_named_event_engages_a_visit)
     struct row row = row_of("shop", NOW_S, 1);
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
-    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, VISIT_ANYWHERE));
     ask(&fake, merge);
     cr_expect(add(merge, &row, 0).begins);
     row.is_view = false;
@@ -484,7 +484,7 @@ static void take_slot(void *data, const struct visitor_id *id, int64_t slot)
 
 /* One fold with an event of the row's visitor.  Returns how many were expected in vain. */
 static size_t fold_of_user(struct fake *fake, struct merge_visits *merge, const struct row *row,
-    bool expected, uint64_t generation, struct known_user *ret)
+    enum known_visit expected, uint64_t generation, struct known_user *ret)
 {
     size_t missing = 0;
     merge_visits_clear(merge);
@@ -493,7 +493,7 @@ static size_t fold_of_user(struct fake *fake, struct merge_visits *merge, const 
     merge_visits_generation(merge, generation);
     cr_expect_eq(merge_visits_missing(merge, count_visitor, &missing), missing);
     *ret = (struct known_user){.index = USER_INDEX_NONE};
-    cr_expect_eq(merge_visits_user(merge, &row->visitor, ret), expected);
+    cr_expect_eq(merge_visits_user(merge, &row->visitor, ret), expected != VISIT_ANYWHERE);
     (void)merge_visits_add(merge, row, row->at_s);
     return missing;
 }
@@ -507,12 +507,12 @@ Test(merge_visits, an_index_lies_beside_the_visit)
     struct fake fake = fake_make();
     struct known_user user;
     int64_t slot = 0;
-    cr_expect_eq(fold_of_user(&fake, merge, &row, true, GENERATION, &user), 1u);
+    cr_expect_eq(fold_of_user(&fake, merge, &row, VISIT_IN_SLOT, GENERATION, &user), 1u);
     merge_visits_set_user(merge, &nobody.visitor, 8, 1);
     cr_expect_not(merge_visits_keeps(merge, &row.visitor));
     carry_out(&fake, merge);
     cr_assert(fake.n == 1 && fake.values[0].n == 10, "no index is known");
-    cr_expect_eq(fold_of_user(&fake, merge, &row, false, GENERATION, &user), 0u);
+    cr_expect_eq(fold_of_user(&fake, merge, &row, VISIT_ANYWHERE, GENERATION, &user), 0u);
     merge_visits_set_user(merge, &row.visitor, 0x01020304, 20777);
     cr_expect(merge_visits_keeps(merge, &row.visitor));
     cr_expect_not(merge_visits_keeps(merge, &nobody.visitor));
@@ -521,19 +521,21 @@ Test(merge_visits, an_index_lies_beside_the_visit)
     carry_out(&fake, merge);
     cr_assert(fake.n == 1 && fake.values[0].n == 22);
     cr_expect_arr_eq(fake.values[0].bytes + 10, "\1\2\3\4\x40\x51\x29\x78\x9a\xbc\xde\xf0", 12);
-    cr_expect_eq(fold_of_user(&fake, merge, &row, true, GENERATION + 1, &user), 1u, "of others");
-    cr_expect_eq(fold_of_user(&fake, merge, &later, true, GENERATION, &user), 0u);
+    cr_expect_eq(
+        fold_of_user(&fake, merge, &row, VISIT_IN_SLOT, GENERATION + 1, &user), 1u, "of others");
+    cr_expect_eq(fold_of_user(&fake, merge, &later, VISIT_IN_SLOT, GENERATION, &user), 0u);
     cr_expect(user.index == 0x01020304 && user.active_day == 20777);
     carry_out(&fake, merge); /* it goes along, also into the next slot */
-    cr_expect_eq(fold_of_user(&fake, merge, &later, true, GENERATION, &user), 0u);
+    cr_expect_eq(fold_of_user(&fake, merge, &later, VISIT_IN_SLOT, GENERATION, &user), 0u);
     cr_expect(user.index == 0x01020304 && user.active_day == 20777);
     merge_visits_set_user(merge, &row.visitor, 5, ACTIVE_DAY_NONE);
     carry_out(&fake, merge);
-    cr_expect_eq(fold_of_user(&fake, merge, &later, true, GENERATION, &user), 0u);
+    cr_expect_eq(fold_of_user(&fake, merge, &later, VISIT_IN_SLOT, GENERATION, &user), 0u);
     cr_expect(user.index == 5 && user.active_day == ACTIVE_DAY_NONE);
-    cr_expect_eq(fold_of_user(&fake, merge, &later, false, GENERATION + 1, &user), 0u);
+    cr_expect_eq(fold_of_user(&fake, merge, &later, VISIT_ANYWHERE, GENERATION + 1, &user), 0u);
     carry_out(&fake, merge);
-    cr_expect_eq(fold_of_user(&fake, merge, &later, true, GENERATION, &user), 1u, "it is dropped");
+    cr_expect_eq(
+        fold_of_user(&fake, merge, &later, VISIT_IN_SLOT, GENERATION, &user), 1u, "it is dropped");
     merge_visits_free(merge);
     free(fake.values);
 }
@@ -545,12 +547,51 @@ Test(merge_visits, one_of_several_events_expects_an_index)
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
     size_t missing = 0;
-    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
-    cr_assert(merge_visits_ask(merge, &row, NOW_S, true));
-    cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, VISIT_ANYWHERE));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, VISIT_IN_SLOT));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, VISIT_ANYWHERE));
     ask(&fake, merge);
     merge_visits_generation(merge, GENERATION);
     cr_expect_eq(merge_visits_missing(merge, count_visitor, &missing), 1u);
+    merge_visits_free(merge);
+    free(fake.values);
+}
+
+/* The slot before is asked about those who are not expected in a later one, if there are any. */
+Test(merge_visits, who_is_expected_in_a_slot_is_not_asked_for_in_the_one_before)
+{
+    const int64_t slot_s = 2 * TIMEOUT_S;
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    struct fake fake = fake_make();
+    struct known_user user;
+    struct row rows[3]; /* in this slot, in the one before, nowhere */
+    for (uint32_t i = 0; i < 3; i++) {
+        rows[i] = row_of("shop", i == 1 ? NOW_S - slot_s : NOW_S, i);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        (void)fold_of_user(&fake, merge, &rows[i], VISIT_ANYWHERE, GENERATION, &user);
+        merge_visits_set_user(merge, &rows[i].visitor, 10 + i, 20777);
+        carry_out(&fake, merge);
+    }
+    for (uint32_t n = 1; n <= 3; n++) {
+        static const enum known_visit expected[] = {
+            VISIT_IN_SLOT, VISIT_IN_SLOT_BEFORE, VISIT_ANYWHERE};
+        struct buffer out;
+        size_t missing = 0;
+        merge_visits_clear(merge);
+        for (uint32_t i = 0; i < n; i++) {
+            cr_assert(merge_visits_ask(merge, &rows[i], NOW_S, expected[i]));
+        }
+        buffer_init(&out);
+        cr_expect_eq(merge_visits_write_questions(merge, TAG, &out), n == 1 ? 2u : 3u);
+        buffer_release(&out);
+        ask(&fake, merge);
+        merge_visits_generation(merge, GENERATION);
+        cr_expect_eq(merge_visits_missing(merge, count_visitor, &missing), 0u);
+        for (uint32_t i = 0; i < n && i < 2; i++) {
+            cr_expect(merge_visits_user(merge, &rows[i].visitor, &user) && user.index == 10 + i);
+        }
+    }
     merge_visits_free(merge);
     free(fake.values);
 }
@@ -562,10 +603,10 @@ Test(merge_visits, every_generation_is_one)
     struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
     struct fake fake = fake_make();
     struct known_user user;
-    (void)fold_of_user(&fake, merge, &row, true, UINT64_C(1) << 40, &user);
+    (void)fold_of_user(&fake, merge, &row, VISIT_IN_SLOT, UINT64_C(1) << 40, &user);
     merge_visits_set_user(merge, &row.visitor, 7, 20777);
     carry_out(&fake, merge);
-    cr_expect_eq(fold_of_user(&fake, merge, &row, true, UINT64_C(1) << 40, &user), 0u);
+    cr_expect_eq(fold_of_user(&fake, merge, &row, VISIT_IN_SLOT, UINT64_C(1) << 40, &user), 0u);
     cr_expect_eq(user.index, 7u);
     merge_visits_free(merge);
     free(fake.values);
@@ -579,11 +620,11 @@ Test(merge_visits, only_who_came_is_kept)
     struct fake fake = fake_make();
     struct known_user user;
     int64_t slot = 0;
-    (void)fold_of_user(&fake, merge, &row, true, GENERATION, &user);
+    (void)fold_of_user(&fake, merge, &row, VISIT_IN_SLOT, GENERATION, &user);
     merge_visits_set_user(merge, &row.visitor, 7, 20777);
     carry_out(&fake, merge);
     merge_visits_clear(merge);
-    cr_assert(merge_visits_ask(merge, &row, NOW_S, true));
+    cr_assert(merge_visits_ask(merge, &row, NOW_S, VISIT_IN_SLOT));
     ask(&fake, merge);
     merge_visits_generation(merge, GENERATION);
     cr_expect_not(merge_visits_keeps(merge, &row.visitor));
@@ -601,7 +642,7 @@ Test(merge_visits, no_question_is_about_more_than_a_thousand_visitors)
     struct commands commands;
     for (uint32_t v = 0; v < 2500; v++) {
         const struct row row = row_of("shop", NOW_S, v);
-        cr_assert(merge_visits_ask(merge, &row, NOW_S, false));
+        cr_assert(merge_visits_ask(merge, &row, NOW_S, VISIT_ANYWHERE));
     }
     buffer_init(&out);
     cr_expect_eq(merge_visits_write_questions(merge, TAG, &out), 9u);
