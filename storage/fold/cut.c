@@ -114,6 +114,17 @@ void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *
     *cutter = (struct cutter){.core = core, .batch = batch};
 }
 
+unsigned cut_first(const struct batch *batch, unsigned n_partitions)
+{
+    unsigned most = 0;
+    size_t all = 0;
+    for (unsigned p = 0; p < n_partitions; p++) {
+        all += batch->tasks[p].n;
+        most = batch->tasks[p].n > batch->tasks[most].n ? p : most;
+    }
+    return batch->tasks[most].n * n_partitions > 2 * all ? most : 0;
+}
+
 /* Take the next partition from @first on that no other cutter has taken.  None is left: all is
  * done. */
 static void take_shared(struct cutter *cutter, unsigned first)

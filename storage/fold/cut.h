@@ -48,6 +48,12 @@ struct cutter {
 
 void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch);
 
+/* Where the first of several cutters begins: at a partition that has far more to do than others, as
+ * that of a busy site.  It takes several transactions, one after the other.  Begun late, they would
+ * go on alone when all others are done.  Else at partition 0: then each thread meets the partitions
+ * again that it knows. */
+unsigned cut_first(const struct batch *batch, unsigned n_partitions);
+
 /* Several cutters, each on its own thread, share the partitions.  Each takes one after the other
  * that none has taken, from @first on and around.  For each of them, right after cutter_begin().
  * @shares is zeroed at first. */

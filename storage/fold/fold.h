@@ -7,7 +7,7 @@
  * its own log, from memory, at the first of these:
  *
  *     half a second after the oldest entry that waits
- *     12,500 events, or 4 MB, wait: more would merge a little better, and be seen later
+ *     20,000 events, or 4 MB, wait: more would merge a little better, and be seen later
  *     somebody asks: a question waits for what was acknowledged before it
  *
  * and for questions no sooner after the last fold than that one took, a quarter of a second at
@@ -17,7 +17,7 @@
  * arrived before its own.
  *
  * While folds get on, no more is acknowledged ahead of them than twice that.  While questions come,
- * it is no more than folds count in 12 ms, for each question waits for it.  While folds stall,
+ * it is no more than folds count in 20 ms, for each question waits for it.  While folds stall,
  * log/unfolded.h bounds what waits.
  *
  * Folds are exact: see transaction.h.  TALLYD_TEST_FOLD_HOLD, milliseconds in the environment,

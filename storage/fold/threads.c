@@ -158,6 +158,7 @@ static struct fold_range fold_shared(
     pthread_t ids[FOLD_THREADS];
     bool has_thread[FOLD_THREADS] = {false};
     struct cut_shares shares = {0};
+    const unsigned first = cut_first(all->batch, threads->core->partitions.n);
     for (unsigned i = 0; i < n; i++) {
         struct fold_worker *worker = &threads->workers[i];
         ranges[i] = *all;
@@ -166,7 +167,7 @@ static struct fold_range fold_shared(
             ranges[i].heads = &worker->heads;
         }
         ranges[i].tx = worker->tx;
-        cutter_share(&ranges[i].cutter, &shares, i * threads->core->partitions.n / n);
+        cutter_share(&ranges[i].cutter, &shares, first + i * threads->core->partitions.n / n);
     }
     for (unsigned i = 1; i < n; i++) {
         has_thread[i] = pthread_create(&ids[i], NULL, range_fold, &ranges[i]) == 0;

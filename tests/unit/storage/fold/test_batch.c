@@ -236,6 +236,21 @@ Test(batch, cuts_hold_every_task_once)
     }
 }
 
+/* A busy site's partition has several transactions: it is begun first. */
+Test(batch, the_partition_with_far_more_to_do_is_begun_first)
+{
+    static struct batch batch; /* of numbers alone */
+    for (unsigned p = 0; p < 8; p++) {
+        batch.tasks[p].n = 100 + p;
+    }
+    cr_expect_eq(cut_first(&batch, 8), 0u, "they are about alike");
+    batch.tasks[5].n = 400;
+    cr_expect_eq(cut_first(&batch, 8), 5u);
+    cr_expect_eq(cut_first(&batch, 1), 0u);
+    memset(&batch, 0, sizeof(batch));
+    cr_expect_eq(cut_first(&batch, 8), 0u, "none has anything");
+}
+
 /* Those that share the partitions have each task once between them, whatever their turns. */
 Test(batch, sharing_cutters_hold_every_task_once)
 {
