@@ -3,17 +3,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZE_MIN 64
+#define SIZE_MIN   64
+#define ITEMS_MIN  16
+#define SMALL_PART 8 /* less than one in so many: then half of it would still be plenty */
 
 static uint32_t fold_hash(uint64_t hash)
 {
     return (uint32_t)(hash ^ hash >> 32);
 }
 
+/* Half of the slots are enough. */
+static void index_relax(struct index *index)
+{
+    size_t size = index->size / 2;
+    struct index_slot *slots = realloc(index->slots, size * sizeof(*slots));
+    if (slots != NULL) { /* else all is kept */
+        index->slots = slots;
+        index->size = size;
+    }
+}
+
 void index_clear(struct index *index)
 {
-    /* A slot with all bits set has the item INDEX_NONE. */
-    if (index->used > 0) {
+    if (index->size > SIZE_MIN && index->used < index->size / SMALL_PART) {
+        index_relax(index);
+    }
+    if (index->used > 0) { /* a slot with all bits set has the item INDEX_NONE */
         memset(index->slots, 0xff, index->size * sizeof(*index->slots));
         index->used = 0;
     }
@@ -90,7 +105,7 @@ bool array_reserve(void *array, size_t *capacity, size_t n, size_t size)
     if (n < *capacity) {
         return true;
     }
-    size_t more = *capacity == 0 ? 64 : *capacity * 2;
+    size_t more = *capacity == 0 ? ITEMS_MIN : *capacity * 2;
     void *old;
     memcpy(&old, array, sizeof(old));
     void *p = reallocarray(old, more, size);
@@ -101,4 +116,19 @@ bool array_reserve(void *array, size_t *capacity, size_t n, size_t size)
     *capacity = more;
     /* cppcheck-suppress memleak ; *array owns it */
     return true;
+}
+
+void array_relax(void *array, size_t *capacity, size_t n, size_t size)
+{
+    if (*capacity <= ITEMS_MIN || n >= *capacity / SMALL_PART) {
+        return;
+    }
+    void *old;
+    memcpy(&old, array, sizeof(old));
+    void *p = reallocarray(old, *capacity / 2, size);
+    if (p != NULL) { /* else all is kept */
+        memcpy(array, &p, sizeof(p));
+        *capacity /= 2;
+    }
+    /* cppcheck-suppress memleak ; *array owns it */
 }

@@ -28,7 +28,8 @@ struct index {
     size_t size, used;        /* size is a power of two, or 0 */
 };
 
-/* Forget all items and keep the memory; or free the memory too. */
+/* Forget all items, and keep the memory, or half of it where a small part was used; or free all of
+ * the memory. */
 void index_clear(struct index *index);
 void index_release(struct index *index);
 
@@ -52,5 +53,9 @@ void index_set(struct index *index, struct index_slot *slot, uint64_t hash, uint
  * pointer to the first item, which may move; items have @size bytes.  False: out of memory, and the
  * array is as it was. */
 bool array_reserve(void *array, size_t *capacity, size_t n, size_t size) MUST_CHECK;
+
+/* The @n items of such an array are no longer needed.  Half of the memory is given back where they
+ * took a small part of it: an array follows what it is used for, and what came once is not kept. */
+void array_relax(void *array, size_t *capacity, size_t n, size_t size);
 
 #endif

@@ -376,6 +376,21 @@ static bool sort_by_stripe(struct batch *batch, const struct core *core)
     return true;
 }
 
+/* As many rows as the entries have events: an array that doubles would take up to twice that.  Out
+ * of memory: it grows later, or not at all. */
+static void expect_rows(struct batch *batch)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < batch->n_entries; i++) {
+        n += entry_events(batch->entries[i].entry);
+    }
+    if (n > 0 && n > batch->rows_capacity) { /* there are no rows so far */
+        free(batch->rows);
+        batch->rows = calloc(n, sizeof(*batch->rows));
+        batch->rows_capacity = batch->rows == NULL ? 0 : n;
+    }
+}
+
 bool batch_finish(struct batch *batch, const struct core *core)
 {
     const struct secret *secret = atomic_load(&core->secret);
@@ -386,6 +401,7 @@ bool batch_finish(struct batch *batch, const struct core *core)
         qsort(batch->entries, batch->n_entries, sizeof(*batch->entries), compare_entries);
     }
     drop_later(batch);
+    expect_rows(batch);
     for (size_t i = 0; i < batch->n_entries; i++) {
         if (!decode_entry(batch, core, secret, (uint32_t)i)) {
             return false;

@@ -28,6 +28,11 @@ void merge_activity_free(struct merge_activity *merge)
 
 void merge_activity_clear(struct merge_activity *merge)
 {
+    array_relax(&merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites));
+    array_relax(&merge->users, &merge->users_capacity, merge->n_users, sizeof(*merge->users));
+    array_relax(
+        &merge->bitmaps, &merge->bitmaps_capacity, merge->n_bitmaps, sizeof(*merge->bitmaps));
+    array_relax(&merge->bits, &merge->bits_capacity, merge->n_bits, sizeof(*merge->bits));
     merge->n_sites = merge->n_users = merge->n_bitmaps = merge->n_bits = 0;
     index_clear(&merge->user_index);
     index_clear(&merge->bitmap_index);

@@ -86,6 +86,15 @@ void merge_counts_free(struct merge_counts *merge)
 
 void merge_counts_clear(struct merge_counts *merge)
 {
+    array_relax(
+        &merge->buckets, &merge->buckets_capacity, merge->n_buckets, sizeof(*merge->buckets));
+    array_relax(&merge->pages, &merge->pages_capacity, merge->n_pages, sizeof(*merge->pages));
+    array_relax(
+        &merge->members, &merge->members_capacity, merge->n_members, sizeof(*merge->members));
+    array_relax(
+        &merge->expiries, &merge->expiries_capacity, merge->n_expiries, sizeof(*merge->expiries));
+    array_relax(&merge->many, &merge->many_capacity, merge->n_many, sizeof(*merge->many));
+    array_relax(&merge->places, &merge->places_capacity, merge->n_places, sizeof(*merge->places));
     merge->n_buckets = merge->n_pages = merge->n_members = 0;
     merge->n_expiries = merge->n_many = merge->n_places = 0;
     index_clear(&merge->bucket_index);

@@ -52,6 +52,12 @@ void merge_first_free(struct merge_first *merge)
 
 void merge_first_clear(struct merge_first *merge)
 {
+    array_relax(&merge->bits, &merge->bits_capacity, merge->n_bits, sizeof(*merge->bits));
+    array_relax(&merge->questions, &merge->questions_capacity, merge->n_questions,
+        sizeof(*merge->questions));
+    array_relax(&merge->rows, &merge->rows_capacity, merge->n_rows, sizeof(*merge->rows));
+    array_relax(
+        &merge->actions, &merge->actions_capacity, merge->n_actions, sizeof(*merge->actions));
     merge->n_bits = merge->n_questions = merge->n_rows = merge->n_actions = 0;
     index_clear(&merge->bit_index);
 }

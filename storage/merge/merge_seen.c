@@ -43,6 +43,8 @@ void merge_seen_free(struct merge_seen *merge)
 
 void merge_seen_clear(struct merge_seen *merge)
 {
+    array_relax(&merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites));
+    array_relax(&merge->pairs, &merge->pairs_capacity, merge->n_pairs, sizeof(*merge->pairs));
     merge->n_sites = merge->n_pairs = 0;
 }
 

@@ -29,6 +29,9 @@ void merge_visits_free(struct merge_visits *merge)
 
 void merge_visits_clear(struct merge_visits *merge)
 {
+    array_relax(&merge->groups, &merge->groups_capacity, merge->n_groups, sizeof(*merge->groups));
+    array_relax(
+        &merge->visitors, &merge->visitors_capacity, merge->n_visitors, sizeof(*merge->visitors));
     merge->n_groups = merge->n_visitors = 0;
     merge->generation = 0;
     index_clear(&merge->visitor_index);

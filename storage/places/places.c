@@ -31,6 +31,13 @@ void places_free(struct places *places)
 
 void places_begin(struct places *places, unsigned partition, const struct known_hashes *known)
 {
+    array_relax(&places->all, &places->capacity, places->n, sizeof(*places->all));
+    array_relax(
+        &places->classes, &places->classes_capacity, places->n_classes, sizeof(*places->classes));
+    array_relax(&places->hours, &places->hours_capacity, places->n_hours, sizeof(*places->hours));
+    array_relax(&places->asked, &places->asked_capacity, places->n_asked, sizeof(*places->asked));
+    array_relax(&places->questions, &places->questions_capacity, places->n_questions,
+        sizeof(*places->questions));
     places->partition = partition;
     places->known = known;
     places->relies = false;

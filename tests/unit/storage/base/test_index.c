@@ -144,3 +144,48 @@ Test(index, array_that_cannot_grow_stays)
     cr_expect(array == before && capacity == capacity_before);
     free(array);
 }
+
+/* What came once is not kept for ever; what comes again and again is. */
+Test(index, memory_follows_the_use)
+{
+    struct index index = {0};
+    struct numbers numbers = {0};
+    for (uint64_t i = 0; i < 1000; i++) {
+        (void)find_or_add(&index, &numbers, i, good_hash(i));
+    }
+    const size_t size = index.size;
+    const size_t capacity = numbers.capacity;
+    for (size_t clear = 0; clear < 20; clear++) {
+        array_relax(&numbers.items, &numbers.capacity, numbers.n, sizeof(*numbers.items));
+        numbers.n = 0;
+        index_clear(&index);
+        cr_expect(clear > 0 || (index.size == size && numbers.capacity == capacity));
+        cr_expect(clear != 1 || (index.size == size / 2 && numbers.capacity == capacity / 2));
+        for (uint64_t i = 0; i < 10; i++) {
+            cr_expect_eq(find_or_add(&index, &numbers, i, good_hash(i)), i);
+        }
+    }
+    cr_expect_eq(index.size, 64u);
+    cr_expect_lt(numbers.capacity, 160u);
+    cr_expect_geq(numbers.capacity, 10u);
+    index_release(&index);
+    free(numbers.items);
+}
+
+Test(index, one_that_was_never_used_is_cleared)
+{
+    struct index index = {0};
+    uint64_t *none = NULL;
+    size_t capacity = 0;
+    index_clear(&index);
+    array_relax(&none, &capacity, 0, sizeof(*none));
+    cr_expect(index.slots == NULL && none == NULL && capacity == 0);
+    cr_assert(index_expect(&index, 1000));
+    const size_t size = index.size;
+    index_clear(&index);
+    cr_expect_eq(index.size, size / 2, "nothing was put in");
+    struct numbers numbers = {0};
+    cr_expect_eq(find_or_add(&index, &numbers, 7, good_hash(7)), 0u);
+    index_release(&index);
+    free(numbers.items);
+}
