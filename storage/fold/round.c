@@ -28,6 +28,7 @@ bool round_init(
 static void round_forget(struct round *r)
 {
     threads_forget(&r->threads);
+    known_visitors_forget(&r->visitors);
     streams_forget(&r->streams);
     r->heads.n = 0;
 }

@@ -185,7 +185,6 @@ static void take_generation(struct share *s, const struct reply *users)
         known_hashes_forget(&s->memory->expiries);
         known_hashes_forget(&s->memory->places);
         known_sketches_forget(&s->memory->sketches);
-        known_visitors_forget(s->memory->visitors);
     }
 }
 
@@ -193,7 +192,7 @@ static void take_generation(struct share *s, const struct reply *users)
 static void take_deleted(struct share *s, struct slice is)
 {
     s->deleted = tombstones_of((struct slice){is.p + 1, is.n - 1});
-    uint64_t hash = is.n == 1 ? 0 : XXH3_64bits(is.p, is.n);
+    uint64_t hash = share_deleted_hash(is);
     uint64_t *known = &s->memory->deleted[s->cut.partition];
     s->deleted_held = *known == hash;
     if (!s->deleted_held) {

@@ -6,6 +6,8 @@
 #ifndef STORAGE_FOLD_SHARE_STATE_H
 #define STORAGE_FOLD_SHARE_STATE_H
 
+#include <xxhash.h>
+
 #include "storage/fold/batch.h"
 #include "storage/fold/cut.h"
 #include "storage/known/memory.h"
@@ -79,6 +81,12 @@ static inline const struct row *task_row(
     uint32_t is = s->tasks[task - s->cut.from];
     *ret_kind = (enum task_kind)(is & 3);
     return &s->batch->rows[is >> 2];
+}
+
+/* The field `deleted` as the memory keeps it, of the text that was read: see fold_memory. */
+static inline uint64_t share_deleted_hash(struct slice read)
+{
+    return read.n == 1 ? 0 : XXH3_64bits(read.p, read.n); /* "-": no field */
 }
 
 /* Is the row of a site that was deleted since it arrived? */

@@ -209,15 +209,22 @@ static bool users_are_same(const struct share *s)
     return slice_equal(was, slice_of(known_users_relied_on(&s->memory->users, s->cut.partition)));
 }
 
+/* The same of the sites that were deleted. */
+static bool deleted_are_same(const struct share *s)
+{
+    return s->memory->deleted[s->cut.partition] == share_deleted_hash(s->read[STATE_FIELDS + 1]);
+}
+
 void share_learn(struct share *s)
 {
+    if (!users_are_same(s) || !deleted_are_same(s)) {
+        return; /* what was done may be undone */
+    }
     learn_members(s, &s->open);
     learn_members(s, &s->sites);
-    if (users_are_same(s)) {
-        merge_visits_users(s->visits, learn_visitor, s);
-        merge_activity_users(s->activity, learn_user, s);
-        merge_counts_learn_elements(s->counts, &s->memory->sketches);
-    }
+    merge_visits_users(s->visits, learn_visitor, s);
+    merge_activity_users(s->activity, learn_user, s);
+    merge_counts_learn_elements(s->counts, &s->memory->sketches);
     merge_counts_learn(s->counts, &s->memory->expiries);
     merge_counts_learn(s->starts, &s->memory->expiries);
     places_learn(s->names.places, &s->memory->places);

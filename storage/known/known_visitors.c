@@ -5,15 +5,16 @@
 #include <string.h>
 
 #define WAYS  4
-#define SLOTS 7 /* told apart: not a divisor of 24, for many come at the same hour each day */
+#define SLOTS 3 /* told apart: two of them have marks, and the next one shall be another */
 #define EMPTY 0
 
-/* The upper 13 bits of a mark are the user's, the others the slot's. */
-#define USER_BITS 0xfff8
+/* The upper 14 bits of a mark are the user's, the others the slot's. */
+#define USER_BITS 0xfffc
 
 void known_visitors_init(struct known_visitors *known)
 {
     known->marks = calloc(KNOWN_VISITORS, sizeof(*known->marks));
+    atomic_init(&known->newest, 0);
     atomic_init(&known->turn, 0);
 }
 
@@ -51,12 +52,33 @@ static _Atomic uint16_t *set_of(const struct known_visitors *known, const struct
 
 static uint16_t user_bits(const struct visitor_id *id)
 {
-    return (uint16_t)(id->bytes[6] << 8 | (id->bytes[7] & 0xf8));
+    return (uint16_t)((id->bytes[6] << 8 | id->bytes[7]) & USER_BITS);
+}
+
+static uint16_t slot_bits(int64_t slot)
+{
+    return (uint16_t)((uint64_t)slot % SLOTS + 1);
 }
 
 static uint16_t mark_of(const struct visitor_id *id, int64_t slot)
 {
-    return (uint16_t)(user_bits(id) | (slot % SLOTS + 1));
+    return user_bits(id) | slot_bits(slot);
+}
+
+/* The first one has come in @slot: what is older than the slot before has expired.  So marks are of
+ * two slots that follow each other, and an older one has the bits of the next. */
+static void move_on(struct known_visitors *known, int64_t slot)
+{
+    int64_t was = atomic_load_explicit(&known->newest, memory_order_relaxed);
+    if (slot <= was || !atomic_compare_exchange_strong(&known->newest, &was, slot)) {
+        return; /* or another thread does it */
+    }
+    for (size_t i = 0; i < KNOWN_VISITORS; i++) {
+        uint16_t bits = mark_at(&known->marks[i]) & (uint16_t)~USER_BITS;
+        if (bits != EMPTY && (slot - was > 1 || bits == slot_bits(slot + 1))) {
+            set_mark(&known->marks[i], EMPTY);
+        }
+    }
 }
 
 /* Is it a mark of the user? */
@@ -66,11 +88,12 @@ static bool is_of(uint16_t mark, const struct visitor_id *id)
 }
 
 enum known_visit known_visitors_find(
-    const struct known_visitors *known, const struct visitor_id *id, int64_t slot)
+    struct known_visitors *known, const struct visitor_id *id, int64_t slot)
 {
     if (known->marks == NULL) {
         return VISIT_ANYWHERE;
     }
+    move_on(known, slot);
     const _Atomic uint16_t *set = set_of(known, id);
     for (unsigned i = 0; i < WAYS; i++) {
         uint16_t mark = mark_at(&set[i]);
@@ -103,7 +126,11 @@ static _Atomic uint16_t *place_for(struct known_visitors *known, const struct vi
 
 void known_visitors_add(struct known_visitors *known, const struct visitor_id *id, int64_t slot)
 {
-    if (known->marks != NULL) { /* else the user is asked for by name */
+    if (known->marks == NULL) {
+        return; /* the user is asked for by name */
+    }
+    move_on(known, slot);
+    if (slot >= atomic_load_explicit(&known->newest, memory_order_relaxed) - 1) {
         set_mark(place_for(known, id), mark_of(id, slot));
     }
 }

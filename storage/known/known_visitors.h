@@ -10,6 +10,8 @@
  * it, and the share begins again; whom it lacks is asked for by name.
  *
  * What Redis remembers of a visit expires with its slot, so the slot is part of what is known.
+ * When the first one comes in a new slot, marks older than the slot before are taken out: a walk
+ * over all of them, once a slot.
  */
 #ifndef STORAGE_KNOWN_KNOWN_VISITORS_H
 #define STORAGE_KNOWN_KNOWN_VISITORS_H
@@ -23,6 +25,7 @@
 
 struct known_visitors {
     _Atomic uint16_t *marks; /* owned; KNOWN_VISITORS of them, 0: none */
+    _Atomic int64_t newest;  /* slot: marks are of this one and of the one before */
     atomic_uint turn;
 };
 
@@ -34,9 +37,10 @@ void known_visitors_init(struct known_visitors *known);
 void known_visitors_release(struct known_visitors *known);
 void known_visitors_forget(struct known_visitors *known);
 
-/* Is a visit of the user to be expected in @slot, or in the one before? */
+/* Is a visit of the user to be expected in @slot, where an event of the user's arrived, or in the
+ * slot before? */
 enum known_visit known_visitors_find(
-    const struct known_visitors *known, const struct visitor_id *id, int64_t slot);
+    struct known_visitors *known, const struct visitor_id *id, int64_t slot);
 
 /* Redis has it in @slot, with the index; or in no slot. */
 void known_visitors_add(struct known_visitors *known, const struct visitor_id *id, int64_t slot);

@@ -4,7 +4,6 @@ void fold_memory_forget(struct fold_memory *memory)
 {
     announced_forget(&memory->announced);
     known_users_forget_all(&memory->users);
-    known_visitors_forget(memory->visitors);
     known_hashes_forget(&memory->expiries);
     known_hashes_forget(&memory->places);
     known_sketches_forget(&memory->sketches);

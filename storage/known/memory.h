@@ -15,11 +15,11 @@
 /* True for as long as the connection lives. */
 struct fold_memory {
     struct announced announced;
-    struct known_users users;         /* whose visits do not tell their indices */
-    struct known_visitors *visitors;  /* shared; not owned */
-    struct known_hashes expiries;     /* of keys: see merge_counts_write() */
-    struct known_hashes places;       /* of names: see places_begin() */
-    struct known_sketches sketches;   /* see merge_counts_write() */
+    struct known_users users;        /* whose visits do not tell their indices */
+    struct known_visitors *visitors; /* shared: a guess, which outlives the connection; not owned */
+    struct known_hashes expiries;    /* of keys: see merge_counts_write() */
+    struct known_hashes places;      /* of names: see places_begin() */
+    struct known_sketches sketches;  /* see merge_counts_write() */
     uint64_t deleted[PARTITIONS_MAX]; /* hashes of the field `deleted`, as last seen; 0: none */
     char id[33];                      /* random: ids that are new begin with it.. */
     uint64_t n_ids;                   /* ..and end with this number */
