@@ -17,11 +17,24 @@ static uint64_t *set_of(const struct known_hashes *known, uint64_t hash)
 
 bool known_hashes_has(const struct known_hashes *known, uint64_t hash)
 {
-    if (known->hashes == NULL || hash == 0) {
-        return false;
+    bool has = false;
+    for (unsigned i = 0; known->hashes != NULL && hash != 0 && i < WAYS; i++) {
+        has = has || set_of(known, hash)[i] == hash;
     }
-    const uint64_t *set = set_of(known, hash);
-    return set[0] == hash || set[1] == hash || set[2] == hash || set[3] == hash;
+    return has;
+}
+
+/* Its own, or else an empty one, or else the one whose turn it is. */
+static uint64_t *place_for(struct known_hashes *known, uint64_t hash)
+{
+    uint64_t *set = set_of(known, hash);
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (set[i] == hash ||
+            set[i] == 0) { /* none is taken away alone: behind an empty one is none */
+            return &set[i];
+        }
+    }
+    return &set[known->turn++ % WAYS];
 }
 
 void known_hashes_add(struct known_hashes *known, uint64_t hash)
@@ -29,15 +42,9 @@ void known_hashes_add(struct known_hashes *known, uint64_t hash)
     if (known->hashes == NULL) {
         known->hashes = calloc(KNOWN_HASHES, sizeof(*known->hashes));
     }
-    if (known->hashes == NULL || known_hashes_has(known, hash)) {
-        return;
+    if (known->hashes != NULL) {
+        *place_for(known, hash) = hash;
     }
-    uint64_t *set = set_of(known, hash);
-    unsigned at = 0;
-    while (at < WAYS && set[at] != 0) {
-        at++;
-    }
-    set[at < WAYS ? at : known->turn++ % WAYS] = hash;
 }
 
 void known_hashes_forget(struct known_hashes *known)
