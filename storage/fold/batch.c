@@ -376,17 +376,23 @@ static bool sort_by_stripe(struct batch *batch, const struct core *core)
     return true;
 }
 
-/* As many rows as the entries have events: an array that doubles would take up to twice that.  Out
- * of memory: it grows later, or not at all. */
-static void expect_rows(struct batch *batch)
+size_t batch_events(const struct batch *batch)
 {
     size_t n = 0;
     for (size_t i = 0; i < batch->n_entries; i++) {
         n += entry_events(batch->entries[i].entry);
     }
-    if (n > 0 && n > batch->rows_capacity) { /* there are no rows so far */
+    return n;
+}
+
+/* As many rows as there are events: an array that doubles would take up to twice that.  Out of
+ * memory: it grows later, or not at all. */
+static void expect_rows(struct batch *batch)
+{
+    size_t n = batch_events(batch);
+    if (n > batch->rows_capacity) { /* there are no rows so far */
         free(batch->rows);
-        batch->rows = calloc(n, sizeof(*batch->rows));
+        batch->rows = reallocarray(NULL, n, sizeof(*batch->rows));
         batch->rows_capacity = batch->rows == NULL ? 0 : n;
     }
 }

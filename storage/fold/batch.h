@@ -88,6 +88,9 @@ struct batch_log *batch_add_log(struct batch *batch, const char *id, uint64_t fr
  * over the caller's reference, also on failure.  False: out of memory. */
 bool batch_add(struct batch *batch, struct log_entry *entry) MUST_CHECK;
 
+/* How many events the added entries have.  Those that were read from a stream do not say. */
+size_t batch_events(const struct batch *batch);
+
 /* All logs are in: make the rows.  False: out of memory, and the batch can only be cleared. */
 bool batch_finish(struct batch *batch, const struct core *core) MUST_CHECK;
 

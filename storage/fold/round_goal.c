@@ -111,21 +111,12 @@ static bool gather_own_log(struct round *r, struct own_log *own, unsigned place,
     return ok;
 }
 
-static size_t events_in(const struct batch *batch)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < batch->n_entries; i++) {
-        n += entry_events(batch->entries[i].entry);
-    }
-    return n;
-}
-
 bool gather_own(struct round *r, struct goal *goal)
 {
     bool ok = true;
     for (unsigned i = 0; ok && i < goal->n_own; i++) {
         struct own_log *own = &goal->own[i];
-        size_t taken = goal->n_own > 1 ? events_in(&r->batch) : 0;
+        size_t taken = goal->n_own > 1 ? batch_events(&r->batch) : 0;
         own->from_memory = false;
         if (goal->n_own == 1 || (own->id[0] != '\0' && taken < r->events_max)) {
             ok = gather_own_log(r, own, i, r->events_max - taken);
