@@ -124,6 +124,7 @@ void count_question_free(struct count_question *q)
         free(q->rest);
         free(q->known);
         free(q->wholes);
+        free(q->bucket_sums);
         buffer_release(&q->scratch);
         free(q->chunks);
         free(q);

@@ -54,6 +54,7 @@ struct portion {
     struct remembered_runs runs;
     struct cache_id names[METRICS]; /* of what is remembered of the portion, if it is named */
     bool named;
+    bool holds; /* what is recalled of it, without the partition's word: see whole.h */
 };
 
 /* The runs of buckets [first, end) of a plan, found last.  They are the same for all portions that
@@ -71,9 +72,12 @@ struct whole_run {
     size_t first, n;
     size_t run; /* its place in each portion's runs */
     bool recalled;
+    bool holds;    /* all portions' proofs, by the print: they need not be asked */
     struct ver by; /* the proofs of all portions when it was planned, as one */
     uint64_t sums[METRICS];
     size_t added[METRICS]; /* portions whose sum is in `sums` */
+    size_t n_buckets;      /* of the run, if each is added up by itself; else 0.. */
+    size_t buckets;        /* ..in q->bucket_sums from there on, METRICS numbers each */
 };
 
 /* One piece under way: buckets [first, first + n) of a portion's cover. */
@@ -99,6 +103,8 @@ struct count_question {
     struct found_runs found;
     struct whole_run *wholes; /* owned */
     size_t n_wholes, wholes_capacity;
+    uint64_t *bucket_sums; /* owned: see whole_run */
+    size_t n_bucket_sums, bucket_sums_capacity;
     struct buffer scratch;
     bool *known; /* owned, per point of the plan: its figures are recalled */
     size_t known_capacity;

@@ -14,9 +14,10 @@
 static void forget_recalled(struct count_question *q)
 {
     count_drop_rest(q);
-    q->n_wholes = 0;
+    q->n_wholes = q->n_bucket_sums = 0;
     for (size_t i = 0; i < q->n_portions; i++) {
         q->portions[i].runs.n = 0;
+        q->portions[i].holds = false;
     }
     for (size_t i = 0; i < q->tally.n_points; i++) {
         q->known[i] = false;
@@ -225,10 +226,14 @@ static enum storage_err take_bucket(struct count_question *q, const struct porti
         q->run_sum[metric] = 0;
     }
     size_t n = portion_names(portion, metric);
+    uint64_t before = q->run_sum[metric];
     enum storage_err err =
         metric_is_sketch(metric)
             ? take_sketches(q, run != NULL ? &q->run[metric] : NULL, metric, point, values, n)
             : take_sums(q, run != NULL ? &q->run_sum[metric] : NULL, metric, point, values, n);
+    if (err == STORAGE_OK && run != NULL && !metric_is_sketch(metric)) {
+        whole_add_bucket(q, portion, run, i, metric, q->run_sum[metric] - before);
+    }
     if (err == STORAGE_OK && run != NULL && i == run->first + run->n - 1 &&
         !count_keep_run(q, metric, portion, run, point)) {
         err = STORAGE_NOMEM;
@@ -325,6 +330,9 @@ enum storage_err count_read(struct count_question *q)
     recall_portions(q);
     if (!chunks_cut(q)) {
         return STORAGE_NOMEM;
+    }
+    if (q->n_chunks == 0 && q->read.first_s == 0) { /* Redis's clock was read with the print */
+        q->read.first_s = q->read.moment->minute * 60;
     }
     /* if stale too: the states of all partitions are learnt */
     for (size_t i = 0; err == STORAGE_OK && q->read.full == full && i < q->n_chunks; i++) {

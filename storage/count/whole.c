@@ -2,7 +2,12 @@
 
 #include <string.h>
 
+#include "storage/base/clock.h"
 #include "storage/base/index.h"
+#include "storage/read/answers.h"
+
+/* Buckets of longer runs are not kept by themselves: a day's hours, or an hour's minutes. */
+#define BUCKETS_MAX 64
 
 static bool may_recall(const struct count_question *q, const struct portion *portion)
 {
@@ -55,8 +60,8 @@ static struct ver combine_proofs(struct count_question *q, size_t first, size_t 
     return combined;
 }
 
-/* The name of what all portions have of a run. */
-static struct cache_id whole_id(
+/* The name of what all portions have of the runs of such portions. */
+static struct cache_id whole_name(
     struct count_question *q, const struct whole_run *whole, enum metric metric)
 {
     struct cache *cache = q->read.core->cache;
@@ -64,14 +69,32 @@ static struct cache_id whole_id(
     struct slice name = metric_name(metric, *one->pages[0]);
     const struct slice *only = &name;
     bool beside = metrics_have(METRICS_BESIDE, (int)metric);
-    struct cache_id id = run_name(cache, &q->scratch,
+    return run_name(cache, &q->scratch,
         PARTITIONS_MAX + 1 + one->partition * PARTITIONS_MAX + (unsigned)whole->n,
         metric_kind(metric), q->job->asked.site, beside ? &only : one->pages,
         portion_names(one, metric));
-    return run_id(cache, &id, &one->cover, &one->runs.all[whole->run]);
 }
 
-static void take_sum(void *data, const void *value, size_t n)
+static const struct remembered_run *run_of(
+    const struct count_question *q, const struct whole_run *whole)
+{
+    return &q->portions[whole->first].runs.all[whole->run];
+}
+
+/* The same of @run, by that name. */
+static struct cache_id whole_id(const struct count_question *q, const struct whole_run *whole,
+    const struct cache_id *name, const struct remembered_run *run)
+{
+    return run_id(q->read.core->cache, name, &q->portions[whole->first].cover, run);
+}
+
+/* Bucket @i of @run alone. */
+static struct remembered_run one_bucket(const struct remembered_run *run, size_t i)
+{
+    return (struct remembered_run){.first = run->first + i, .n = 1, .proof = run->proof};
+}
+
+static void take_number(void *data, const void *value, size_t n)
 {
     memcpy(data, value, n);
 }
@@ -93,18 +116,105 @@ static struct ver proof_to_recall_by(struct count_question *q, const struct whol
     return steady ? combine_proofs(q, whole->first, whole->n, proof) : (struct ver){.n = 0};
 }
 
+static bool find_sum(struct count_question *q, const struct whole_run *whole,
+    const struct cache_id *name, const struct remembered_run *run, uint64_t *ret)
+{
+    struct cache_id id = whole_id(q, whole, name, run);
+    return cache_get(q->read.core->cache, &id, &whole->by, take_number, ret);
+}
+
+/* The sum of one metric: that of the run, or those of all its buckets. */
+static bool find_metric(struct count_question *q, struct whole_run *whole, enum metric metric)
+{
+    const struct remembered_run *run = run_of(q, whole);
+    struct cache_id name = whole_name(q, whole, metric);
+    bool found = find_sum(q, whole, &name, run, &whole->sums[metric]);
+    if (found || whole->n_buckets == 0) {
+        return found;
+    }
+    found = true;
+    for (size_t i = 0; found && i < whole->n_buckets; i++) {
+        const struct remembered_run bucket = one_bucket(run, i);
+        uint64_t sum = 0;
+        found = find_sum(q, whole, &name, &bucket, &sum);
+        whole->sums[metric] += sum;
+    }
+    return found;
+}
+
 /* All metrics, or none. */
 static bool find_sums(struct count_question *q, struct whole_run *whole)
 {
     const struct portion *one = &q->portions[whole->first];
     bool found = whole->by.n > 0;
     for (int m = 0; found && m < METRICS; m++) {
-        if (metrics_have(one->metrics, m)) {
-            struct cache_id id = whole_id(q, whole, (enum metric)m);
-            found = cache_get(q->read.core->cache, &id, &whole->by, take_sum, &whole->sums[m]);
-        }
+        found = !metrics_have(one->metrics, m) || find_metric(q, whole, (enum metric)m);
     }
     return found;
+}
+
+/* ---- what holds while nothing changes ---- */
+
+/* Under this name it is kept that a whole run's proof was seen behind the print of the question. */
+static struct cache_id seen_name(const struct count_question *q, const struct whole_run *whole)
+{
+    struct {
+        struct cache_id print;
+        uint64_t first, n, proof;
+    } of = {q->read.moment->print, q->portions[whole->first].partition, whole->n,
+        run_of(q, whole)->proof};
+    return cache_id(q->read.core->cache, &of, sizeof(of));
+}
+
+static bool has_print(const struct count_question *q)
+{
+    return q->read.core->answers != NULL && q->read.moment->is_known;
+}
+
+/* Was @whole->by seen behind the same print, over connections that still stand? */
+static bool holds_by_print(const struct count_question *q, const struct whole_run *whole)
+{
+    int64_t read_us = 0;
+    if (!has_print(q)) {
+        return false;
+    }
+    struct cache_id name = seen_name(q, whole);
+    return cache_get(q->read.core->cache, &name, &whole->by, take_number, &read_us) &&
+           session_stands_since(q->read.session) < read_us && monotonic_us() < read_us + ANSWERS_US;
+}
+
+/* All portions have said @proof, or the ids that are in it. */
+static void note_seen(
+    const struct count_question *q, const struct whole_run *whole, const struct ver *proof)
+{
+    const struct settled_moment *moment = q->read.moment;
+    if (has_print(q) && !whole->holds && session_stands_since(q->read.session) < moment->read_us) {
+        struct cache_id name = seen_name(q, whole);
+        cache_put(q->read.core->cache, &name, proof, &moment->read_us, sizeof(moment->read_us));
+    }
+}
+
+/* ---- recalling ---- */
+
+/* Have the buckets of a short run added up by themselves.  What is not closed changes too soon. */
+static bool expect_buckets(struct count_question *q, struct whole_run *whole)
+{
+    const struct remembered_run *run = run_of(q, whole);
+    if (run->proof != PROOF_VER || run->n < 2 || run->n > BUCKETS_MAX) {
+        return true;
+    }
+    size_t end = q->n_bucket_sums + run->n * METRICS;
+    while (q->bucket_sums_capacity < end) {
+        if (!array_reserve(&q->bucket_sums, &q->bucket_sums_capacity, q->bucket_sums_capacity,
+                sizeof(*q->bucket_sums))) {
+            return false;
+        }
+    }
+    whole->n_buckets = run->n;
+    whole->buckets = q->n_bucket_sums;
+    memset(&q->bucket_sums[whole->buckets], 0, run->n * METRICS * sizeof(*q->bucket_sums));
+    q->n_bucket_sums = end;
+    return true;
 }
 
 enum whole_found whole_recall(
@@ -116,12 +226,16 @@ enum whole_found whole_recall(
     }
     struct whole_run *whole = &q->wholes[q->n_wholes++];
     *whole = (struct whole_run){.first = first, .n = n, .run = run};
+    if (!expect_buckets(q, whole)) {
+        return WHOLE_NOMEM;
+    }
     whole->by = proof_to_recall_by(q, whole);
     if (!find_sums(q, whole)) {
         memset(whole->sums, 0, sizeof(whole->sums));
         return WHOLE_UNKNOWN;
     }
     whole->recalled = true;
+    whole->holds = holds_by_print(q, whole);
     for (int m = 0; m < METRICS; m++) {
         if (metrics_have(one->metrics, m)) {
             tally_sum(&q->tally, (enum metric)m, point, whole->sums[m]);
@@ -131,22 +245,45 @@ enum whole_found whole_recall(
     for (size_t i = first; i < first + n; i++) {
         struct portion *portion = &q->portions[i];
         portion->runs.all[run].recalled = true;
-        proved_rely(&q->read, portion->partition, portion->runs.all[run].proof);
+        portion->holds = true;
+        if (!whole->holds) {
+            proved_rely(&q->read, portion->partition, portion->runs.all[run].proof);
+        }
     }
     return WHOLE_RECALLED;
+}
+
+/* What @run of @portion is a part of.  NULL: it is none. */
+static struct whole_run *find_whole(
+    struct count_question *q, const struct portion *portion, const struct remembered_run *run)
+{
+    size_t at = portion->rest ? SIZE_MAX : (size_t)(portion - q->portions);
+    for (size_t i = 0; i < q->n_wholes; i++) {
+        struct whole_run *whole = &q->wholes[i];
+        if (at >= whole->first && at < whole->first + whole->n &&
+            run == &portion->runs.all[whole->run]) {
+            return whole;
+        }
+    }
+    return NULL;
 }
 
 void whole_add(struct count_question *q, const struct portion *portion,
     const struct remembered_run *run, enum metric metric, uint64_t sum)
 {
-    for (size_t i = 0; i < q->n_wholes; i++) {
-        struct whole_run *whole = &q->wholes[i];
-        size_t at = portion->rest ? SIZE_MAX : (size_t)(portion - q->portions);
-        if (at >= whole->first && at < whole->first + whole->n &&
-            run == &portion->runs.all[whole->run]) {
-            whole->sums[metric] += sum;
-            whole->added[metric]++;
-        }
+    struct whole_run *whole = find_whole(q, portion, run);
+    if (whole != NULL) {
+        whole->sums[metric] += sum;
+        whole->added[metric]++;
+    }
+}
+
+void whole_add_bucket(struct count_question *q, const struct portion *portion,
+    const struct remembered_run *run, size_t i, enum metric metric, uint64_t sum)
+{
+    const struct whole_run *whole = find_whole(q, portion, run);
+    if (whole != NULL && whole->n_buckets > 0) {
+        q->bucket_sums[whole->buckets + (i - run->first) * METRICS + metric] += sum;
     }
 }
 
@@ -161,22 +298,45 @@ static bool is_complete(const struct count_question *q, const struct whole_run *
     return all;
 }
 
+/* Remember what one metric of the run came to; and of its buckets, if all portions' were read: then
+ * they make up the sum.  What was recalled of a portion does not say how it is spread over them. */
+static void remember_metric(struct count_question *q, const struct whole_run *whole,
+    const struct ver *proof, enum metric metric)
+{
+    struct cache *cache = q->read.core->cache;
+    const struct remembered_run *run = run_of(q, whole);
+    struct cache_id name = whole_name(q, whole, metric);
+    struct cache_id id = whole_id(q, whole, &name, run);
+    const uint64_t *sums = whole->n_buckets > 0 ? &q->bucket_sums[whole->buckets] : NULL;
+    uint64_t all = 0;
+    for (size_t i = 0; i < whole->n_buckets; i++) {
+        all += sums[i * METRICS + metric];
+    }
+    for (size_t i = 0; all == whole->sums[metric] && i < whole->n_buckets; i++) {
+        const struct remembered_run bucket = one_bucket(run, i);
+        struct cache_id of_bucket = whole_id(q, whole, &name, &bucket);
+        cache_put(cache, &of_bucket, proof, &sums[i * METRICS + metric], sizeof(*sums));
+    }
+    cache_put(cache, &id, proof, &whole->sums[metric], sizeof(whole->sums[metric]));
+}
+
 void whole_remember(struct count_question *q)
 {
     for (size_t i = 0; i < q->n_wholes; i++) {
-        struct whole_run *whole = &q->wholes[i];
-        const struct portion *one = &q->portions[whole->first];
-        if (whole->recalled || !is_complete(q, whole)) {
+        const struct whole_run *whole = &q->wholes[i];
+        if (whole->recalled) {
+            note_seen(q, whole, &whole->by);
             continue;
         }
-        struct ver proof =
-            combine_proofs(q, whole->first, whole->n, one->runs.all[whole->run].proof);
+        if (!is_complete(q, whole)) {
+            continue;
+        }
+        struct ver proof = combine_proofs(q, whole->first, whole->n, run_of(q, whole)->proof);
         for (int m = 0; m < METRICS; m++) {
-            if (metrics_have(one->metrics, m)) {
-                struct cache_id id = whole_id(q, whole, (enum metric)m);
-                cache_put(
-                    q->read.core->cache, &id, &proof, &whole->sums[m], sizeof(whole->sums[m]));
+            if (metrics_have(q->portions[whole->first].metrics, m)) {
+                remember_metric(q, whole, &proof, (enum metric)m);
             }
         }
+        note_seen(q, whole, &proof);
     }
 }

@@ -7,6 +7,14 @@
  * each, and all of these are planned alike as a rule.  What is remembered of one run in 256
  * partitions is 256 values.  So their sum is kept as well, by a hash of the proofs of all: one
  * value is looked up then, and each partition has still to say that its own proof holds.
+ *
+ * A window that begins or ends elsewhere has other runs.  So each bucket of a short run that is
+ * closed is kept by itself, too: a bucket is read of 256 partitions once, and then it is known for
+ * every window.
+ *
+ * While nothing is acknowledged the partitions need not even say their ids: those that were seen
+ * behind the heads of all logs are the ids still, as long as the heads are the same (read/answers.h
+ * has the print, and when it counts).
  */
 #ifndef STORAGE_COUNT_WHOLE_H
 #define STORAGE_COUNT_WHOLE_H
@@ -30,6 +38,11 @@ enum whole_found whole_recall(
 /* A run of @portion has come to @sum, which was recalled, or may be kept. */
 void whole_add(struct count_question *q, const struct portion *portion,
     const struct remembered_run *run, enum metric metric, uint64_t sum);
+
+/* Bucket @i of the plan, which is in @run, was read: it has @sum.  That is a part of what
+ * whole_add() is told of the run. */
+void whole_add_bucket(struct count_question *q, const struct portion *portion,
+    const struct remembered_run *run, size_t i, enum metric metric, uint64_t sum);
 
 /* All was read, by replies that hold: remember what was added up of all portions. */
 void whole_remember(struct count_question *q);

@@ -32,6 +32,7 @@ bool proved_begin(struct proved_read *r, struct reader *reader, struct storage_j
     r->session = &reader->session;
     r->job = job;
     r->asked = asked;
+    r->moment = &reader->settled.moment;
     r->ret_lost = ret_lost;
     r->zone = site_zones_get(&reader->core->sites, asked->site);
     r->window = asked->window;

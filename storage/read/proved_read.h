@@ -60,6 +60,7 @@ struct proved_read {
     struct session *session;
     struct storage_job *job;
     struct window_question *asked;
+    const struct settled_moment *moment; /* of the question's settled_await() */
     bool *ret_lost;
     const struct zone *zone; /* where the site's buckets are cut */
     struct window window;    /* asked for, moved on with the clock */

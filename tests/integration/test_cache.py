@@ -10,7 +10,7 @@ import threading
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.log import is_exec
 from lib.process import Redis, Tallyd, sanitized, short_directory
-from lib.remembering import START, clients, events, questions, window, world
+from lib.remembering import BELOW, START, clients, events, questions, window, world
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -208,7 +208,7 @@ def test_a_redis_that_went_back(start_proxy, cleanup, site):
     at = epoch("2026-02-01 12:00")
 
     def start(target, name):
-        tallyd = Tallyd(*FOREVER, redis=target, name=name)
+        tallyd = Tallyd(*FOREVER, redis=target, env=BELOW, name=name)
         cleanup.append(tallyd.stop)
         return tallyd.start()
 

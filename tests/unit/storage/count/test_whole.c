@@ -3,6 +3,10 @@
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "storage/base/clock.h"
+#include "storage/read/answers.h"
 
 TestSuite(whole, .timeout = 60);
 
@@ -20,10 +24,13 @@ static const struct slice *whole_site[] = {&count_whole_site};
 static struct count_job job = {.asked = {.site = {"s", 1}}};
 static struct count_question q;
 
+static struct settled_moment moment;
+static struct session session;
+
 /* An attempt: a portion in each partition, all planned alike, with one run of two hours. */
 static void plan(void)
 {
-    q.n_wholes = 0;
+    q.n_wholes = q.n_bucket_sums = 0;
     tally_clear(&q.tally);
     for (unsigned i = 0; i < PORTIONS; i++) {
         struct remembered_runs *runs = &portions[i].runs;
@@ -46,7 +53,12 @@ static void plan(void)
 static void setup(void)
 {
     core.cache = cache_new(1 << 16);
-    q = (struct count_question){.read = {.core = &core, .zone = zone_utc(), .known = known},
+    moment = (struct settled_moment){.is_known = false};
+    q = (struct count_question){.read = {.core = &core,
+                                    .session = &session,
+                                    .moment = &moment,
+                                    .zone = zone_utc(),
+                                    .known = known},
         .job = &job,
         .portions = portions,
         .n_portions = PORTIONS};
@@ -62,6 +74,7 @@ static void teardown(void)
         runs_release(&portions[i].runs);
     }
     free(q.wholes);
+    free(q.bucket_sums);
     buffer_release(&q.scratch);
     tally_release(&q.tally);
     cache_free(core.cache);
@@ -177,4 +190,141 @@ Test(whole, runs_with_one_proof_share_it, .init = setup, .fini = teardown)
     }
     cr_expect(ver_equal(&q.wholes[0].by, &q.wholes[1].by));
     cr_expect_not(ver_equal(&q.wholes[1].by, &q.wholes[2].by));
+}
+
+/* ---- buckets by themselves ---- */
+
+/* The portions' runs are buckets [first, first + n) now. */
+static void plan_of(size_t first, size_t n)
+{
+    plan();
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        portions[i].runs.all[0].first = first;
+        portions[i].runs.all[0].n = n;
+    }
+}
+
+/* Portions [0, n) have read the two hours, 1 visit in the first and 2 in the second. */
+static void read_hours(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const struct remembered_run *run = &portions[i].runs.all[0];
+        whole_add_bucket(&q, &portions[i], run, 0, METRIC_VISITS, 1);
+        whole_add_bucket(&q, &portions[i], run, 1, METRIC_VISITS, 2);
+        whole_add_bucket(&q, &portions[i], run, 1, METRIC_SECONDS, 50);
+    }
+}
+
+Test(whole, each_bucket_is_known_for_other_runs, .init = setup, .fini = teardown)
+{
+    cr_assert_eq(recall(), WHOLE_UNKNOWN);
+    read_hours(PORTIONS);
+    read_some(PORTIONS);
+    whole_remember(&q);
+    const unsigned visits[] = {1, 2};
+    for (size_t hour = 0; hour < 2; hour++) {
+        plan_of(hour, 1);
+        cr_assert_eq(recall(), WHOLE_RECALLED);
+        cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), visits[hour] * PORTIONS);
+        cr_expect_eq(tally_total(&q.tally, METRIC_SECONDS), hour * 50 * PORTIONS);
+    }
+}
+
+Test(whole, a_run_is_the_sum_of_its_buckets, .init = setup, .fini = teardown)
+{
+    for (size_t hour = 0; hour < 2; hour++) {
+        plan_of(hour, 1);
+        cr_expect_eq(recall(), WHOLE_UNKNOWN);
+        read_some(PORTIONS);
+        whole_remember(&q);
+        plan();
+        cr_expect_eq(recall(), hour == 0 ? WHOLE_UNKNOWN : WHOLE_RECALLED);
+    }
+    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 6u * PORTIONS);
+    cr_expect_eq(tally_total(&q.tally, METRIC_SECONDS), 100u * PORTIONS);
+}
+
+Test(whole, a_portion_that_was_recalled_says_nothing_of_buckets, .init = setup, .fini = teardown)
+{
+    cr_assert_eq(recall(), WHOLE_UNKNOWN);
+    read_hours(PORTIONS - 1);
+    read_some(PORTIONS);
+    whole_remember(&q);
+    plan_of(0, 1);
+    cr_expect_eq(recall(), WHOLE_UNKNOWN);
+    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 0u);
+    plan();
+    cr_expect_eq(recall(), WHOLE_RECALLED, "the whole run is known");
+}
+
+/* ---- what holds while nothing changes ---- */
+
+/* The question has a print, of a moment that was read at @read_us. */
+static void settle(char print, int64_t read_us)
+{
+    moment = (struct settled_moment){.is_known = true, .read_us = read_us};
+    memset(moment.print.bytes, print, sizeof(moment.print.bytes));
+}
+
+static unsigned asked(void)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        n += known[i].unproved != 0;
+    }
+    return n;
+}
+
+static void setup_print(void)
+{
+    setup();
+    core.answers = answers_new();
+    settle('a', monotonic_us());
+    read_all_and_remember();
+}
+
+static void teardown_print(void)
+{
+    answers_free(core.answers);
+    core.answers = NULL;
+    teardown();
+}
+
+Test(
+    whole, behind_the_same_print_no_partition_is_asked, .init = setup_print, .fini = teardown_print)
+{
+    settle('a', monotonic_us());
+    cr_assert_eq(recall(), WHOLE_RECALLED);
+    cr_expect_eq(asked(), 0u);
+    plan();
+    settle('b', monotonic_us());
+    cr_assert_eq(recall(), WHOLE_RECALLED);
+    cr_expect_eq(asked(), (unsigned)PORTIONS, "something was acknowledged");
+    whole_remember(&q);
+    plan();
+    cr_assert_eq(recall(), WHOLE_RECALLED);
+    cr_expect_eq(asked(), 0u, "their answers hold for the new print");
+    plan();
+    moment.is_known = false;
+    cr_assert_eq(recall(), WHOLE_RECALLED);
+    cr_expect_eq(asked(), (unsigned)PORTIONS, "there is no print");
+}
+
+Test(whole, a_print_holds_for_a_second, .init = setup_print, .fini = teardown_print)
+{
+    settle('c', monotonic_us() - ANSWERS_US);
+    cr_assert_eq(recall(), WHOLE_RECALLED);
+    whole_remember(&q);
+    plan();
+    cr_assert_eq(recall(), WHOLE_RECALLED);
+    cr_expect_eq(asked(), (unsigned)PORTIONS);
+}
+
+Test(whole, a_print_of_before_a_connection_holds_nothing, .init = setup_print,
+    .fini = teardown_print)
+{
+    session.opened_us = monotonic_us();
+    cr_assert_eq(recall(), WHOLE_RECALLED);
+    cr_expect_eq(asked(), (unsigned)PORTIONS);
+    session.opened_us = 0;
 }
