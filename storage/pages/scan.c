@@ -11,6 +11,8 @@
 #define LOOK_COUNT SLICE("128")
 #define LOOK_WORK  32 /* hashes in one piece; a zset counts twice: about 2 ms if all are large */
 
+#define PIECES_A_SEND 16 /* Redis answers the first ones while the next are written */
+
 #define SCAN_COUNT SLICE("250") /* entries that a step of a scan looks at */
 #define SCAN_WORK  4            /* steps in one piece, of zsets as above: about 0.5 ms */
 #define SLOTS      16           /* buckets of a partition that are scanned at the same time */
@@ -143,6 +145,9 @@ static enum storage_err ask_looks(struct scanning *s)
                 return STORAGE_NOMEM;
             }
         } while (bucket < r->covers[p].n);
+        if (r->n_pieces - r->n_sent >= PIECES_A_SEND && !proved_send(r)) {
+            return STORAGE_NOMEM;
+        }
     }
     return proved_send(r) ? STORAGE_OK : STORAGE_NOMEM;
 }
