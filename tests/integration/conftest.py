@@ -10,7 +10,7 @@ import pytest
 
 from lib import process
 from lib.browser import Browser
-from lib.cluster import Cluster, server_missing
+from lib.cluster import Cluster, running, server_missing
 from lib.dashboard import send_shop
 from lib.process import Redis, Tallyd, binary, short_directory
 from lib.proxy import Proxy
@@ -172,11 +172,8 @@ def start_world(cleanup):
 
 @pytest.fixture(scope="module")
 def cluster():
-    one = Cluster(options=("--appendonly", "yes", "--appendfsync", "always"), node_timeout_ms=2000)  # a busy machine fails nothing over
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(Cluster(options=("--appendonly", "yes", "--appendfsync", "always"), node_timeout_ms=2000)) as one:  # a busy machine fails nothing over
+        yield one
 
 
 @pytest.fixture

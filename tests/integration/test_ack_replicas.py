@@ -10,7 +10,7 @@ import time
 import pytest
 
 from lib.report import Report
-from lib.cluster import Cluster
+from lib.cluster import Cluster, running
 from lib.firsts import notes, told
 from lib.ledger import EVENTS, Clients, Ledger
 from lib.log import heads
@@ -29,22 +29,14 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture(scope="module")
 def pair():
     """A master with one replica: which one takes over is certain."""
-    one = SentinelGroup(replicas=1, options=SAFE)
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(SentinelGroup(replicas=1, options=SAFE)) as one:
+        yield one
 
 
 @pytest.fixture
 def healed(pair):
     yield pair
-    for server in pair.servers:
-        if server.process is not None and server.alive():
-            server.resume()
-        else:
-            server.start()
-    pair.wait_ok()
+    pair.bring_back()
 
 
 def replica_of(pair):

@@ -3,9 +3,8 @@ asked while nothing changes, and no answer is older than its question.  `plain` 
 
 import pytest
 from lib.clock import epoch
-from lib.remembering import START, events, questions, window
+from lib.remembering import clients, events, questions, two_and_plain, window
 from lib.waiting import wait_until
-from lib.world import FOREVER, World
 
 PARTITIONS = 16
 KEYS = "tallyd_query_keys_total"
@@ -13,21 +12,8 @@ KEYS = "tallyd_query_keys_total"
 
 @pytest.fixture(scope="module")
 def world():
-    """tallyd 0 and 1 remember, whole answers too; 2 does not."""
-    world = World(START, *FOREVER, "--partitions", str(PARTITIONS))
-    world.add_tallyd()
-    world.args = (*world.args, "--cache-mb", "0")
-    world.add_tallyd()
-    yield world
-    world.close()
-
-
-@pytest.fixture
-def clients(world):
-    clients = [t.client() for t in world.tallyds]
-    yield clients
-    for client in clients:
-        client.close()
+    """Whole answers are given again, too."""
+    yield from two_and_plain("--partitions", str(PARTITIONS))
 
 
 def figures(http, **asked):

@@ -6,7 +6,7 @@ lacks what was acknowledged since.  TALLYD_REDIS_SERVER= chooses the server.
 
 import pytest
 
-from lib.cluster import Cluster, wait_ready
+from lib.cluster import Cluster, running, wait_ready
 from lib.ledger import Clients, Ledger
 from lib.log import HELD, counted
 from lib.waiting import wait_until
@@ -21,11 +21,8 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def cluster():
-    one = Cluster(options=SAFE, node_timeout_ms=2000)
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(Cluster(options=SAFE, node_timeout_ms=2000)) as one:
+        yield one
 
 
 def home_of(cluster):

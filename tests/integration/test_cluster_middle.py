@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 from lib import ledger as ledgers
-from lib.cluster import Cluster, tag_and_slot, wait_ready
+from lib.cluster import Cluster, running, tag_and_slot, wait_ready
 from lib.ledger import Clients, Ledger
 from lib.process import binary
 from lib.waiting import wait_until
@@ -107,11 +107,8 @@ def test_slots_are_half_moved_in_the_middle(healed, on_cluster, site):
 
 @pytest.fixture
 def own_cluster():
-    one = Cluster(options=SAFE, node_timeout_ms=2000)
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(Cluster(options=SAFE, node_timeout_ms=2000)) as one:
+        yield one
 
 
 def empty(cluster, victim):

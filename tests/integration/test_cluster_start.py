@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lib.cluster import Cluster
+from lib.cluster import Cluster, running
 from lib.log import states
 from lib.waiting import wait_until
 
@@ -19,11 +19,8 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def cluster():
-    one = Cluster(options=SAFE)
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(Cluster(options=SAFE)) as one:
+        yield one
 
 
 def secret_owner(cluster):

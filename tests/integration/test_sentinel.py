@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lib.cluster import wait_ready
+from lib.cluster import running, wait_ready
 from lib.ledger import Clients, Ledger
 from lib.sentinel import SentinelGroup
 from lib.waiting import wait_until
@@ -21,23 +21,15 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module")
 def group():
-    one = SentinelGroup(replicas=2, options=SAFE)
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(SentinelGroup(replicas=2, options=SAFE)) as one:
+        yield one
 
 
 @pytest.fixture
 def healed(group):
     """The group of this file with all its servers; they are brought back at the end."""
     yield group
-    for server in [*group.servers, *group.sentinels]:
-        if server.process is not None and server.alive():
-            server.resume()
-        else:
-            server.start()
-    group.wait_ok()
+    group.bring_back()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lib.cluster import SLOTS, Cluster
+from lib.cluster import SLOTS, Cluster, running
 from lib.process import ROOT
 from lib.sentinel import SentinelGroup
 from lib.waiting import wait_until
@@ -224,11 +224,8 @@ def test_the_tool_ends_while_it_asks(watch):
 
 @pytest.fixture(scope="module")
 def group():
-    one = SentinelGroup()
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(SentinelGroup()) as one:
+        yield one
 
 
 @pytest.fixture

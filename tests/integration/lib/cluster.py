@@ -5,6 +5,7 @@ directory over kill() and start(), so it comes back as the node that it was.
 """
 
 import binascii
+import contextlib
 import os
 import re
 import shutil
@@ -70,6 +71,15 @@ def tag_and_slot(partition, partitions):
         if slot * partitions // SLOTS == partition:
             return str(number), slot
     raise AssertionError(partition)
+
+
+@contextlib.contextmanager
+def running(servers):
+    """For a fixture: a Cluster, or a SentinelGroup, from its start to its end."""
+    try:
+        yield servers.start()
+    finally:
+        servers.stop()
 
 
 def wait_ready(ready, what, deadline_s):

@@ -9,15 +9,19 @@ START = "2026-03-10 10:56:20"
 BELOW = {"TALLYD_TEST_ANSWERS": "off"}  # whole answers are given again, too (test_answers.py): what is tried here lies below
 
 
-@pytest.fixture(scope="module")
-def world():
-    """tallyd 0 and 1 remember, 2 (`plain`) does not."""
-    world = World(START, *FOREVER, env=BELOW)
+def two_and_plain(*args, env=None):
+    """For a fixture: a world in which tallyd 0 and 1 remember, and 2 (`plain`) does not."""
+    world = World(START, *FOREVER, *args, env=env)
     world.add_tallyd()
-    world.args = (*FOREVER, "--cache-mb", "0")
+    world.args = (*world.args, "--cache-mb", "0")
     world.add_tallyd()
     yield world
     world.close()
+
+
+@pytest.fixture(scope="module")
+def world():
+    yield from two_and_plain(env=BELOW)
 
 
 @pytest.fixture
