@@ -3,8 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define HASHED 3 /* bytes; no name is shorter */
-
 /* Texts in lower case that are looked for anywhere in the user agent.  robots.h says where they
  * come from. */
 static const char *const names[ROBOTS_NAMES] = {

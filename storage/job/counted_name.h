@@ -45,8 +45,7 @@
     SLICE("\x05"                                                                                   \
           "s")
 
-#define EVENT_NAME_MAX   128 /* bytes of a named event, without the mark: part of the API */
-#define SECTION_NAME_MAX 64  /* bytes of a section's name, without the mark */
+#define EVENT_NAME_MAX 128 /* bytes of a named event, without the mark: part of the API */
 
 /* Bytes that the class of any name has at most. */
 #define NAME_CLASS_MAX (2 + DIMENSION_PROP_MAX + 1)

@@ -12,16 +12,6 @@ void job_queue_append(struct job_queue *queue, struct storage_job *job)
     queue->events += job->cost;
 }
 
-void job_queue_prepend(struct job_queue *queue, struct storage_job *job)
-{
-    job->next = queue->first;
-    queue->first = job;
-    if (queue->last == NULL) {
-        queue->last = job;
-    }
-    queue->events += job->cost;
-}
-
 struct storage_job *job_queue_take(struct job_queue *queue, size_t max_events)
 {
     struct storage_job *jobs = queue->first;

@@ -20,9 +20,6 @@ struct job_queue {
 /* Put @job behind all others. */
 void job_queue_append(struct job_queue *queue, struct storage_job *job);
 
-/* Put @job in front of all others, because it was taken before. */
-void job_queue_prepend(struct job_queue *queue, struct storage_job *job);
-
 /* Cut off the oldest jobs and return them as a list, linked by `next`: as many as cost @max_events
  * together, but at least one.  NULL: the queue is empty. */
 struct storage_job *job_queue_take(struct job_queue *queue, size_t max_events) MUST_CHECK;

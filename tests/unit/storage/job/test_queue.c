@@ -59,18 +59,6 @@ Test(job_queue, empty)
     check_rest(&s, 0, 0);
 }
 
-Test(job_queue, what_was_taken_goes_in_front)
-{
-    struct scene s;
-    fill(&s, (size_t[]){3, 4, 0});
-    cr_expect_eq(job_queue_remove(&s.queue, NULL), &s.jobs[0]);
-    job_queue_prepend(&s.queue, &s.jobs[0]);
-    check_rest(&s, 0, 2);
-    cr_expect_eq(job_queue_take(&s.queue, SIZE_MAX), &s.jobs[0]);
-    job_queue_prepend(&s.queue, &s.jobs[1]);
-    check_rest(&s, 1, 2);
-}
-
 Test(job_queue, the_earliest_deadline)
 {
     struct scene s;
