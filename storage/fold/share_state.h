@@ -1,7 +1,7 @@
 /* share_state.h - the insides of a share.
  *
- * Layer: storage, private to share.c (what a partition's share reads and decides) and share_write.c
- * (the commands that come of it).
+ * Layer: storage, private to share.c (what a partition's share reads), share_decide.c (what of it
+ * is counted) and share_write.c (the commands that come of it).
  */
 #ifndef STORAGE_FOLD_SHARE_STATE_H
 #define STORAGE_FOLD_SHARE_STATE_H
@@ -81,6 +81,18 @@ static inline const struct row *task_row(
     uint32_t is = s->tasks[task - s->cut.from];
     *ret_kind = (enum task_kind)(is & 3);
     return &s->batch->rows[is >> 2];
+}
+
+static inline const struct known_user *share_known_user(
+    const struct share *s, const struct row *row)
+{
+    return known_users_find(&s->memory->users, s->cut.partition, &row->user_id);
+}
+
+/* Does the task deal with the row's user? */
+static inline bool task_has_user(const struct row *row, enum task_kind kind)
+{
+    return kind == TASK_USER || (kind == TASK_VISIT && row->user_is_visitor);
 }
 
 /* The field `deleted` as the memory keeps it, of the text that was read: see fold_memory. */

@@ -14,6 +14,7 @@
 #include "storage/rollup/pass.h"
 #include "storage/rollup/rewrite.h"
 #include "storage/rollup/status.h"
+#include "storage/rollup/wish.h"
 #include "storage/rollup/workers.h"
 #include "storage/schema/key.h"
 #include "storage/users/forget.h"
@@ -22,11 +23,9 @@
 #define RETRY_MS     1000  /* after a failure */
 #define FOLLOW_MS    10000 /* how often to look at what another process should have done by now */
 #define WISH_LOOK_MS 50
-#define WISH_MS      60000 /* a wish that nobody took away */
 #define SLEEP_MAX_MS (3600 * 1000)
 #define CATCH_UP_MS  2000 /* for what was acknowledged before a pass was asked for */
 #define CLOSE_MS     5000 /* how often to look for logs whose writers are gone */
-#define WISH_ID      33
 
 struct rollup {
     struct core *core;
@@ -57,20 +56,6 @@ static bool connected(struct rollup *r)
     return session_open(&r->session, r->core, monotonic_ms() + ASK_MS, error, sizeof(error));
 }
 
-/* Send the command in @b, which is released, and await its reply; NULL: none, or an error. */
-static const struct reply *ask(struct rollup *r, struct buffer *b)
-{
-    const struct reply *reply = NULL;
-    enum redis_status status = redis_ask(r->session.redis, b, monotonic_ms() + ASK_MS, &reply);
-    buffer_release(b);
-    if (status != REDIS_OK_STATUS) {
-        session_lost(&r->session);
-        return NULL;
-    }
-    server_refused(r->core, &r->session.server, 0, reply);
-    return reply->type == REPLY_ERROR ? NULL : reply;
-}
-
 /* The session for what is asked of all partitions.  NULL: there is none. */
 static struct session *session_of_all(struct rollup *r)
 {
@@ -93,60 +78,6 @@ static enum storage_err read_status(struct rollup *r, struct rollup_job *ret)
         err = STORAGE_DOWN;
     }
     return err;
-}
-
-/* ---- wishes ---- */
-
-static void wish_key(const struct rollup *r, struct key *key)
-{
-    key_fixed(key, r->core->partitions.tag[0], "wish", SLICE(""));
-}
-
-static bool make_wish(struct rollup *r)
-{
-    unsigned char bytes[(WISH_ID - 1) / 2];
-    char id[WISH_ID];
-    struct key key;
-    struct buffer b;
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(id, sizeof(id), bytes, sizeof(bytes));
-    wish_key(r, &key);
-    buffer_init(&b);
-    resp_head(&b, 5);
-    resp_text(&b, "SET");
-    resp_word(&b, key.p, key.n);
-    resp_text(&b, id);
-    resp_text(&b, "PX");
-    resp_decimal(&b, WISH_MS);
-    return ask(r, &b) != NULL;
-}
-
-/* Copies the wish that stands, "" if there is none. */
-static void read_wish(struct rollup *r, char id[WISH_ID])
-{
-    struct key key;
-    struct buffer b;
-    wish_key(r, &key);
-    buffer_init(&b);
-    resp_head(&b, 2);
-    resp_text(&b, "GET");
-    resp_word(&b, key.p, key.n);
-    const struct reply *reply = ask(r, &b);
-    bool is = reply != NULL && reply->type == REPLY_TEXT && reply->text.n == WISH_ID - 1;
-    memcpy(id, is ? reply->text.p : "", is ? WISH_ID : 1);
-}
-
-/* Take the wish away, unless another one came meanwhile. */
-static void fulfil_wish(struct rollup *r, const char *id)
-{
-    struct key key;
-    struct buffer b;
-    wish_key(r, &key);
-    buffer_init(&b);
-    script_head(&b, &r->session.scripts, SCRIPT_RELEASE, 1, 1);
-    resp_word(&b, key.p, key.n);
-    resp_text(&b, id);
-    (void)ask(r, &b);
 }
 
 /* ---- leading ---- */
@@ -239,20 +170,20 @@ static bool lead(struct rollup *r, bool asked)
         .still_mine = still_mine,
         .fenced = fenced,
         .data = r};
-    char wish[WISH_ID] = "";
+    char wish[WISH_ID_SIZE] = "";
     if (!atomic_load(&r->core->ready) || !connected(r)) {
         return false;
     }
     if (asked) {
         rollup_jobs_begin(&r->jobs);
-        read_wish(r, wish);
+        wish_read(r->core, &r->session, wish);
         /* So that the pass finds it.  What is late goes into what the pass has closed. */
         (void)core_catch_up(r->core, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     bool ok = roll_all(r, &leadership);
     ok = ok && connected(r);
     if (ok && wish[0] != '\0') {
-        fulfil_wish(r, wish);
+        wish_fulfil(r->core, &r->session, wish);
     }
     if (ok && asked) {
         answer_jobs(r);
@@ -348,8 +279,6 @@ static int64_t turn_of_leader(struct rollup *r, int64_t token)
 /* Jobs wait for a pass of the process that leads.  Returns how long to sleep. */
 static int64_t await_other(struct rollup *r)
 {
-    struct buffer b;
-    struct key key;
     if (atomic_load(&r->core->refusing)) {
         rollup_jobs_begin(&r->jobs);
         rollup_jobs_finish(&r->jobs, STORAGE_DOWN, NULL);
@@ -362,16 +291,10 @@ static int64_t await_other(struct rollup *r)
      * have given up, the next wish is made now. */
     if (!r->wishing || !rollup_jobs_begun(&r->jobs)) {
         rollup_jobs_begin(&r->jobs);
-        r->wishing = make_wish(r);
+        r->wishing = wish_make(r->core, &r->session);
         return WISH_LOOK_MS;
     }
-    wish_key(r, &key);
-    buffer_init(&b);
-    resp_head(&b, 2);
-    resp_text(&b, "EXISTS");
-    resp_word(&b, key.p, key.n);
-    const struct reply *reply = ask(r, &b);
-    if (reply != NULL && reply->type == REPLY_INTEGER && reply->integer == 0) {
+    if (wish_is_fulfilled(r->core, &r->session)) {
         answer_jobs(r);
         r->wishing = false;
     }

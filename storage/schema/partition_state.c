@@ -50,7 +50,7 @@ static void copy_ver(struct ver *to, const struct reply *from)
 
 #define OVER_DIGITS 11
 
-/* The field `over`: 11 digits of seconds, a blank and an id (fold/share.c). */
+/* The field `over`: 11 digits of seconds, a blank and an id (fold/share_write.c). */
 static void copy_over(struct partition_view *view, const struct reply *over)
 {
     struct reply seconds = *over;

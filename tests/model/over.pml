@@ -1,4 +1,4 @@
-/* over.pml - what is remembered of minutes of an open hour that are over (`over` in storage/fold/share.c, read/run.c, count/recall.c, storage/read/proved_read.c): two folds
+/* over.pml - what is remembered of minutes of an open hour that are over (`over` in storage/fold/share_write.c, read/run.c, count/recall.c, storage/read/proved_read.c): two folds
  * put events into any of two minutes at any time, late or not; a process remembers the run of both, which it reads in two pieces; Redis may go back
  * (CRASH), its clock too (BACK).
  * mn[i]: a minute's content as a bit mask of events; over: minutes [0, over) are; id: unique id of the last change to `over` or to one of them.

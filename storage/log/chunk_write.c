@@ -6,24 +6,10 @@
 
 #include "storage/base/index.h"
 #include "storage/job/counted_name.h"
+#include "storage/log/chunk_format.h"
 #include "storage/schema/partition.h"
 
-enum chunk_flag {
-    CHUNK_SITE = 1,
-    CHUNK_PAGE = 2,
-    CHUNK_USER = 4,
-    CHUNK_VISITOR = 8,
-    CHUNK_ADDRESS = 16,
-    CHUNK_ACTIONS = 32,
-    CHUNK_VALUES = 64,
-    CHUNK_NO_PAGE = 128, /* the flags from here on are rare */
-    CHUNK_FIRST = 256,
-};
-#define CHUNK_FLAGS 511u
-
 #define VARINT_MAX 10 /* bytes of a 64-bit number */
-
-/* ---- numbers ---- */
 
 static void put_number(struct buffer *out, uint64_t value)
 {
@@ -42,18 +28,11 @@ static uint64_t zigzag(int64_t value)
     return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
 }
 
-static int64_t unzigzag(uint64_t value)
-{
-    return (int64_t)(value >> 1 ^ ((value & 1) != 0 ? UINT64_MAX : 0));
-}
-
 static void put_text(struct buffer *out, struct slice text)
 {
     put_number(out, text.n);
     buffer_append(out, text.p, text.n);
 }
-
-/* ---- writing ---- */
 
 /* Of whom the events are. */
 struct chunk_sender {
@@ -268,231 +247,5 @@ bool chunk_write(struct buffer *out, const struct event *events, size_t n,
         out->n = before;
         return false;
     }
-    return true;
-}
-
-/* ---- reading ---- */
-
-void chunk_reader_init(struct chunk_reader *reader, struct slice bytes)
-{
-    *reader = (struct chunk_reader){.left = bytes};
-}
-
-void chunk_reader_release(struct chunk_reader *reader)
-{
-    free(reader->pages);
-    free(reader->values);
-    *reader = (struct chunk_reader){0};
-}
-
-static bool fail(struct chunk_reader *reader)
-{
-    reader->failed = true;
-    return false;
-}
-
-static bool get_bytes(struct chunk_reader *reader, size_t n, struct slice *ret)
-{
-    if (n > reader->left.n) {
-        return fail(reader);
-    }
-    *ret = (struct slice){reader->left.p, n};
-    reader->left.p += n;
-    reader->left.n -= n;
-    return true;
-}
-
-static bool get_number(struct chunk_reader *reader, uint64_t *ret)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && reader->left.n > 0; shift += 7) {
-        uint8_t byte = (uint8_t)*reader->left.p++;
-        reader->left.n--;
-        if (shift == 63 && byte > 1) {
-            break; /* beyond 64 bits */
-        }
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if ((byte & 0x80) == 0) {
-            *ret = value;
-            return true;
-        }
-    }
-    return fail(reader);
-}
-
-/* A text of 1 to @max bytes. */
-static bool get_text(struct chunk_reader *reader, size_t max, struct slice *ret)
-{
-    uint64_t n = 0;
-    if (!get_number(reader, &n)) {
-        return false;
-    }
-    return n >= 1 && n <= max ? get_bytes(reader, (size_t)n, ret) : fail(reader);
-}
-
-static bool get_time(struct chunk_reader *reader, struct chunk_event *event)
-{
-    uint64_t number = 0;
-    return get_number(reader, &number) &&
-           (!__builtin_add_overflow(event->at_s, unzigzag(number), &event->at_s) || fail(reader));
-}
-
-static bool get_page(struct chunk_reader *reader, unsigned flags, struct chunk_event *event)
-{
-    uint64_t number = 0;
-    bool is_new = (flags & CHUNK_PAGE) != 0;
-    event->page = (struct slice){NULL, 0};
-    if ((flags & CHUNK_NO_PAGE) != 0) {
-        return !is_new || fail(reader);
-    }
-    if (!is_new) {
-        if (!get_number(reader, &number) || number >= reader->n_pages) {
-            return fail(reader);
-        }
-        event->page = reader->pages[number];
-        return true;
-    }
-    if (!get_text(reader, EVENT_PAGE_MAX, &event->page)) {
-        return false;
-    }
-    if (!array_reserve(
-            &reader->pages, &reader->capacity, reader->n_pages, sizeof(*reader->pages))) {
-        return fail(reader);
-    }
-    reader->pages[reader->n_pages++] = event->page;
-    return true;
-}
-
-static bool get_actions(struct chunk_reader *reader, struct chunk_event *event)
-{
-    struct slice n;
-    if (!get_bytes(reader, 1, &n) || (uint8_t)n.p[0] < 1 || (uint8_t)n.p[0] > EVENT_ACTIONS_MAX) {
-        return fail(reader);
-    }
-    event->actions = reader->actions;
-    event->n_actions = (uint8_t)n.p[0];
-    for (unsigned i = 0; i < event->n_actions; i++) {
-        if (!get_text(reader, EVENT_ACTION_MAX, &reader->actions[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A value that comes for the first time. */
-static bool get_new_value(struct chunk_reader *reader)
-{
-    uint64_t head = 0;
-    struct slice name;
-    if (!get_number(reader, &head) || head >> 1 < 2 || head >> 1 > VALUE_NAME_MAX) {
-        return fail(reader);
-    }
-    if (!get_bytes(reader, (size_t)(head >> 1), &name)) {
-        return false;
-    }
-    char mark = counted_name_mark(name);
-    if ((mark != NAME_MARK_VALUE && mark != NAME_MARK_SECTION) ||
-        !array_reserve(
-            &reader->values, &reader->values_capacity, reader->n_values, sizeof(*reader->values))) {
-        return fail(reader);
-    }
-    reader->values[reader->n_values++] = (struct chunk_value){name, (head & 1) != 0, UINT32_MAX};
-    return true;
-}
-
-static bool get_values(struct chunk_reader *reader, struct chunk_event *event)
-{
-    struct slice n;
-    uint64_t number = 0;
-    if (!get_bytes(reader, 1, &n) || (uint8_t)n.p[0] < 1 || (uint8_t)n.p[0] > EVENT_VALUES_MAX) {
-        return fail(reader);
-    }
-    event->values = reader->numbers;
-    event->n_values = (uint8_t)n.p[0];
-    for (unsigned i = 0; i < event->n_values; i++) {
-        if (!get_number(reader, &number) || number > reader->n_values) {
-            return fail(reader);
-        }
-        if (number == reader->n_values && !get_new_value(reader)) {
-            return false;
-        }
-        reader->numbers[i] = (uint32_t)number;
-    }
-    return true;
-}
-
-static bool get_hash(struct chunk_reader *reader, void *to, size_t n)
-{
-    struct slice bytes;
-    if (!get_bytes(reader, n, &bytes)) {
-        return false;
-    }
-    memcpy(to, bytes.p, n);
-    return true;
-}
-
-/* Behind the actions: somebody asks whether they were first. */
-static bool get_first(struct chunk_reader *reader, unsigned flags, struct chunk_event *event)
-{
-    struct slice ticket;
-    uint64_t index = 0;
-    if ((flags & CHUNK_USER) == 0 || (flags & CHUNK_ACTIONS) == 0) {
-        return fail(reader);
-    }
-    if (reader->ticket == NULL) {
-        if (!get_bytes(reader, sizeof(struct key_digest), &ticket)) {
-            return false;
-        }
-        reader->ticket = (const uint8_t *)ticket.p;
-    }
-    if (!get_number(reader, &index) || index > UINT32_MAX) {
-        return fail(reader);
-    }
-    event->ticket = reader->ticket;
-    event->index = (uint32_t)index;
-    return true;
-}
-
-bool chunk_next(struct chunk_reader *reader)
-{
-    if (reader->failed || reader->left.n == 0) {
-        return false;
-    }
-    reader->n_pages = reader->n_values = 0;
-    reader->ticket = NULL;
-    reader->event = (struct chunk_event){0};
-    return get_number(reader, &reader->n_left);
-}
-
-bool chunk_next_event(struct chunk_reader *reader)
-{
-    struct chunk_event *event = &reader->event;
-    uint64_t head = 0;
-    if (reader->failed || reader->n_left == 0 || !get_number(reader, &head)) {
-        return false;
-    }
-    unsigned flags = (unsigned)head & CHUNK_FLAGS;
-    event->user = (struct slice){NULL, 0};
-    event->actions = NULL;
-    event->n_actions = 0;
-    event->values = NULL;
-    event->n_values = 0;
-    event->ticket = NULL;
-    event->has_visitor = (flags & CHUNK_VISITOR) != 0;
-    event->has_address = (flags & CHUNK_ADDRESS) != 0;
-    if (head != flags || !get_time(reader, event) ||
-        ((flags & CHUNK_SITE) != 0 && !get_text(reader, EVENT_SITE_MAX, &event->site)) ||
-        event->site.n == 0 || !get_page(reader, flags, event) ||
-        ((flags & CHUNK_USER) != 0 && !get_text(reader, EVENT_USER_MAX, &event->user)) ||
-        (event->has_visitor &&
-            !get_hash(reader, event->visitor.bytes, sizeof(event->visitor.bytes))) ||
-        (event->has_address &&
-            !get_hash(reader, event->address.bytes, sizeof(event->address.bytes))) ||
-        ((flags & CHUNK_ACTIONS) != 0 && !get_actions(reader, event)) ||
-        ((flags & CHUNK_FIRST) != 0 && !get_first(reader, flags, event)) ||
-        ((flags & CHUNK_VALUES) != 0 && !get_values(reader, event))) {
-        return fail(reader);
-    }
-    reader->n_left--;
     return true;
 }

@@ -1,0 +1,39 @@
+/* storage_state.h - the insides of storage.
+ *
+ * Layer: storage, private to storage.c (its life, and what it tells) and submit.c (where jobs go).
+ */
+#ifndef STORAGE_STORAGE_STATE_H
+#define STORAGE_STORAGE_STATE_H
+
+#include "storage/fold/fold.h"
+#include "storage/hot/fleet.h"
+#include "storage/hot/hot_pages.h"
+#include "storage/limit/guard.h"
+#include "storage/limit/senders.h"
+#include "storage/lock/leader.h"
+#include "storage/log/writers.h"
+#include "storage/readers.h"
+#include "storage/rollup/rollup.h"
+#include "storage/seen/fold.h"
+#include "storage/time/zone_store.h"
+
+struct storage {
+    struct core core;
+    struct hot_pages *hot;
+    struct hot_fleet *hot_fleet;
+    struct writers *writers;
+    struct seen_fold *seen_fold;  /* NULL: this process does not remember who saw what */
+    struct guard *guard;          /* NULL: there is no guard */
+    struct limit_senders *limits; /* of a cluster; NULL: the writer sends them */
+    struct readers *readers;
+    struct leader *leader;    /* NULL: this process never leads */
+    struct unfolded unfolded; /* acknowledged, and not counted yet */
+    struct fold *fold;
+    struct rollup *rollup;
+    struct zone_store *zones;
+};
+
+/* Hand a limit to the thread that sends it to Redis; @data: the storage.  False: *ret_err. */
+bool storage_send_limit(void *data, struct storage_job *job, enum storage_err *ret_err);
+
+#endif

@@ -1,0 +1,167 @@
+/* submit.c - a job goes to those who do it: writers, readers, the guard, the rollup. */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "storage/base/clock.h"
+#include "storage/fetch.h"
+#include "storage/log/chunk.h"
+#include "storage/storage.h"
+#include "storage/storage_state.h"
+
+/* The core that this thread runs on.  Each core has counters, so threads seldom wait. */
+static unsigned this_core(void)
+{
+    int core = sched_getcpu();
+    return core < 0 ? 0 : (unsigned)core;
+}
+
+/* Hash the names, and make bytes of the events, on the caller's thread: there are many callers and
+ * one writer.  @periods has all secrets that the events need. */
+static enum storage_err make_chunk(
+    struct storage *s, struct storage_job *job, const struct period_list *periods)
+{
+    const struct write_job *write = &job->u.write;
+    const struct identity_keys keys = {.secret = atomic_load(&s->core.secret),
+        .rotation = s->core.config.rotation,
+        .periods = periods->known,
+        .n_periods = periods->n_known,
+        .no_addresses = !s->core.config.addresses};
+    struct buffer chunk;
+    if (keys.secret == NULL) {
+        return STORAGE_DOWN;
+    }
+    buffer_init(&chunk);
+    if (!chunk_write(&chunk, write->events, write->n, &keys, write->ticket)) {
+        buffer_release(&chunk);
+        return STORAGE_NOMEM;
+    }
+    job->chunk = (struct slice){chunk.p, chunk.n};
+    job->cost = write->n > 0 ? write->n : 1;
+    return STORAGE_OK;
+}
+
+/* Hand a write with its chunk to the writer.  If it does not take the job the chunk is freed. */
+static enum storage_err send_write(struct storage *s, struct storage_job *job)
+{
+    enum storage_err err;
+    if (!writers_submit(s->writers, job, &err)) {
+        free((void *)(uintptr_t)job->chunk.p);
+        job->chunk = (struct slice){NULL, 0};
+    }
+    return err;
+}
+
+static enum storage_err submit_hashed(
+    struct storage *s, struct storage_job *job, const struct period_list *periods)
+{
+    const struct write_job *write = &job->u.write;
+    enum storage_err err = make_chunk(s, job, periods);
+    if (err != STORAGE_OK) {
+        return err;
+    }
+    hot_pages_writes(s->hot, this_core(), monotonic_ms(), write->events, write->n);
+    job_was_read(job);
+    if (s->guard != NULL && write->n_charges > 0) {
+        guard_submit(s->guard, job);
+        return STORAGE_OK;
+    }
+    return send_write(s, job);
+}
+
+/* What this process knows itself, which is the answer if the other processes cannot be asked. */
+static enum storage_err begin_hot_pages(struct storage *s, struct hot_pages_job *job)
+{
+    job->n = 0;
+    return hot_pages_list(s->hot, monotonic_ms(), SIZE_MAX, &job->pages, &job->n, &job->absent)
+               ? STORAGE_OK
+               : STORAGE_NOMEM;
+}
+
+static bool find_periods(struct storage *s, const struct write_job *write, struct period_list *ret)
+{
+    return period_secrets_find(&s->core.period_secrets, s->core.config.rotation,
+        redis_clock_ms(&s->core.clock), write->events, write->n, ret);
+}
+
+/* The secrets of the job's periods were fetched, or not. */
+static void submit_fetched(void *data, struct storage_job *job, enum storage_err err)
+{
+    struct storage *s = data;
+    struct period_list list = {0};
+    if (err == STORAGE_OK && !find_periods(s, &job->u.write, &list)) {
+        err = STORAGE_NOMEM;
+    }
+    if (err == STORAGE_OK) { /* a secret that ended since then: the sender tries again */
+        err = list.n_missing > 0 ? STORAGE_DOWN : submit_hashed(s, job, &list);
+    }
+    period_list_release(&list);
+    if (err != STORAGE_OK) {
+        job_done(job, err);
+    }
+}
+
+static enum storage_err submit_write(struct storage *s, struct storage_job *job)
+{
+    struct period_list list;
+    enum storage_err err = STORAGE_NOMEM;
+    fetch_ahead(&s->core, s->readers);
+    if (deletions_refuse(&s->core.deletions, job->u.write.events, job->u.write.n,
+            redis_clock_ms(&s->core.clock))) {
+        return STORAGE_DELETING;
+    }
+    if (find_periods(s, &job->u.write, &list)) {
+        err = list.n_missing > 0 ? fetch_periods(s->readers, job, &list, submit_fetched, s)
+                                 : submit_hashed(s, job, &list);
+    }
+    period_list_release(&list);
+    return err;
+}
+
+bool storage_send_limit(void *data, struct storage_job *job, enum storage_err *ret_err)
+{
+    struct storage *s = data;
+    return s->limits != NULL ? limit_senders_submit(s->limits, job, ret_err)
+                             : writers_submit(s->writers, job, ret_err);
+}
+
+void storage_submit(struct storage *s, struct storage_job *job)
+{
+    enum storage_err err = STORAGE_OK;
+    job->detail[0] = '\0';
+    if (job->op == STORAGE_HOT_PAGES) {
+        err = begin_hot_pages(s, &job->u.hot);
+    }
+    err = err == STORAGE_OK ? core_refuses(&s->core) : err;
+    if (err != STORAGE_OK) {
+        job_done(job, err);
+        return;
+    }
+    if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
+        err = STORAGE_DOWN;
+    } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
+        job->cost = 1;
+        (void)storage_send_limit(s, job, &err);
+    } else if (job->op == STORAGE_ROLLUP_RUN) {
+        err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;
+        if (err == STORAGE_OK) {
+            (void)rollup_submit(s->rollup, job, &err);
+        }
+    } else if (job->op != STORAGE_WRITE) {
+        if (job->op == STORAGE_COUNT) {
+            const struct count_job *count = &job->u.count;
+            hot_pages_reads(s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages,
+                count->n_pages);
+        }
+        (void)readers_submit(s->readers, job, &err);
+    } else if (job->u.write.n == 0 && job->u.write.keyed == NULL) {
+        job_done(job, STORAGE_OK);
+        return;
+    } else if (atomic_load(&s->core.unacknowledged)) {
+        err = STORAGE_ALONE;
+    } else {
+        err = submit_write(s, job);
+    }
+    if (err != STORAGE_OK) {
+        job_done(job, err);
+    }
+}
