@@ -7,6 +7,7 @@
 
 #include "handlers/access/access.h"
 #include "handlers/grafana/names.h"
+#include "handlers/grafana/target_reader.h"
 #include "handlers/http/app.h"
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
@@ -39,24 +40,13 @@ const char *grafana_metric_label(enum grafana_metric metric)
     return metrics[metric].label;
 }
 
-/* One target that is read: where from, and where to. */
-struct target_reader {
-    struct http_exchange *exchange;
-    const json_t *root;
-    struct grafana_query *query;
-    struct grafana_target *target;
-};
-
-static bool no_memory(struct http_exchange *exchange)
+bool grafana_no_memory(struct http_exchange *exchange)
 {
     problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
     return false;
 }
 
-/* Answer 400, and say which of the panel's queries is at fault. */
-static bool refuse(const struct target_reader *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static bool refuse(const struct target_reader *r, const char *format, ...)
+bool grafana_refuse(const struct target_reader *r, const char *format, ...)
 {
     char detail[256];
     va_list arguments;
@@ -92,7 +82,7 @@ json_t *grafana_body(struct http_exchange *exchange)
     if (exchange->request.body.n == 0) {
         json_t *empty = json_object();
         if (empty == NULL) {
-            (void)no_memory(exchange);
+            (void)grafana_no_memory(exchange);
         }
         return empty;
     }
@@ -121,13 +111,13 @@ static bool read_time(const struct target_reader *r, const char *name, enum time
     if (json_is_number(value)) {
         double number = json_number_value(value);
         if (!(number >= 0 && number < 1e15)) {
-            return refuse(r, "range.%s: must be a time", name);
+            return grafana_refuse(r, "range.%s: must be a time", name);
         }
         text = (struct slice){digits, (size_t)snprintf(digits, sizeof(digits), "%.0f", number)};
     }
     if (!timestamp_parameter(text, r->target->zone, r->exchange->request.now_ms, round, ret_s,
             ret_is_now, &detail)) {
-        return refuse(r, "range.%s: %s", name, detail);
+        return grafana_refuse(r, "range.%s: %s", name, detail);
     }
     return true;
 }
@@ -148,159 +138,7 @@ static bool read_window(const struct target_reader *r)
         return false;
     }
     return target->window.to_s > target->window.from_s ||
-           refuse(r, "range.to: must be later than range.from");
-}
-
-/* ---- pages and filters ---- */
-
-/* Take out of @names what is not in @others. */
-static void keep_common(json_t *names, const json_t *others)
-{
-    const char *name;
-    size_t n;
-    void *next;
-    json_t *value;
-    json_object_keylen_foreach_safe(names, next, name, n, value)
-    {
-        if (json_object_getn(others, name, n) == NULL) {
-            json_object_deln(names, name, n);
-        }
-    }
-}
-
-/* Keep only the pages that are in @names, too.  The reference to @names is taken over. */
-static bool narrow(const struct target_reader *r, json_t *names)
-{
-    struct grafana_target *target = r->target;
-    size_t n = json_object_size(names);
-    if (names == NULL) {
-        return no_memory(r->exchange);
-    }
-    if (n == 0 || n > PAGE_SET_MAX) {
-        json_decref(names);
-        return n == 0 || /* no names are all pages */
-               refuse(r, "page: at most %d of them", PAGE_SET_MAX);
-    }
-    if (target->names != NULL) {
-        keep_common(names, target->names);
-    }
-    json_decref(target->names);
-    target->names = names;
-    target->nothing = json_object_size(names) == 0;
-    return true;
-}
-
-/* Read the one name in @value, if there is one, into @ret; *owner is what the name lies in. */
-static bool read_one(const struct target_reader *r, const char *what, const json_t *value,
-    json_t **owner, struct slice *ret)
-{
-    json_t *names = grafana_names(value);
-    size_t n = json_object_size(names);
-    if (names == NULL) {
-        return no_memory(r->exchange);
-    }
-    if (n != 1) {
-        json_decref(names);
-        return n == 0 || refuse(r, "%s: one at a time", what);
-    }
-    json_decref(*owner);
-    *owner = names;
-    *ret = grafana_first_name(names);
-    return true;
-}
-
-static bool set_site(const struct target_reader *r, const json_t *value)
-{
-    struct grafana_target *target = r->target;
-    if (!read_one(r, "site", value, &target->site_name, &target->site)) {
-        return false;
-    }
-    const char *fault = event_check_site(target->site);
-    return fault == NULL || refuse(r, "site: %s", fault);
-}
-
-static bool read_filter(const struct target_reader *r, const json_t *filter)
-{
-    struct slice key = json_text_of(json_object_get(filter, "key"));
-    struct slice operation = json_text_of(json_object_get(filter, "operator"));
-    bool one_of = slice_equal(operation, SLICE("=|"));
-    const json_t *value = json_object_get(filter, one_of ? "values" : "value");
-    bool page = slice_equal(key, SLICE("page"));
-    if (key.n == 0) {
-        return true; /* the filter is not chosen yet */
-    }
-    if (!page && !slice_equal(key, SLICE("site"))) {
-        grafana_notice(r->target, "warning",
-            "the filter on %.*s is not applied: there is none but page and site",
-            (int)(key.n < 64 ? key.n : 64), key.p);
-        return true;
-    }
-    if (!one_of && !slice_equal(operation, SLICE("="))) {
-        return refuse(
-            r, "filter on %s: = and =| (one of) are the operators", page ? "page" : "site");
-    }
-    if (page && grafana_metric_of_sites(r->target->metric)) {
-        grafana_notice(r->target, "warning",
-            "the filter on page is not applied: %s is of whole sites",
-            grafana_metric_name(r->target->metric));
-        return true;
-    }
-    return page ? narrow(r, grafana_names(value)) : set_site(r, value);
-}
-
-static bool read_filters(const struct target_reader *r)
-{
-    const json_t *lists[] = {
-        json_object_get(r->root, "filters"), json_object_get(r->root, "adhocFilters")};
-    size_t i;
-    const json_t *filter;
-    for (size_t k = 0; k < 2; k++) {
-        json_array_foreach(lists[k], i, filter)
-        {
-            if (!read_filter(r, filter)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Read the page set.  A set and single pages together would be a union, which a filter on page must
- * not become. */
-static bool set_page_set(const struct target_reader *r, const json_t *value)
-{
-    struct grafana_target *target = r->target;
-    if (!read_one(r, "pageset", value, &target->set_name, &target->set)) {
-        return false;
-    }
-    if (target->set.n > 0 && !name_valid(target->set)) {
-        return refuse(r, "pageset: %s", NAME_DETAIL);
-    }
-    return target->set.n == 0 || target->names == NULL ||
-           refuse(r, "pageset: must not stand beside page");
-}
-
-static bool list_pages(const struct target_reader *r)
-{
-    struct grafana_target *target = r->target;
-    struct slice page;
-    json_t *value;
-    if (target->names == NULL) {
-        return true;
-    }
-    target->pages = calloc(json_object_size(target->names) + 1, sizeof(*target->pages));
-    if (target->pages == NULL) {
-        return no_memory(r->exchange);
-    }
-    json_object_keylen_foreach(target->names, page.p, page.n, value)
-    {
-        const char *fault = event_check_page(page);
-        if (fault != NULL) {
-            return refuse(r, "page: %s", fault);
-        }
-        target->pages[target->n_pages++] = page;
-    }
-    return true;
+           grafana_refuse(r, "range.to: must be later than range.from");
 }
 
 /* ---- payload ---- */
@@ -309,7 +147,7 @@ static bool read_step(const struct target_reader *r, struct slice text)
 {
     r->target->whole_window = slice_equal(text, SLICE("window"));
     return r->target->whole_window || text.n == 0 || step_parse(text, &r->target->step) ||
-           refuse(r, "step: must be one of auto, window, 1m, 5m, 15m, 1h, 1d, 1w and 1M");
+           grafana_refuse(r, "step: must be one of auto, window, 1m, 5m, 15m, 1h, 1d, 1w and 1M");
 }
 
 static bool read_zone(const struct target_reader *r, struct slice name)
@@ -317,7 +155,7 @@ static bool read_zone(const struct target_reader *r, struct slice name)
     const char *fault = "there is no such zone";
     r->target->zone = name.n == 0 ? storage_site_zone(r->exchange->app->storage, r->target->site)
                                   : storage_zone(r->exchange->app->storage, name, &fault);
-    return r->target->zone != NULL || refuse(r, "tz: %s", fault);
+    return r->target->zone != NULL || grafana_refuse(r, "tz: %s", fault);
 }
 
 /* The text of a payload's member without the escapes of query editors; empty if it is no text. */
@@ -355,18 +193,15 @@ static bool read_payload(const struct target_reader *r, json_t *payload)
 {
     struct grafana_target *target = r->target;
     target->action = SLICE("active");
-    if (!set_site(r, json_object_get(payload, "site")) || !read_filters(r) ||
-        !narrow(r, grafana_names(json_object_get(payload, "page"))) ||
-        !narrow(r, grafana_names(json_object_get(payload, "pages"))) || !list_pages(r) ||
-        !set_page_set(r, json_object_get(payload, "pageset")) ||
-        !access_site(r->exchange, target->site) || !read_step(r, plain_text(payload, "step"))) {
+    if (!grafana_filters_read(r, payload) || !access_site(r->exchange, target->site) ||
+        !read_step(r, plain_text(payload, "step"))) {
         return false;
     }
     struct slice action = plain_text(payload, "action");
     if (action.n > 0) {
         const char *fault = event_check_action(action);
         if (fault != NULL) {
-            return refuse(r, "action: %s", fault);
+            return grafana_refuse(r, "action: %s", fault);
         }
         target->action = action;
     }
@@ -379,7 +214,7 @@ static bool read_breakdown(const struct target_reader *r, json_t *payload)
     struct grafana_target *target = r->target;
     const char *fault = grafana_breakdown_read(r->exchange->app, target->site,
         plain_text(payload, "by"), json_object_get(payload, "limit"), &target->breakdown);
-    return fault == NULL || refuse(r, "%s", fault);
+    return fault == NULL || grafana_refuse(r, "%s", fault);
 }
 
 /* ---- targets ---- */
@@ -389,13 +224,13 @@ static bool read_metric(const struct target_reader *r, struct slice name)
     for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
         if (slice_equal(name, slice_of(metrics[metric].name))) {
             if (metric == GRAFANA_IPS && !r->exchange->app->addresses) {
-                return refuse(r, "%s", PROBLEM_NO_ADDRESSES);
+                return grafana_refuse(r, "%s", PROBLEM_NO_ADDRESSES);
             }
             r->target->metric = (enum grafana_metric)metric;
             return true;
         }
     }
-    return refuse(r,
+    return grafana_refuse(r,
         "there is no metric %.*s: uv, pv, ips, visits, dau, views_per_visit, bounce_rate, "
         "visit_duration_s and breakdown are",
         (int)(name.n < 64 ? name.n : 64), name.p);
@@ -421,7 +256,7 @@ static bool read_target(struct target_reader *r, json_t *asked)
            read_payload(r, payload) &&
            ((target->n_pages == 0 && target->set.n == 0) ||
                !grafana_metric_of_sites(target->metric) ||
-               refuse(r, "%s is of whole sites: it takes no page",
+               grafana_refuse(r, "%s is of whole sites: it takes no page",
                    grafana_metric_name(target->metric))) &&
            (target->metric != GRAFANA_BREAKDOWN || read_breakdown(r, payload)) && read_window(r);
 }
@@ -440,11 +275,11 @@ static bool read_targets(struct target_reader *r)
     size_t i;
     json_t *target;
     if (n > GRAFANA_TARGETS_MAX) {
-        return refuse(r, "at most %d targets in one request", GRAFANA_TARGETS_MAX);
+        return grafana_refuse(r, "at most %d targets in one request", GRAFANA_TARGETS_MAX);
     }
     r->query->targets = calloc(n + 1, sizeof(*r->query->targets));
     if (r->query->targets == NULL) {
-        return no_memory(r->exchange);
+        return grafana_no_memory(r->exchange);
     }
     json_array_foreach(targets, i, target)
     {

@@ -1,0 +1,169 @@
+/* filters.c - which site and pages a target is about: its payload, and the dashboard's filters. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/access/access.h"
+#include "handlers/grafana/names.h"
+#include "handlers/grafana/query.h"
+#include "handlers/grafana/target_reader.h"
+#include "handlers/http/app.h"
+#include "handlers/reply/json_body.h"
+#include "handlers/text/check.h"
+
+/* Take out of @names what is not in @others. */
+static void keep_common(json_t *names, const json_t *others)
+{
+    const char *name;
+    size_t n;
+    void *next;
+    json_t *value;
+    json_object_keylen_foreach_safe(names, next, name, n, value)
+    {
+        if (json_object_getn(others, name, n) == NULL) {
+            json_object_deln(names, name, n);
+        }
+    }
+}
+
+/* Keep only the pages that are in @names, too.  The reference to @names is taken over. */
+static bool narrow(const struct target_reader *r, json_t *names)
+{
+    struct grafana_target *target = r->target;
+    size_t n = json_object_size(names);
+    if (names == NULL) {
+        return grafana_no_memory(r->exchange);
+    }
+    if (n == 0 || n > PAGE_SET_MAX) {
+        json_decref(names);
+        return n == 0 || /* no names are all pages */
+               grafana_refuse(r, "page: at most %d of them", PAGE_SET_MAX);
+    }
+    if (target->names != NULL) {
+        keep_common(names, target->names);
+    }
+    json_decref(target->names);
+    target->names = names;
+    target->nothing = json_object_size(names) == 0;
+    return true;
+}
+
+/* Read the one name in @value, if there is one, into @ret; *owner is what the name lies in. */
+static bool read_one(const struct target_reader *r, const char *what, const json_t *value,
+    json_t **owner, struct slice *ret)
+{
+    json_t *names = grafana_names(value);
+    size_t n = json_object_size(names);
+    if (names == NULL) {
+        return grafana_no_memory(r->exchange);
+    }
+    if (n != 1) {
+        json_decref(names);
+        return n == 0 || grafana_refuse(r, "%s: one at a time", what);
+    }
+    json_decref(*owner);
+    *owner = names;
+    *ret = grafana_first_name(names);
+    return true;
+}
+
+static bool set_site(const struct target_reader *r, const json_t *value)
+{
+    struct grafana_target *target = r->target;
+    if (!read_one(r, "site", value, &target->site_name, &target->site)) {
+        return false;
+    }
+    const char *fault = event_check_site(target->site);
+    return fault == NULL || grafana_refuse(r, "site: %s", fault);
+}
+
+static bool read_filter(const struct target_reader *r, const json_t *filter)
+{
+    struct slice key = json_text_of(json_object_get(filter, "key"));
+    struct slice operation = json_text_of(json_object_get(filter, "operator"));
+    bool one_of = slice_equal(operation, SLICE("=|"));
+    const json_t *value = json_object_get(filter, one_of ? "values" : "value");
+    bool page = slice_equal(key, SLICE("page"));
+    if (key.n == 0) {
+        return true; /* the filter is not chosen yet */
+    }
+    if (!page && !slice_equal(key, SLICE("site"))) {
+        grafana_notice(r->target, "warning",
+            "the filter on %.*s is not applied: there is none but page and site",
+            (int)(key.n < 64 ? key.n : 64), key.p);
+        return true;
+    }
+    if (!one_of && !slice_equal(operation, SLICE("="))) {
+        return grafana_refuse(
+            r, "filter on %s: = and =| (one of) are the operators", page ? "page" : "site");
+    }
+    if (page && grafana_metric_of_sites(r->target->metric)) {
+        grafana_notice(r->target, "warning",
+            "the filter on page is not applied: %s is of whole sites",
+            grafana_metric_name(r->target->metric));
+        return true;
+    }
+    return page ? narrow(r, grafana_names(value)) : set_site(r, value);
+}
+
+static bool read_filters(const struct target_reader *r)
+{
+    const json_t *lists[] = {
+        json_object_get(r->root, "filters"), json_object_get(r->root, "adhocFilters")};
+    size_t i;
+    const json_t *filter;
+    for (size_t k = 0; k < 2; k++) {
+        json_array_foreach(lists[k], i, filter)
+        {
+            if (!read_filter(r, filter)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Read the page set.  A set and single pages together would be a union, which a filter on page must
+ * not become. */
+static bool set_page_set(const struct target_reader *r, const json_t *value)
+{
+    struct grafana_target *target = r->target;
+    if (!read_one(r, "pageset", value, &target->set_name, &target->set)) {
+        return false;
+    }
+    if (target->set.n > 0 && !name_valid(target->set)) {
+        return grafana_refuse(r, "pageset: %s", NAME_DETAIL);
+    }
+    return target->set.n == 0 || target->names == NULL ||
+           grafana_refuse(r, "pageset: must not stand beside page");
+}
+
+static bool list_pages(const struct target_reader *r)
+{
+    struct grafana_target *target = r->target;
+    struct slice page;
+    json_t *value;
+    if (target->names == NULL) {
+        return true;
+    }
+    target->pages = calloc(json_object_size(target->names) + 1, sizeof(*target->pages));
+    if (target->pages == NULL) {
+        return grafana_no_memory(r->exchange);
+    }
+    json_object_keylen_foreach(target->names, page.p, page.n, value)
+    {
+        const char *fault = event_check_page(page);
+        if (fault != NULL) {
+            return grafana_refuse(r, "page: %s", fault);
+        }
+        target->pages[target->n_pages++] = page;
+    }
+    return true;
+}
+
+bool grafana_filters_read(const struct target_reader *r, const json_t *payload)
+{
+    return set_site(r, json_object_get(payload, "site")) && read_filters(r) &&
+           narrow(r, grafana_names(json_object_get(payload, "page"))) &&
+           narrow(r, grafana_names(json_object_get(payload, "pages"))) && list_pages(r) &&
+           set_page_set(r, json_object_get(payload, "pageset"));
+}

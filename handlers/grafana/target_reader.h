@@ -1,0 +1,34 @@
+/* target_reader.h - one target of a panel while it is read.
+ *
+ * Layer: handlers, private to query.c (a query and its targets) and filters.c (site and pages).
+ */
+#ifndef HANDLERS_GRAFANA_TARGET_READER_H
+#define HANDLERS_GRAFANA_TARGET_READER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct grafana_query;
+struct grafana_target;
+struct http_exchange;
+
+/* Where from, and where to. */
+struct target_reader {
+    struct http_exchange *exchange;
+    const json_t *root;
+    struct grafana_query *query;
+    struct grafana_target *target;
+};
+
+/* Read the target's site, pages and page set: those of @payload, narrowed by the dashboard's
+ * filters.  False: a response was made. */
+bool grafana_filters_read(const struct target_reader *r, const json_t *payload);
+
+/* Answer 400, and say which of the panel's queries is at fault.  Always false. */
+bool grafana_refuse(const struct target_reader *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Answer 503: out of memory.  Always false. */
+bool grafana_no_memory(struct http_exchange *exchange);
+
+#endif
