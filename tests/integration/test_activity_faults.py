@@ -197,6 +197,28 @@ def test_forgetting_that_was_broken_off_is_finished(start_redis, start_tallyd, s
     check_store(redis, site)
 
 
+def test_bits_of_another_who_was_half_forgotten_are_not_the_users(start_redis, start_tallyd, site):
+    """Who has no index has no bits, whatever is cleared on the way."""
+    redis = start_redis(appendonly=True)
+    http = start_tallyd("--partitions", "1", redis=redis).client()
+    http.accept({"site": site, "page": "/", "user": "a"})
+    counted(http)
+    half_forgotten(redis, site, "a")
+    answer = http.request("DELETE", f"/users/nobody?site={site}").json
+    assert (answer["forgotten"], answer["bits_cleared"]) == (False, 0)
+    assert http.question("/dau", site=site)["users"] == 0
+
+
+def test_more_bitmaps_than_redis_lists_at_once(start_redis, start_tallyd, site):
+    redis = start_redis(appendonly=True)
+    http = start_tallyd("--partitions", "1", redis=redis).client()
+    actions = [f"x{i}" for i in range(1200)]
+    http.accept([{"site": site, "page": "/", "user": "a", "actions": actions[i:i + 8]} for i in range(0, len(actions), 8)])
+    counted(http)
+    assert http.request("DELETE", f"/users/a?site={site}").json["bits_cleared"] == 1 + len(actions)
+    check_store(redis, site)
+
+
 @pytest.mark.parametrize("nth", range(1, 4))
 @pytest.mark.parametrize("point", ["command-before", "command-after", "reply-before", "reply-inside"])
 def test_forgetting_is_cut(start_redis, start_proxy, start_tallyd, site, point, nth):
@@ -210,6 +232,7 @@ def test_forgetting_is_cut(start_redis, start_proxy, start_tallyd, site, point, 
     fault = proxy.arm(Fault(point, match=lambda args: str(args[0]).strip("b'").lower() == steps[nth - 1]))
     answer = http.request("DELETE", f"/users/a?site={site}")
     assert answer.status == 200 and fault.fired == 1
+    assert nth == 1 or answer.json["forgotten"] is True
     assert [http.question("/dau", site=site, action=action)["users"] for action in ("active", "x", "y")] == [1, 1, 1]
     assert redis.command("KEYS", "t:*:gone") == []
     check_store(redis, site)

@@ -1,11 +1,16 @@
 """The harness itself: a clock that does not move or a proxy that does not cut would let bad code pass."""
 
 import random
+import re
+import shlex
+import subprocess
+import sys
 
 import pytest
 
 from lib.cluster import Cluster
 from lib.clock import FakeClock, epoch, rfc3339
+from lib.process import ROOT
 from lib.proxy import CUTS, Fault, is_any
 from lib.resp import Resp, RespError, encode, frame_end, parse
 from lib.sentinel import SentinelGroup
@@ -234,3 +239,14 @@ def test_sentinels_fail_over(cleanup):
     old.start()
     group.wait_ok()
     assert not old.is_master()
+
+
+def test_a_test_that_failed_is_found_again():
+    """`make integration` tries once more what failed.  It is found by its id: one that is no path below the root would be left out."""
+    made = subprocess.run(["make", "-n", "integration"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    options = shlex.split(re.search(r"-m pytest (.*?-o cache_dir=\S+)", made)[1])
+    root = ROOT / (options[options.index("--rootdir") + 1] if "--rootdir" in options else "tests/integration")
+    listed = subprocess.run([sys.executable, "-B", "-m", "pytest", *options, "--collect-only", "tests/integration/test_harness.py", "tests/contract/test_docs.py"],
+                            cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = {line.split("::")[0] for line in listed.splitlines() if "::" in line}
+    assert len(files) == 2 and all((root / name).is_file() for name in files), files

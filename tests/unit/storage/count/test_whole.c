@@ -172,6 +172,29 @@ Test(whole, only_portions_with_the_same_runs_are_one, .init = setup, .fini = tea
     plan();
     known[4].view.known = false;
     cr_expect_eq(whole_portions(&q, 0), 0u, "nothing may be recalled of it");
+    plan();
+    portions[4].metrics = 1u << METRIC_VISITS;
+    cr_expect_eq(whole_portions(&q, 0), 0u, "it is asked for less");
+    plan();
+    portions[4].cover.buckets = &hours[1];
+    cr_expect_eq(whole_portions(&q, 0), 0u, "by another plan");
+    plan();
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        portions[i].metrics = 1u << METRIC_PV;
+    }
+    cr_expect_eq(whole_portions(&q, 0), 0u, "of pages, which are others in each partition");
+}
+
+Test(whole, a_portion_behind_the_last_one_adds_nothing, .init = setup, .fini = teardown)
+{
+    for (unsigned attempt = 0; attempt < 2; attempt++) {
+        cr_assert_eq(
+            whole_recall(&q, 0, PORTIONS - 1, 0, 0), attempt == 0 ? WHOLE_UNKNOWN : WHOLE_RECALLED);
+        cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), attempt * 3u * (PORTIONS - 1));
+        read_some(PORTIONS);
+        whole_remember(&q);
+        plan();
+    }
 }
 
 /* Two runs with one proof: the second is recalled by the first one's, and one with another proof is
@@ -324,6 +347,21 @@ Test(whole, a_print_of_before_a_connection_holds_nothing, .init = setup_print,
     .fini = teardown_print)
 {
     session.opened_us = monotonic_us();
+    cr_assert_eq(recall(), WHOLE_RECALLED);
+    cr_expect_eq(asked(), (unsigned)PORTIONS);
+    session.opened_us = 0;
+}
+
+/* What the print alone says is no answer of the partitions: else a proof would hold for ever. */
+Test(whole, what_holds_by_a_print_is_not_seen_again, .init = setup_print, .fini = teardown_print)
+{
+    session.opened_us = moment.read_us - 1000;
+    settle('a', monotonic_us() + ANSWERS_US);
+    cr_assert_eq(recall(), WHOLE_RECALLED);
+    cr_expect_eq(asked(), 0u);
+    whole_remember(&q);
+    plan();
+    session.opened_us = monotonic_us(); /* behind what the partitions have said */
     cr_assert_eq(recall(), WHOLE_RECALLED);
     cr_expect_eq(asked(), (unsigned)PORTIONS);
     session.opened_us = 0;

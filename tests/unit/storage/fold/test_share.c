@@ -330,12 +330,47 @@ Test(share, begins_again_when_a_site_was_deleted, .init = setup, .fini = teardow
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_assert_gt(share_write_commands(share, &out), 1u);
     share_learn(share);
+    known_visitors_forget(&visitors); /* take_nothing() knows no visits */
     state.deleted = "another 1 id\n";
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     buffer_release(&out);
+}
+
+/* Asks and writes; returns how many questions and commands that were. */
+static size_t fold_all(const struct state *state, size_t *ret_commands)
+{
+    struct buffer out;
+    buffer_init(&out);
+    begin();
+    size_t n = share_write_questions(share, &out);
+    begin();
+    cr_expect_eq(decide(state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    *ret_commands = share_write_commands(share, &out);
+    share_learn(share);
+    known_visitors_forget(&visitors); /* take_nothing() knows no visits */
+    buffer_release(&out);
+    return n;
+}
+
+/* Its keys are gone: what was known to be there is asked for again, and written. */
+Test(share, knows_no_key_once_a_site_was_deleted, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .b = "6"};
+    size_t first = 0;
+    size_t second = 0;
+    size_t after = 0;
+    core->config.max_pages = 1000;
+    size_t asked = fold_all(&state, &first);
+    cr_expect_lt(fold_all(&state, &second), asked);
+    cr_expect_lt(second, first);
+    state.deleted = "another 1 id\n";
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
+    cr_expect_eq(fold_all(&state, &after), asked);
+    cr_expect_eq(after, first);
 }
 
 /* How many elements the share adds to sketches. */
@@ -562,4 +597,15 @@ Test(share, asks_nothing_more_where_nobody_asks, .init = setup, .fini = teardown
 {
     begin();
     cr_expect_not(share_asks_more(share));
+}
+
+/* The index is needed before the visits are answered, so where the visit is does not help. */
+Test(share, asks_more_of_a_user_whose_visit_is_expected, .init = setup, .fini = teardown)
+{
+    static const uint8_t ticket[16] = {1};
+    known_visitors_add(
+        &visitors, &batch.rows[0].user_id, FOLD_NOW_S / (2 * core->config.visit_timeout_s));
+    batch.rows[0].ticket = ticket;
+    begin();
+    cr_expect(share_asks_more(share));
 }

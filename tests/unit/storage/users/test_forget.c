@@ -1,0 +1,55 @@
+/* Clearing the bits of who was forgotten. */
+#include "storage/users/forget.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/lib/fold_fixture.h"
+#include "tests/lib/stand_in.h"
+
+TestSuite(forget, .timeout = 60);
+
+#define COMMANDS 3
+
+static struct dispatcher dispatcher;
+static struct session session = {.dispatcher = &dispatcher};
+static enum dispatcher_kind kinds[COMMANDS];
+static unsigned n_groups, n_replies;
+
+static void group(unsigned partition, enum dispatcher_kind kind)
+{
+    (void)partition;
+    cr_assert_lt(n_groups, COMMANDS);
+    kinds[n_groups++] = kind;
+}
+
+/* One index stands in `gone`, and its site has no bitmap. */
+static const struct reply *dispatched(struct dispatcher *of)
+{
+    static struct reply gone[1];
+    static struct reply scan[2];
+    static struct reply replies[COMMANDS];
+    (void)of;
+    gone[0] = fold_text("s:5");
+    scan[0] = fold_text("0");
+    scan[1] = fold_array(NULL, 0);
+    replies[0] = fold_array(gone, 1);
+    replies[1] = fold_array(scan, 2);
+    replies[2] = (struct reply){.type = REPLY_INTEGER, .integer = 0};
+    cr_assert_lt(n_replies, COMMANDS);
+    return &replies[n_replies++];
+}
+
+/* A replica that has taken over may lack what was cleared: there nobody says that all is done. */
+Test(forget, the_last_step_is_carried_out_where_all_others_were)
+{
+    struct core *core = fold_core_make(1);
+    stand_in.group = group;
+    stand_in.dispatched = dispatched;
+    cr_expect(activity_sweep(core, &session, 0));
+    cr_assert(n_groups == COMMANDS && n_replies == COMMANDS);
+    cr_expect_eq(kinds[0], DISPATCH_SINGLE);
+    cr_expect_eq(kinds[1], DISPATCH_SINGLE);
+    cr_expect_eq(kinds[2], DISPATCH_ORDERED);
+    buffer_release(&dispatcher.bytes);
+    fold_core_drop(core);
+}
