@@ -90,7 +90,8 @@ static bool cut_proofs(struct count_question *q)
     }
     for (size_t i = 0; i < q->n_portions; i++) {
         struct portion *portion = &q->portions[i];
-        bool proved = portion->holds && q->read.known[portion->partition].unproved == 0;
+        const struct proved_partition *known = &q->read.known[portion->partition];
+        bool proved = known->held != 0 && known->unproved == 0;
         if (!part_set_has(&asked, portion->partition) && !proved &&
             !add_chunk(q, (struct chunk){.portion = portion})) {
             return false;

@@ -66,6 +66,7 @@ static enum storage_err count_conclude(struct count_question *q)
         for (size_t i = 0; q->tally.n_points == 1 && i < METRICS; i++) {
             q->tally.points[0].values[i] = job->values[i];
         }
+        free(job->points); /* of an answer that did not hold: a server may have gone back */
         job->points = tally_take_points(&q->tally, &job->n_points);
     }
     atomic_fetch_add(&stats->queries, 1);
@@ -156,6 +157,7 @@ bool count_share(const struct storage_job *from, struct storage_job *to)
     if (points != NULL) {
         memcpy(points, answer->points, n_bytes);
     }
+    free(own.points);
     to->u.count = *answer; /* all of it, but for what belongs to one job: */
     to->u.count.asked.site = own.asked.site;
     to->u.count.asked.keys = NULL;

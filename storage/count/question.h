@@ -54,7 +54,6 @@ struct portion {
     struct remembered_runs runs;
     struct cache_id names[METRICS]; /* of what is remembered of the portion, if it is named */
     bool named;
-    bool holds; /* what is recalled of it, without the partition's word: see whole.h */
 };
 
 /* The runs of buckets [first, end) of a plan, found last.  They are the same for all portions that

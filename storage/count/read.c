@@ -17,7 +17,6 @@ static void forget_recalled(struct count_question *q)
     q->n_wholes = q->n_bucket_sums = 0;
     for (size_t i = 0; i < q->n_portions; i++) {
         q->portions[i].runs.n = 0;
-        q->portions[i].holds = false;
     }
     for (size_t i = 0; i < q->tally.n_points; i++) {
         q->known[i] = false;
@@ -331,7 +330,8 @@ enum storage_err count_read(struct count_question *q)
     if (!chunks_cut(q)) {
         return STORAGE_NOMEM;
     }
-    if (q->n_chunks == 0 && q->read.first_s == 0) { /* Redis's clock was read with the print */
+    /* Nothing is asked only by a print, and Redis's clock was read with the heads. */
+    if (q->n_chunks == 0 && q->read.first_s == 0) {
         q->read.first_s = q->read.moment->minute * 60;
     }
     /* if stale too: the states of all partitions are learnt */

@@ -7,7 +7,7 @@
 #include "storage/read/answers.h"
 
 /* Buckets of longer runs are not kept by themselves: a day's hours, or an hour's minutes. */
-#define BUCKETS_MAX 64
+#define RUN_BUCKETS_MAX 64
 
 static bool may_recall(const struct count_question *q, const struct portion *portion)
 {
@@ -155,15 +155,23 @@ static bool find_sums(struct count_question *q, struct whole_run *whole)
 
 /* ---- what holds while nothing changes ---- */
 
-/* Under this name it is kept that a whole run's proof was seen behind the print of the question. */
-static struct cache_id seen_name(const struct count_question *q, const struct whole_run *whole)
+/* Under this name it is kept that the portions' partitions have said their ids. */
+static struct cache_id said_name(const struct count_question *q, const struct whole_run *whole)
 {
-    struct {
-        struct cache_id print;
-        uint64_t first, n, proof;
-    } of = {q->read.moment->print, q->portions[whole->first].partition, whole->n,
-        run_of(q, whole)->proof};
-    return cache_id(q->read.core->cache, &of, sizeof(of));
+    const uint64_t of[] = {q->portions[whole->first].partition, whole->n, run_of(q, whole)->proof};
+    return cache_id(q->read.core->cache, of, sizeof(of));
+}
+
+/* Which ids, as @proof, and in replies that came after the heads of the question's print. */
+static struct ver said_proof(const struct count_question *q, const struct ver *proof)
+{
+    char text[sizeof(struct cache_id) + sizeof(proof->text)];
+    struct ver said = {.n = sizeof(struct cache_id)};
+    memcpy(text, q->read.moment->print.bytes, sizeof(struct cache_id));
+    memcpy(text + sizeof(struct cache_id), proof->text, proof->n);
+    struct cache_id id = cache_id(q->read.core->cache, text, sizeof(struct cache_id) + proof->n);
+    memcpy(said.text, id.bytes, sizeof(id.bytes));
+    return said;
 }
 
 static bool has_print(const struct count_question *q)
@@ -171,26 +179,34 @@ static bool has_print(const struct count_question *q)
     return q->read.core->answers != NULL && q->read.moment->is_known;
 }
 
-/* Was @whole->by seen behind the same print, over connections that still stand? */
+/* Have all portions said @whole->by after the same heads, over connections that still stand?  Then
+ * the answer at hand is as old as that, and is given again no longer than that would be. */
 static bool holds_by_print(const struct count_question *q, const struct whole_run *whole)
 {
     int64_t read_us = 0;
     if (!has_print(q)) {
         return false;
     }
-    struct cache_id name = seen_name(q, whole);
-    return cache_get(q->read.core->cache, &name, &whole->by, take_number, &read_us) &&
-           session_stands_since(q->read.session) < read_us && monotonic_us() < read_us + ANSWERS_US;
+    struct settled_moment *moment = q->read.moment;
+    struct cache_id name = said_name(q, whole);
+    struct ver said = said_proof(q, &whole->by);
+    bool holds = cache_get(q->read.core->cache, &name, &said, take_number, &read_us) &&
+                 session_stands_since(q->read.session) < read_us &&
+                 monotonic_us() < read_us + ANSWERS_US;
+    moment->read_us = holds && read_us < moment->read_us ? read_us : moment->read_us;
+    return holds;
 }
 
-/* All portions have said @proof, or the ids that are in it. */
-static void note_seen(
+/* All portions have said the ids that are in @proof. */
+static void note_said(
     const struct count_question *q, const struct whole_run *whole, const struct ver *proof)
 {
     const struct settled_moment *moment = q->read.moment;
-    if (has_print(q) && !whole->holds && session_stands_since(q->read.session) < moment->read_us) {
-        struct cache_id name = seen_name(q, whole);
-        cache_put(q->read.core->cache, &name, proof, &moment->read_us, sizeof(moment->read_us));
+    if (has_print(q) && !whole->holds && proof->n > 0 &&
+        session_stands_since(q->read.session) < moment->read_us) {
+        struct cache_id name = said_name(q, whole);
+        struct ver said = said_proof(q, proof);
+        cache_put(q->read.core->cache, &name, &said, &moment->read_us, sizeof(moment->read_us));
     }
 }
 
@@ -200,7 +216,7 @@ static void note_seen(
 static bool expect_buckets(struct count_question *q, struct whole_run *whole)
 {
     const struct remembered_run *run = run_of(q, whole);
-    if (run->proof != PROOF_VER || run->n < 2 || run->n > BUCKETS_MAX) {
+    if (run->proof != PROOF_VER || run->n < 2 || run->n > RUN_BUCKETS_MAX) {
         return true;
     }
     size_t end = q->n_bucket_sums + run->n * METRICS;
@@ -245,10 +261,7 @@ enum whole_found whole_recall(
     for (size_t i = first; i < first + n; i++) {
         struct portion *portion = &q->portions[i];
         portion->runs.all[run].recalled = true;
-        portion->holds = true;
-        if (!whole->holds) {
-            proved_rely(&q->read, portion->partition, portion->runs.all[run].proof);
-        }
+        proved_rely(&q->read, portion->partition, portion->runs.all[run].proof, whole->holds);
     }
     return WHOLE_RECALLED;
 }
@@ -325,7 +338,7 @@ void whole_remember(struct count_question *q)
     for (size_t i = 0; i < q->n_wholes; i++) {
         const struct whole_run *whole = &q->wholes[i];
         if (whole->recalled) {
-            note_seen(q, whole, &whole->by);
+            note_said(q, whole, &whole->by);
             continue;
         }
         if (!is_complete(q, whole)) {
@@ -337,6 +350,6 @@ void whole_remember(struct count_question *q)
                 remember_metric(q, whole, &proof, (enum metric)m);
             }
         }
-        note_seen(q, whole, &proof);
+        note_said(q, whole, &proof);
     }
 }

@@ -6,15 +6,15 @@
  * Visits lie with their visitors, in all partitions, so a question about them has a portion in
  * each, and all of these are planned alike as a rule.  What is remembered of one run in 256
  * partitions is 256 values.  So their sum is kept as well, by a hash of the proofs of all: one
- * value is looked up then, and each partition has still to say that its own proof holds.
+ * value is looked up then, and each partition has to say that its own proof holds.
  *
  * A window that begins or ends elsewhere has other runs.  So each bucket of a short run that is
  * closed is kept by itself, too: a bucket is read of 256 partitions once, and then it is known for
  * every window.
  *
- * While nothing is acknowledged the partitions need not even say their ids: those that were seen
- * behind the heads of all logs are the ids still, as long as the heads are the same (read/answers.h
- * has the print, and when it counts).
+ * While nothing is acknowledged not even that is needed: the ids that all partitions said after the
+ * heads of all logs had been read are still theirs, as long as the heads are the same.
+ * read/answers.h has the print of the heads, and for how long it counts.
  */
 #ifndef STORAGE_COUNT_WHOLE_H
 #define STORAGE_COUNT_WHOLE_H

@@ -206,7 +206,9 @@ static bool do_end(struct turn *turn)
         work->record.until_ms = now_ms + AHEAD_MS;
     }
     if (work->partition < turn->core->partitions.n) {
-        return mark_partition(turn, work->partition++);
+        /* Partition 0 last: whoever sees its new id sees those of the others, too, and takes
+         * nothing that was remembered while they were swept. */
+        return mark_partition(turn, ++work->partition % turn->core->partitions.n);
     }
     if (is_site && !redis_now_ms(turn, &now_ms)) {
         return false;

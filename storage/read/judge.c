@@ -38,7 +38,7 @@ bool piece_is_legal(const struct zone *zone, const struct proved_piece *piece,
 bool piece_proves_recalled(
     struct proved_partition *known, const struct partition_view *view, bool is_plain)
 {
-    if (!proofs_same(known->unproved, &known->view, view)) {
+    if (!proofs_same(known->unproved | known->held, &known->view, view)) {
         return false;
     }
     for (unsigned proof = PROOF_VER; (known->seen || is_plain) && proof <= PROOF_FOLD; proof++) {
@@ -46,6 +46,6 @@ bool piece_proves_recalled(
     }
     known->view = *view;
     known->seen = true;
-    known->unproved = 0;
+    known->unproved = known->held = 0;
     return true;
 }

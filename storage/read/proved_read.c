@@ -104,7 +104,7 @@ const struct partition_view *proved_view(struct proved_read *r, unsigned partiti
     struct proved_partition *known = &r->known[partition];
     known->view = core_view(r->core, partition);
     known->seen = false;
-    known->unproved = known->changed = 0;
+    known->unproved = known->held = known->changed = 0;
     return &known->view;
 }
 
@@ -115,10 +115,12 @@ bool proved_may_recall(const struct proved_read *r, unsigned partition)
     return r->core->cache != NULL && !r->full && !r->forgetful && r->known[partition].view.known;
 }
 
-void proved_rely(struct proved_read *r, unsigned partition, enum proof proof)
+void proved_rely(struct proved_read *r, unsigned partition, enum proof proof, bool held)
 {
     struct proved_partition *known = &r->known[partition];
-    known->unproved |= known->seen ? 0 : 1u << proof;
+    if (!known->seen) {
+        *(held ? &known->held : &known->unproved) |= 1u << proof;
+    }
 }
 
 bool proved_recall(struct proved_read *r, unsigned partition, const struct remembered_run *run,
@@ -128,7 +130,7 @@ bool proved_recall(struct proved_read *r, unsigned partition, const struct remem
     bool found = proof_is_steady(view, run->proof, r->begun_ms) &&
                  cache_get(r->core->cache, id, proof_ver(view, run->proof), use, data);
     if (found) {
-        proved_rely(r, partition, run->proof);
+        proved_rely(r, partition, run->proof, false);
     }
     atomic_fetch_add(found ? &r->core->stats.cache_hits : &r->core->stats.cache_misses, 1);
     return found;

@@ -120,7 +120,7 @@ static void judge_plain(
     if (is_held && partition_proof_same(proof, before) &&
         piece_is_legal(r->zone, piece, before, 0)) { /* as a rule: nothing is to be learnt */
         known->seen = true;
-        known->unproved = 0;
+        known->unproved = known->held = 0;
         return;
     }
     if (!partition_proof_take(proof, before, &view) || !piece_is_legal(r->zone, piece, &view, 0)) {

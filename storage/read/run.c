@@ -1,5 +1,6 @@
 #include "storage/read/run.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 
 #include "storage/base/index.h"
@@ -159,6 +160,9 @@ struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsi
         resp_word(scratch, pages[p]->p, pages[p]->n);
     }
     struct cache_id id = cache_id(cache, scratch->p, scratch->n);
+    if (scratch->failed) { /* a part of the name may be another one's whole */
+        randombytes_buf(&id, sizeof(id));
+    }
     buffer_clear(scratch, 64 * 1024);
     return id;
 }

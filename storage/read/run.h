@@ -84,7 +84,7 @@ bool run_holds(const struct remembered_run *run, const struct zone *zone,
 
 /* A name for what keys of @kind have of @pages in @partition; of no pages: of all of them, each for
  * itself.  For what several partitions have, @partition is any number from PARTITIONS_MAX on.
- * @scratch is overwritten; if it then has `failed`, the name is of no use. */
+ * @scratch is overwritten.  Without memory for it: a name that nothing has. */
 struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsigned partition,
     enum key_kind kind, struct slice site, const struct slice *const *pages, size_t n_pages);
 

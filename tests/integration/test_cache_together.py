@@ -1,10 +1,15 @@
 """Sums of all partitions together (storage/count/whole.h): a window that was not asked before is made of hours that are known, no partition is
 asked while nothing changes, and no answer is older than its question.  `plain` remembers nothing and must say the same."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from lib.clock import epoch
+from lib.proxy import Fault
 from lib.remembering import clients, events, questions, two_and_plain, window
 from lib.waiting import wait_until
+from lib.world import FOREVER
 
 PARTITIONS = 16
 KEYS = "tallyd_query_keys_total"
@@ -80,3 +85,77 @@ def test_random_windows_between_late_events_and_rollups(world, clients, site, ch
             for http in clients[:2]:
                 assert figures(http, **asked) == figures(clients[2], **asked), f"seed {seed}, {i}: {asked}"
             first += unit if first + 2 * unit < last else 0
+
+
+# What is held up on its way
+
+
+def views(day, site, hours, users, page="/p"):
+    return [{"site": site, "page": page, "user": user, "ip": "192.0.2.1", "ts": day + hour * 3600 + 60} for hour in hours for user in users]
+
+
+@pytest.fixture
+def start(start_redis, start_proxy, start_tallyd):
+    """Two processes, one of them behind a proxy: proxy, its client, the other client."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    args = (*FOREVER, "--partitions", str(PARTITIONS))
+    behind = start_tallyd(*args, redis=proxy, name="behind")
+    wait_until(lambda: "leading the rollups" in behind.log_text(), "it leads")
+    return redis, proxy, behind.client(60), start_tallyd(*args, redis=redis, name="other").client(60)
+
+
+def days_ago(n):
+    return int(time.time()) // 86400 * 86400 - n * 86400
+
+
+def test_a_late_event_between_the_heads_and_the_reply(start, site):
+    """An hour is known by the print alone, another one is read, and meanwhile a late event goes into the first: what the first had is not kept
+    under the ids of the reply."""
+    _, proxy, http, other = start
+    day = days_ago(5)
+    for site in (f"{site}{i}" for i in range(4)):
+        other.accept(views(day, site, (1, 2), [f"u{i}" for i in range(40)]))
+        hour = {"site": site, **window(day + 3600, day + 7200)}
+        series = {"site": site, "step": "1h", **window(day + 3600, day + 3 * 3600)}
+        http.count("visits", **hour)
+        time.sleep(1.1)
+        http.count("visits", **hour)  # all partitions are asked once more: their ids are known from now on
+        fault = proxy.arm(Fault("command-held", match=lambda args, site=site: args[0].upper() == b"ZMSCORE" and f":{site}:".encode() in b"".join(args)))
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(http.question, "/visits", **series)
+            assert fault.arrived.wait(10), "the second hour is read"
+            other.accept(views(day, site, (1,), [f"late{i}" for i in range(30)]))
+            assert other.count("visits", **hour) == 70
+            fault.release()
+            asked.result()
+        for _ in range(2):
+            assert [point["visits"] for point in http.question("/visits", **series)["series"]] == [70, 40]
+            time.sleep(1.1)
+
+
+def test_a_page_is_asked_for_while_the_end_of_its_deletion_is_told(start):
+    """The partitions hear one after the other that it is over.  What was remembered of one that has not heard it is in no answer afterwards."""
+    redis, proxy, leader, http = start
+
+    def is_mark(args):
+        return args[0].upper() == b"EVALSHA" and len(args) == 10 and args[2] == b"2" and args[3].endswith(b":state") and args[4].endswith(b":pass")
+
+    day = days_ago(5)
+    for i in range(3):
+        page = f"/p{i}"
+        http.accept(views(day, "s", (1, 2), [f"{page}u{j}" for j in range(40)], page))
+        time.sleep(1.1)
+        asked = {"site": "s", "page": page, **window(day + 3600, day + 3 * 3600)}
+        assert http.count("visits", **asked) == 80
+        end = Fault("command-held", match=is_mark)  # the first mark of the end
+        mark = proxy.arm(Fault("command-held", match=is_mark, nth=PARTITIONS - 1, then=end))  # the last one before the sweep
+        assert leader.request("DELETE", f"/pages?site=s&page={page}").status == 202
+        assert mark.arrived.wait(10)
+        http.count("visits", **asked)  # remembered by ids that hold until the end is told
+        mark.release()
+        assert end.arrived.wait(10)
+        http.count("visits", **asked)
+        end.release()
+        wait_until(lambda: not redis.command("KEYS", "t:*:deletions"), "it is over", deadline_s=20, pause_s=0)
+        assert http.count("visits", **asked, step="1d") == http.count("visits", **asked) == 0, page

@@ -1,6 +1,7 @@
 /* answers.pml - an answer is given again without asking the partitions (storage/read/answers.c, settled.c): two servers, each with a log and a partition.
  * Events go into any log, are acknowledged, and are folded into their partition.  What there is is deleted once: partition by partition, then partition 0
  * gets new ids, then it is said to be over.  A log of which everything is counted may be closed: it has no head any more, and the server counts that.
+ * With RECALL all is counted already; what a partition has is remembered by its id, and so is what all have, by the print.
  * With CRASH a server goes back, which ends its connections.  Two readers ask the same, ASKS times each.
  */
 #ifndef EVENTS
@@ -13,10 +14,13 @@
 byte lm[2], n[2], era[2];                /* of each log: its events, its last number (0: no head), the connection that appended it */
 byte shut[2], ever[2];                   /* of each server: logs that were closed, events that were ever in its log */
 byte cnt[2], fold[2];                    /* of each partition: the events that it has; those that it has counted ever */
-byte ids = 1, id0 = 1;                   /* the ids of partition 0 */
+byte ids = 1, ident[2] = 1;                /* ids that were given; of each partition, those of partition 0 are in the print */
 byte conn[2];
 byte acked, lost, going, gone;           /* acknowledged; taken by a server; being deleted; said to be deleted */
 bit unseen, undead, goal;                /* never set: name what is broken, or reached */
+#ifdef RECALL
+byte mem[2], mid[2], ap[2];              /* what is remembered of each partition, and by which id; the ids that were seen behind the print */
+#endif
 byte aval, an[2], aera[2], ashut[2], aid, aconn[2]; bit ahas; /* the answer that is remembered, and by what */
 
 #ifdef M_ONELOG
@@ -49,6 +53,7 @@ byte aval, an[2], aera[2], ashut[2], aid, aconn[2]; bit ahas; /* the answer that
 #define CONNS (aconn[0] == c0 && aconn[1] == c1)
 #endif
 
+#ifndef RECALL
 active [EVENTS] proctype Append() {
   byte e = 1 << _pid; byte s = _pid & 1;
 #ifdef ANY
@@ -66,6 +71,8 @@ end:
        ((lm[0] | lm[1]) & e) && !(fold[p] & e) -> cnt[p] = cnt[p] | e; fold[p] = fold[p] | e; e = 0; p = 0 }
   od
 }
+
+#endif
 
 #ifndef NOCLOSE
 #define COUNTED(s) ((lm[s] & (255 - (fold[0] | fold[1]))) == 0)
@@ -90,17 +97,30 @@ end:
 #endif
 
 #ifndef NODELETE
-active proctype Delete() {
+#ifndef RECALL
+active
+#endif
+proctype Delete() {
   byte d;
   atomic { acked != 0 && (cnt[0] | cnt[1]) != 0 -> d = cnt[0] | cnt[1]; going = d };
 #ifdef M_IDSFIRST
-  atomic { ids++; id0 = ids };
+  atomic { ids++; ident[0] = ids };
+#endif
+#ifdef RECALL
+  atomic { ids++; ident[0] = ids }; atomic { ids++; ident[1] = ids };
 #endif
   atomic { going = going | (d & cnt[0]); cnt[0] = cnt[0] & (255 - d) };
   atomic { going = going | (d & cnt[1]); cnt[1] = cnt[1] & (255 - d) };
+#ifdef M_ZEROFIRST
+  atomic { ids++; ident[0] = ids }; atomic { ids++; ident[1] = ids };
+#else
+#ifdef RECALL
+  atomic { ids++; ident[1] = ids };                  /* partition 0 last */
+#endif
 #ifndef M_IDSFIRST
 #ifndef M_NOIDS
-  atomic { ids++; id0 = ids };
+  atomic { ids++; ident[0] = ids };
+#endif
 #endif
 #endif
   atomic { gone = going; d = 0 }
@@ -111,16 +131,34 @@ active proctype Delete() {
 active proctype Crash() {                /* what was deleted in the partition comes back, and what its log had acknowledged is gone */
   byte s, L, N, E, C, F, I, S, V;
   if :: s = 0 :: s = 1 fi;
-  d_step { L = lm[s]; N = n[s]; E = era[s]; C = cnt[s]; F = fold[s]; I = id0; S = shut[s]; V = ever[s] };
+  d_step { L = lm[s]; N = n[s]; E = era[s]; C = cnt[s]; F = fold[s]; I = ident[s]; S = shut[s]; V = ever[s] };
   d_step { lost = lost | (ever[s] & (255 - V)); lm[s] = L; ever[s] = V; shut[s] = S;
     lost = lost | (fold[s] & (255 - F) & (255 - (lm[0] | lm[1]))); /* closed too early for that: close.c waits (log_fold.pml) */
     n[s] = N; era[s] = E; cnt[s] = C; fold[s] = F;
-    if :: s == 0 -> id0 = I :: else fi;
+    ident[s] = I;
     going = going & (F - (F & C) + (255 - OF(s))); gone = gone & going; conn[s]++; L = 0; N = 0; E = 0; C = 0; F = 0; I = 0; S = 0; V = 0 }
 }
 #endif
 
+#ifdef RECALL
+inline read_one(p) {                     /* the partition says its id, and what it has if that is not remembered by this id */
+  if
+  :: mid[p] == ident[p] -> v = v | mem[p]
+  :: mid[p] != ident[p] -> v = v | cnt[p]; mem[p] = cnt[p]; mid[p] = ident[p]
+  fi
+}
+#endif
+
+#ifdef RECALL
+init { atomic { lm[0] = 1; lm[1] = 2; n[0] = 1; n[1] = 1; ever[0] = 1; ever[1] = 2; cnt[0] = 1; cnt[1] = 2; fold[0] = 1; fold[1] = 2; acked = 3;
+  run Delete(); run Question(); run Question() } }
+proctype Question() {
+#else
 active [2] proctype Question() {
+#endif
+#ifdef RECALL
+  byte p0, p1;
+#endif
   byte need, forbid, n0, n1, e0, e1, s0, s1, c0, c1, i, v, t, g, w; bit ok, all;
   do
   :: t < ASKS -> t++;
@@ -128,7 +166,7 @@ active [2] proctype Question() {
 #ifdef M_LATE
      v = cnt[0]; v = v | cnt[1];         /* the data before the heads */
 #endif
-     atomic { n0 = n[0]; e0 = era[0]; s0 = shut[0]; i = id0; all = ((lm[0] & (255 - (fold[0] | fold[1]))) == 0) };
+     atomic { n0 = n[0]; e0 = era[0]; s0 = shut[0]; i = ident[0]; all = ((lm[0] & (255 - (fold[0] | fold[1]))) == 0) };
      atomic { n1 = n[1]; e1 = era[1]; s1 = shut[1]; all = all && ((lm[1] & (255 - (fold[0] | fold[1]))) == 0); ok = (conn[0] == c0 && conn[1] == c1) };
      if
      :: atomic { ahas && ok && an[0] == n0 && OTHER && SHUT && ERAS && PRINT && CONNS -> v = aval; g = going; w = gone;
@@ -136,9 +174,18 @@ active [2] proctype Question() {
         assert(goal);
 #endif
         all = 0 }
+#ifdef RECALL
+     :: atomic { ahas && ok && an[0] == n0 && OTHER && SHUT && ERAS && PRINT && CONNS && mid[0] == ap[0] && mid[1] == ap[1] ->
+          v = mem[0] | mem[1]; g = going; w = gone; all = 0 }  /* another question, of the same sums */
+#endif
      :: else ->
+#ifdef RECALL
+        atomic { read_one(0); p0 = ident[0] };
+        atomic { read_one(1); p1 = ident[1] };
+#else
 #ifndef M_LATE
         v = cnt[0]; v = v | cnt[1];
+#endif
 #endif
         atomic { g = going; w = gone; ok = (conn[0] == c0 && conn[1] == c1 && all); /* what is not counted is waited for: such a question is not followed */
           if
@@ -148,6 +195,9 @@ active [2] proctype Question() {
           :: ok
 #endif
              -> aval = v; an[0] = n0; an[1] = n1; aera[0] = e0; aera[1] = e1; ashut[0] = s0; ashut[1] = s1; aid = i; aconn[0] = c0; aconn[1] = c1; ahas = 1
+#ifdef RECALL
+             ; ap[0] = p0; ap[1] = p1
+#endif
           :: else
           fi }
      fi;

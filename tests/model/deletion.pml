@@ -162,12 +162,12 @@ active proctype Network() {
 }
 #endif
 
-inline mark(t) {                          /* both partitions one after the other */
+inline mark(t, last) {                    /* both partitions one after the other, partition 0 first or last */
   p = 0;
   do
   :: p < 2 ->
-     may_stick(MARK, p, t);
-     d_step { run_mark(p, t, token, my) };
+     may_stick(MARK, (p ^ last), t);
+     d_step { run_mark((p ^ last), t, token, my) };
      if :: !ok -> goto again :: else fi;
      may_lose();
      p++
@@ -194,7 +194,7 @@ again:
   :: is == 2 -> goto over
   fi;
 begin:
-  mark(ALL);
+  mark(ALL, 0);
 sweep:
   found = 0;
   do
@@ -217,7 +217,7 @@ end:
   at = clk + AHEAD;
   d_step { run_mark(1, at, token, my) };
 #else
-  mark(at);
+  mark(at, 1);
 #endif
 #ifndef M_LATE
 #ifdef M_ANEW

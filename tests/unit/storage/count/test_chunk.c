@@ -17,6 +17,7 @@ static struct count_question q;
 
 static void setup(void)
 {
+    known[0] = (struct proved_partition){.held = 0};
     q = (struct count_question){.read = {.known = known}, .portions = &portion, .n_portions = 1};
     cr_assert(tally_cut(&q.tally, zone_utc(), STEP_NONE, (struct window){NOON_S, NOON_S + 3600}));
 }
@@ -29,14 +30,14 @@ static void teardown(void)
 
 Test(count_chunk, what_holds_by_a_print_needs_no_word, .init = setup, .fini = teardown)
 {
-    portion.holds = true;
+    known[0].held = 1u << PROOF_VER;
     cr_assert(chunks_cut(&q));
     cr_expect_eq(q.n_chunks, 0u);
 }
 
 Test(count_chunk, what_is_recalled_wants_proof, .init = setup, .fini = teardown)
 {
-    portion.holds = true;
+    known[0].held = 1u << PROOF_OVER;
     known[0].unproved = 1u << PROOF_VER;
     cr_assert(chunks_cut(&q));
     cr_assert_eq(q.n_chunks, 1u);
