@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "storage/base/clock.h"
 #include "storage/base/index.h"
 #include "storage/read/answers.h"
 
@@ -174,25 +173,19 @@ static struct ver said_proof(const struct count_question *q, const struct ver *p
     return said;
 }
 
-static bool has_print(const struct count_question *q)
-{
-    return q->read.core->answers != NULL && q->read.moment->is_known;
-}
-
 /* Have all portions said @whole->by after the same heads, over connections that still stand?  Then
  * the answer at hand is as old as that, and is given again no longer than that would be. */
 static bool holds_by_print(const struct count_question *q, const struct whole_run *whole)
 {
     int64_t read_us = 0;
-    if (!has_print(q)) {
+    struct settled_moment *moment = q->read.moment;
+    if (q->read.core->answers == NULL || !moment->is_known) {
         return false;
     }
-    struct settled_moment *moment = q->read.moment;
     struct cache_id name = said_name(q, whole);
     struct ver said = said_proof(q, &whole->by);
     bool holds = cache_get(q->read.core->cache, &name, &said, take_number, &read_us) &&
-                 session_stands_since(q->read.session) < read_us &&
-                 monotonic_us() < read_us + ANSWERS_US;
+                 answers_fresh(q->read.session, read_us);
     moment->read_us = holds && read_us < moment->read_us ? read_us : moment->read_us;
     return holds;
 }
@@ -202,8 +195,8 @@ static void note_said(
     const struct count_question *q, const struct whole_run *whole, const struct ver *proof)
 {
     const struct settled_moment *moment = q->read.moment;
-    if (has_print(q) && !whole->holds && proof->n > 0 &&
-        session_stands_since(q->read.session) < moment->read_us) {
+    if (q->read.core->answers != NULL && !whole->holds && proof->n > 0 &&
+        answers_may_keep(q->read.session, moment)) {
         struct cache_id name = said_name(q, whole);
         struct ver said = said_proof(q, proof);
         cache_put(q->read.core->cache, &name, &said, &moment->read_us, sizeof(moment->read_us));
@@ -212,23 +205,27 @@ static void note_said(
 
 /* ---- recalling ---- */
 
-/* Have the buckets of a short run added up by themselves.  What is not closed changes too soon. */
+/* How many buckets of a run are known by themselves.  What is not closed changes too soon. */
+static size_t own_buckets(const struct remembered_run *run)
+{
+    return run->proof == PROOF_VER && run->n > 1 && run->n <= RUN_BUCKETS_MAX ? run->n : 0;
+}
+
+/* Have them added up. */
 static bool expect_buckets(struct count_question *q, struct whole_run *whole)
 {
-    const struct remembered_run *run = run_of(q, whole);
-    if (run->proof != PROOF_VER || run->n < 2 || run->n > RUN_BUCKETS_MAX) {
-        return true;
-    }
-    size_t end = q->n_bucket_sums + run->n * METRICS;
+    size_t n = whole->n_buckets * METRICS;
+    size_t end = q->n_bucket_sums + n;
     while (q->bucket_sums_capacity < end) {
         if (!array_reserve(&q->bucket_sums, &q->bucket_sums_capacity, q->bucket_sums_capacity,
                 sizeof(*q->bucket_sums))) {
             return false;
         }
     }
-    whole->n_buckets = run->n;
     whole->buckets = q->n_bucket_sums;
-    memset(&q->bucket_sums[whole->buckets], 0, run->n * METRICS * sizeof(*q->bucket_sums));
+    if (n > 0) {
+        memset(&q->bucket_sums[whole->buckets], 0, n * sizeof(*q->bucket_sums));
+    }
     q->n_bucket_sums = end;
     return true;
 }
@@ -242,13 +239,11 @@ enum whole_found whole_recall(
     }
     struct whole_run *whole = &q->wholes[q->n_wholes++];
     *whole = (struct whole_run){.first = first, .n = n, .run = run};
-    if (!expect_buckets(q, whole)) {
-        return WHOLE_NOMEM;
-    }
+    whole->n_buckets = own_buckets(run_of(q, whole));
     whole->by = proof_to_recall_by(q, whole);
     if (!find_sums(q, whole)) {
         memset(whole->sums, 0, sizeof(whole->sums));
-        return WHOLE_UNKNOWN;
+        return expect_buckets(q, whole) ? WHOLE_UNKNOWN : WHOLE_NOMEM;
     }
     whole->recalled = true;
     whole->holds = holds_by_print(q, whole);

@@ -1,16 +1,8 @@
 #include "storage/fold/share.h"
 
 #include <stdlib.h>
-#include <xxhash.h>
 
-#include "storage/base/index.h"
-#include "storage/merge/merge_activity.h"
-#include "storage/merge/merge_counts.h"
-#include "storage/merge/merge_first.h"
-#include "storage/merge/merge_seen.h"
-#include "storage/merge/merge_visits.h"
 #include "storage/fold/share_state.h"
-#include "storage/job/counted_name.h"
 #include "storage/redis/resp.h"
 
 struct share *share_new(struct core *core, struct fold_memory *memory)

@@ -8,7 +8,6 @@
 
 struct answer {
     struct settled_moment moment; /* is_known: there is an answer */
-    int64_t until_us;
     struct storage_job job;
     struct arena arena; /* of what the job asks */
 };
@@ -35,7 +34,7 @@ static void answer_release(struct answer *answer)
 {
     storage_job_release(&answer->job);
     arena_release(&answer->arena);
-    *answer = (struct answer){.until_us = 0};
+    *answer = (struct answer){.moment = {.is_known = false}};
 }
 
 void answers_free(struct answers *answers)
@@ -55,13 +54,23 @@ static struct answer *answer_place(struct answers *answers, const struct storage
     return &answers->all[job->question / 2 % ANSWERS]; /* its lowest bit is always set */
 }
 
-static bool answer_holds(const struct answer *answer, const struct settled_moment *moment,
-    int64_t since_us, int64_t now_us)
+bool answers_fresh(const struct session *session, int64_t read_us)
 {
+    return session_stands_since(session) < read_us && monotonic_us() < read_us + ANSWERS_US;
+}
+
+bool answers_may_keep(const struct session *session, const struct settled_moment *moment)
+{
+    return moment->is_known && session_stands_since(session) < moment->read_us;
+}
+
+static bool answer_holds(const struct answer *answer, const struct reader *reader)
+{
+    const struct settled_moment *moment = &reader->settled.moment;
     return answer->moment.is_known && moment->is_known &&
            memcmp(&answer->moment.print, &moment->print, sizeof(moment->print)) == 0 &&
-           answer->moment.minute == moment->minute && since_us < answer->moment.read_us &&
-           now_us < answer->until_us;
+           answer->moment.minute == moment->minute &&
+           answers_fresh(&reader->session, answer->moment.read_us);
 }
 
 bool answers_recall(struct reader *reader, operation_same_fn *same, operation_share_fn *share,
@@ -71,12 +80,10 @@ bool answers_recall(struct reader *reader, operation_same_fn *same, operation_sh
     if (answers == NULL) {
         return false;
     }
-    int64_t now_us = monotonic_us();
-    int64_t since_us = session_stands_since(&reader->session);
     pthread_mutex_lock(&answers->lock);
     const struct answer *answer = answer_place(answers, job);
-    bool found = answer_holds(answer, &reader->settled.moment, since_us, now_us) &&
-                 answer->job.op == job->op && same(&answer->job, job) && share(&answer->job, job);
+    bool found = answer_holds(answer, reader) && answer->job.op == job->op &&
+                 same(&answer->job, job) && share(&answer->job, job);
     pthread_mutex_unlock(&answers->lock);
     if (found) {
         atomic_fetch_add(&reader->core->stats.queries_unchanged, 1);
@@ -89,12 +96,10 @@ void answers_keep(struct reader *reader, operation_own_fn *own, operation_share_
 {
     struct answers *answers = reader->core->answers;
     const struct settled_moment *moment = &reader->settled.moment;
-    if (answers == NULL || !moment->is_known ||
-        session_stands_since(&reader->session) >= moment->read_us) {
+    if (answers == NULL || !answers_may_keep(&reader->session, moment)) {
         return;
     }
-    struct answer fresh = {
-        .moment = *moment, .until_us = moment->read_us + ANSWERS_US, .job = {.op = job->op}};
+    struct answer fresh = {.moment = *moment, .job = {.op = job->op}};
     if (!own(job, &fresh.job, &fresh.arena) || !share(job, &fresh.job)) {
         answer_release(&fresh);
         return;

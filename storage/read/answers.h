@@ -44,6 +44,13 @@ bool answers_recall(struct reader *reader, operation_same_fn *same, operation_sh
 void answers_keep(struct reader *reader, operation_own_fn *own, operation_share_fn *share,
     const struct storage_job *job);
 
+/* What was read from @read_us on, over connections that still stand: may it be given again now? */
+bool answers_fresh(const struct session *session, int64_t read_us) MUST_CHECK;
+
+/* May what is being read behind @moment be remembered with its print? */
+bool answers_may_keep(
+    const struct session *session, const struct settled_moment *moment) MUST_CHECK;
+
 /* Copy the bytes of a slice, or of all @n slices of a list, into @arena.  False: there are too
  * many, or no memory. */
 bool answers_own(struct arena *arena, struct slice *slice) MUST_CHECK;

@@ -1,6 +1,5 @@
 #include "storage/rollup/rollup.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
@@ -8,15 +7,12 @@
 #include "storage/deletion/work.h"
 #include "storage/lock/leader.h"
 #include "storage/log/close.h"
-#include "storage/redis/ask.h"
-#include "storage/redis/resp.h"
 #include "storage/rollup/jobs.h"
 #include "storage/rollup/pass.h"
 #include "storage/rollup/rewrite.h"
 #include "storage/rollup/status.h"
 #include "storage/rollup/wish.h"
 #include "storage/rollup/workers.h"
-#include "storage/schema/key.h"
 #include "storage/users/forget.h"
 
 #define ASK_MS       2000  /* longest wait for a connection, or for a small answer */
