@@ -5,9 +5,6 @@
 #include "storage/base/index.h"
 #include "storage/read/answers.h"
 
-/* Buckets of longer runs are not kept by themselves: a day's hours, or an hour's minutes. */
-#define RUN_BUCKETS_MAX 64
-
 static bool may_recall(const struct count_question *q, const struct portion *portion)
 {
     return proved_may_recall(&q->read, portion->partition) &&
@@ -87,12 +84,6 @@ static struct cache_id whole_id(const struct count_question *q, const struct who
     return run_id(q->read.core->cache, name, &q->portions[whole->first].cover, run);
 }
 
-/* Bucket @i of @run alone. */
-static struct remembered_run one_bucket(const struct remembered_run *run, size_t i)
-{
-    return (struct remembered_run){.first = run->first + i, .n = 1, .proof = run->proof};
-}
-
 static void take_number(void *data, const void *value, size_t n)
 {
     memcpy(data, value, n);
@@ -133,7 +124,7 @@ static bool find_metric(struct count_question *q, struct whole_run *whole, enum 
     }
     found = true;
     for (size_t i = 0; found && i < whole->n_buckets; i++) {
-        const struct remembered_run bucket = one_bucket(run, i);
+        const struct remembered_run bucket = run_one_bucket(run, i);
         uint64_t sum = 0;
         found = find_sum(q, whole, &name, &bucket, &sum);
         whole->sums[metric] += sum;
@@ -205,12 +196,6 @@ static void note_said(
 
 /* ---- recalling ---- */
 
-/* How many buckets of a run are known by themselves.  What is not closed changes too soon. */
-static size_t own_buckets(const struct remembered_run *run)
-{
-    return run->proof == PROOF_VER && run->n > 1 && run->n <= RUN_BUCKETS_MAX ? run->n : 0;
-}
-
 /* Have them added up. */
 static bool expect_buckets(struct count_question *q, struct whole_run *whole)
 {
@@ -239,7 +224,7 @@ enum whole_found whole_recall(
     }
     struct whole_run *whole = &q->wholes[q->n_wholes++];
     *whole = (struct whole_run){.first = first, .n = n, .run = run};
-    whole->n_buckets = own_buckets(run_of(q, whole));
+    whole->n_buckets = run_own_buckets(run_of(q, whole));
     whole->by = proof_to_recall_by(q, whole);
     if (!find_sums(q, whole)) {
         memset(whole->sums, 0, sizeof(whole->sums));
@@ -321,7 +306,7 @@ static void remember_metric(struct count_question *q, const struct whole_run *wh
         all += sums[i * METRICS + metric];
     }
     for (size_t i = 0; all == whole->sums[metric] && i < whole->n_buckets; i++) {
-        const struct remembered_run bucket = one_bucket(run, i);
+        const struct remembered_run bucket = run_one_bucket(run, i);
         struct cache_id of_bucket = whole_id(q, whole, &name, &bucket);
         cache_put(cache, &of_bucket, proof, &sums[i * METRICS + metric], sizeof(*sums));
     }

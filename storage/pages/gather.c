@@ -8,11 +8,6 @@
 #include "storage/job/counted_name.h"
 #include "storage/pages/table.h"
 
-struct staged {
-    uint32_t sum;
-    uint64_t pv;
-};
-
 void slot_release(struct slot *slot)
 {
     free(slot->staged);
@@ -104,10 +99,10 @@ enum storage_err gathering_add_recalled(struct gathering *g)
 {
     enum storage_err err = STORAGE_OK;
     for (unsigned p = 0; p < g->r->core->partitions.n; p++) {
-        const struct remembered_runs *runs = &g->memory.of[p].runs;
-        for (size_t i = 0; err == STORAGE_OK && i < runs->n; i++) {
-            if (runs->all[i].recalled) {
-                err = finish_run(g, p, &runs->all[i]);
+        const struct partition_runs *of = &g->memory.of[p];
+        for (size_t i = 0; err == STORAGE_OK && i < of->runs.n; i++) {
+            if (of->sums[i].left == 0) {
+                err = finish_run(g, p, &of->runs.all[i]);
             }
         }
     }
@@ -137,9 +132,13 @@ static enum storage_err slot_end(struct gathering *g, unsigned p, struct slot *s
     struct run_sums *of_run = run != NULL ? pages_memory_sums(&g->memory, p, run) : NULL;
     struct page_sums *sums = slot->run != NULL ? &of_run->own : g->sums;
     size_t bucket = slot->bucket - (slot->run != NULL ? slot->run->first : 0);
-    g->turn++;
+    uint32_t turn = ++g->memory.turn;
     for (size_t i = 0; i < slot->n_staged; i++) {
-        page_sums_take(sums, slot->staged[i].sum, g->turn, bucket, slot->staged[i].pv);
+        page_sums_take(sums, slot->staged[i].sum, turn, bucket, slot->staged[i].pv);
+    }
+    if (slot->run != NULL) {
+        pages_memory_keep_bucket(
+            &g->memory, p, slot->run, bucket, turn, slot->staged, slot->n_staged);
     }
     slot->n_staged = 0;
     slot->busy = false;

@@ -29,7 +29,6 @@ struct gathering {
     struct pages_memory memory;
     size_t n_buckets; /* of the longest cover: foreign data may have a page where it is not */
     size_t n_most;    /* pages that there may be */
-    uint32_t turn;    /* buckets read through */
     size_t buckets_read;
 };
 
@@ -44,7 +43,8 @@ struct slot {
     size_t n_staged, staged_capacity;
 };
 
-/* Add all tables that were recalled.  STORAGE_NOMEM, STORAGE_TOO_BROAD: more pages than n_most. */
+/* Add all runs of which nothing need be read.  STORAGE_NOMEM, STORAGE_TOO_BROAD: more pages than
+ * n_most. */
 enum storage_err gathering_add_recalled(struct gathering *g);
 
 /* Begin to read @bucket of partition @p's cover. */

@@ -4,7 +4,8 @@
 
 #include "storage/pages/table.h"
 
-#define CACHE_SHARE 8  /* one run, of all partitions: at most this part of the cache */
+#define CACHE_SHARE 8 /* one run, of all partitions: at most this part of the cache */
+#define BUCKET_KEPT ((size_t)64 * 1024)
 #define ENTRY_LEAST 16 /* bytes of a page in a table, beside its bits */
 
 static size_t memory_table_max(const struct pages_memory *memory)
@@ -13,18 +14,82 @@ static size_t memory_table_max(const struct pages_memory *memory)
     return core->config.cache_bytes / CACHE_SHARE / core->partitions.n;
 }
 
+/* Are its buckets remembered by themselves?  Minutes are too many. */
+static bool has_own_tables(
+    const struct pages_memory *memory, unsigned p, const struct remembered_run *run)
+{
+    return memory->r->covers[p].buckets[run->first].level != LEVEL_MINUTE &&
+           run_own_buckets(run) > 0;
+}
+
 static void copy_table(void *data, const void *value, size_t n)
 {
     buffer_append(data, value, n);
 }
 
-static void memory_recall(struct pages_memory *memory, unsigned p, struct remembered_run *run)
+/* The table of @run behind those in @tables.  False: it is not remembered. */
+static bool recall_table(struct pages_memory *memory, unsigned p, const struct remembered_run *run,
+    struct buffer *tables)
 {
     struct proved_read *r = memory->r;
     struct cache_id id = run_id(r->core->cache, &memory->of[p].name, &r->covers[p], run);
+    return proved_recall(r, p, run, &id, copy_table, tables);
+}
+
+/* What was recalled need not be read. */
+static bool note_known(struct partition_runs *of, const struct remembered_run *run)
+{
+    struct remembered_run *known = runs_add(&of->known, *run);
+    if (known != NULL) {
+        known->recalled = true;
+    }
+    return known != NULL;
+}
+
+/* Add a bucket's table, @i of its run, to the run's own sums.  False: no memory. */
+static bool add_bucket(struct pages_memory *memory, struct run_sums *sums, size_t n, size_t i)
+{
+    const struct slice table = {memory->bucket.p, memory->bucket.n};
+    struct page_entry entry;
+    size_t at = 0;
+    uint32_t turn = ++memory->turn;
+    while (page_table_next(table, 1, &at, &entry)) {
+        uint32_t sum = 0;
+        if (!page_sums_find(&sums->own, memory->r->asked->site, entry.page, true, &sum) ||
+            !page_sums_reserve_present(&sums->own, sum, n)) {
+            return false;
+        }
+        page_sums_take(&sums->own, sum, turn, i, entry.pv);
+    }
+    sums->left--;
+    return true;
+}
+
+/* The buckets of a run that is not remembered as one. */
+static bool recall_buckets(struct pages_memory *memory, unsigned p,
+    const struct remembered_run *run, struct run_sums *sums)
+{
+    size_t n = has_own_tables(memory, p, run) ? run->n : 0;
+    for (size_t i = 0; i < n && pages_memory_has_room(memory, sums, run->n); i++) {
+        struct remembered_run bucket = run_one_bucket(run, i);
+        buffer_clear(&memory->bucket, BUCKET_KEPT);
+        if (recall_table(memory, p, &bucket, &memory->bucket) &&
+            (memory->bucket.failed || !note_known(&memory->of[p], &bucket) ||
+                !add_bucket(memory, sums, run->n, i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool memory_recall(
+    struct pages_memory *memory, unsigned p, struct remembered_run *run, struct run_sums *sums)
+{
     run->text = memory->tables.n;
-    run->recalled = proved_recall(r, p, run, &id, copy_table, &memory->tables);
+    run->recalled = recall_table(memory, p, run, &memory->tables);
     run->n_text = memory->tables.n - run->text;
+    sums->left = run->recalled ? 0 : run->n;
+    return run->recalled ? note_known(&memory->of[p], run) : recall_buckets(memory, p, run, sums);
 }
 
 static bool memory_find_runs(struct pages_memory *memory, unsigned p)
@@ -39,11 +104,11 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
               runs_find(&of->runs, r->zone, &r->known[p].view, cover, 0, cover->n, false);
     buffer_release(&scratch);
     of->sums = ok ? calloc(of->runs.n + 1, sizeof(*of->sums)) : NULL;
-    for (size_t i = 0; of->sums != NULL && i < of->runs.n; i++) {
-        memory_recall(memory, p, &of->runs.all[i]);
-        of->sums[i].left = of->runs.all[i].n;
+    ok = of->sums != NULL;
+    for (size_t i = 0; ok && i < of->runs.n; i++) {
+        ok = memory_recall(memory, p, &of->runs.all[i], &of->sums[i]);
     }
-    return of->sums != NULL;
+    return ok;
 }
 
 bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum key_kind kind,
@@ -51,6 +116,7 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum
 {
     *memory = (struct pages_memory){.r = r, .kind = kind};
     buffer_init(&memory->tables);
+    buffer_init(&memory->bucket);
     memory->of = calloc(r->core->partitions.n, sizeof(*memory->of));
     if (memory->of == NULL) {
         return false;
@@ -73,9 +139,11 @@ void pages_memory_release(struct pages_memory *memory)
         }
         free(of->sums);
         runs_release(&of->runs);
+        runs_release(&of->known);
     }
     free(memory->of);
     buffer_release(&memory->tables);
+    buffer_release(&memory->bucket);
 }
 
 struct remembered_run *pages_memory_run(
@@ -97,6 +165,33 @@ bool pages_memory_has_room(const struct pages_memory *memory, struct run_sums *s
     sums->given_up = sums->given_up ||
                      sums->own.n > memory_table_max(memory) / (ENTRY_LEAST + page_bits_size(n));
     return !sums->given_up;
+}
+
+void pages_memory_keep_bucket(struct pages_memory *memory, unsigned partition,
+    const struct remembered_run *run, size_t i, uint32_t turn, const struct staged *staged,
+    size_t n)
+{
+    struct proved_read *r = memory->r;
+    struct page_sum *own = pages_memory_sums(memory, partition, run)->own.all;
+    struct remembered_run bucket = run_one_bucket(run, i);
+    const uint8_t present = 1;
+    if (!has_own_tables(memory, partition, run)) {
+        return;
+    }
+    buffer_clear(&memory->bucket, BUCKET_KEPT);
+    for (size_t k = 0; k < n; k++) {
+        struct page_sum *sum = &own[staged[k].sum];
+        if (sum->last == turn) { /* a page that came twice is here once */
+            struct page_entry entry = {sum->page, sum->last_pv, &present};
+            page_table_put(&memory->bucket, &entry, 1);
+            sum->last = 0;
+        }
+    }
+    if (!memory->bucket.failed && memory->bucket.n <= memory_table_max(memory)) {
+        const struct cover *cover = &r->covers[partition];
+        struct cache_id id = run_id(r->core->cache, &memory->of[partition].name, cover, &bucket);
+        (void)proved_keep(r, partition, cover, &bucket, &id, memory->bucket.p, memory->bucket.n);
+    }
 }
 
 /* The table of what was read of @run, behind those that were recalled.  False: no memory. */

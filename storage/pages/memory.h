@@ -8,6 +8,9 @@
  * answered from the table too.  A table larger than a fair part of the cache is not kept: a site of
  * a million pages must not take the place of all others.  While a run is read, its pages are summed
  * up by themselves, for the table; they join the others when all of the run is there.
+ *
+ * Hours and days have tables of their own, too.  A window that was not asked before is mostly made
+ * of hours that are known, and only the others are read.
  */
 #ifndef STORAGE_PAGES_MEMORY_H
 #define STORAGE_PAGES_MEMORY_H
@@ -28,15 +31,18 @@ struct pages_memory {
     enum key_kind kind;   /* of the buckets: KEY_PV or KEY_VV */
     struct buffer tables; /* those that were recalled, and behind them the last one that was made */
     size_t n_recalled;
+    struct buffer bucket;   /* the last table of a bucket alone */
+    uint32_t turn;          /* buckets added to sums: a number of its own for each */
     struct partition_runs { /* owned, one a partition */
         struct remembered_runs runs;
-        struct run_sums *sums; /* owned: of each run */
+        struct remembered_runs known; /* runs and buckets that are recalled, and are not read */
+        struct run_sums *sums;        /* owned: of each of runs */
         struct cache_id name;
     } * of;
 };
 
 /* Find the runs of the covers of @parts, which are planned, and the tables of @kind that are
- * remembered of them.  False: no memory.  Release in either case. */
+ * remembered of them and of their buckets.  False: no memory.  Release in either case. */
 bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum key_kind kind,
     const struct part_set *parts);
 void pages_memory_release(struct pages_memory *memory);
@@ -48,6 +54,16 @@ struct remembered_run *pages_memory_run(
 /* What was read of it. */
 struct run_sums *pages_memory_sums(
     const struct pages_memory *memory, unsigned partition, const struct remembered_run *run);
+
+/* The buckets of the partition's cover that need not be read: as runs that are recalled. */
+const struct remembered_runs *pages_memory_known(
+    const struct pages_memory *memory, unsigned partition);
+
+/* Bucket @i of @run was read through in @turn: @n pages, which are in the run's own sums now.
+ * Remember them by themselves, too. */
+void pages_memory_keep_bucket(struct pages_memory *memory, unsigned partition,
+    const struct remembered_run *run, size_t i, uint32_t turn, const struct staged *staged,
+    size_t n);
 
 /* May more be added to @sums, of a run of @n buckets?  Else they are given up. */
 bool pages_memory_has_room(const struct pages_memory *memory, struct run_sums *sums, size_t n);

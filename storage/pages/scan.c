@@ -88,12 +88,16 @@ static void put_scan(
 /* The next bucket from @bucket on that must be read; the cover's n: none. */
 static size_t next_unread(const struct scanning *s, unsigned p, size_t bucket)
 {
-    return runs_next_unread(&s->g.memory.of[p].runs, bucket);
+    return runs_next_unread(&s->g.memory.of[p].known, bucket);
 }
 
+/* Where nothing must be read, the ids alone may do. */
 static bool begin_piece(struct scanning *s, unsigned p, size_t first)
 {
-    return proved_piece(s->g.r, p, &s->g.r->covers[p], &s->g.memory.of[p].runs, first);
+    const struct cover *cover = &s->g.r->covers[p];
+    const struct remembered_runs *known = &s->g.memory.of[p].known;
+    return first < cover->n ? proved_piece(s->g.r, p, cover, known, first)
+                            : proved_minutes(s->g.r, p, cover, known, first, 0);
 }
 
 /* One piece of the first look, from *bucket on, which moves behind it. */

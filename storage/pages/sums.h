@@ -22,6 +22,12 @@ struct page_sum {
                          numbers buckets; NULL: in none so far */
 };
 
+/* A page that came of a bucket. */
+struct staged {
+    uint32_t sum; /* the number of its sum */
+    uint64_t pv;
+};
+
 /* Zeroed: no page. */
 struct page_sums {
     struct arena arena;

@@ -147,6 +147,18 @@ bool run_holds(const struct remembered_run *run, const struct zone *zone,
     return view->known;
 }
 
+#define OWN_BUCKETS_MAX 64 /* a day's hours, or an hour's minutes */
+
+size_t run_own_buckets(const struct remembered_run *run)
+{
+    return run->proof == PROOF_VER && run->n > 1 && run->n <= OWN_BUCKETS_MAX ? run->n : 0;
+}
+
+struct remembered_run run_one_bucket(const struct remembered_run *run, size_t i)
+{
+    return (struct remembered_run){.first = run->first + i, .n = 1, .proof = run->proof};
+}
+
 /* ---- names ---- */
 
 struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsigned partition,

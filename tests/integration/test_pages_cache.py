@@ -46,7 +46,7 @@ def passes(clients):
 
 
 def test_a_window_that_is_over_is_read_once(world, clients, site, chance):
-    """Then each partition is asked for its state, and for nothing else."""
+    """Then each partition is asked for its ids, the first one for its state and the clock, and for nothing else."""
     http, _, plain = clients
     first, last = epoch("2026-01-07 03:21"), epoch("2026-03-08 14:37")
     http.accept(events(site, chance, 3000, first - 86400, last + 86400))
@@ -67,8 +67,37 @@ def test_a_window_that_is_over_is_read_once(world, clients, site, chance):
     hits, keys, calls = wait_until(five_times, "the rollups are through")
     assert hits >= 5 * 16 * 5, "minutes, hours, days, a month, days, hours, minutes; of 16 partitions"
     assert keys == 0, "no key was read"
-    assert calls == {"exec": 5 * 16, "hscan": 0, "zscan": 0, "hlen": 0, "zcard": 0, "get": 0, "mget": 0}
+    assert calls == {"exec": 5, "hscan": 0, "zscan": 0, "hlen": 0, "zcard": 0, "get": 0, "mget": 0}
     assert work(plain)[0] == 0
+
+
+def test_hours_that_are_known_make_up_another_window(world, clients, site, chance):
+    """Hours of a day are scanned once; then any window of them needs no scan, and of a longer one only the others are scanned."""
+    http, _, plain = clients
+    day = epoch("2026-02-10")
+    http.accept(events(site, chance, 1500, day, day + 86400))
+    known = {"site": site, **window(day + 2 * 3600, day + 20 * 3600)}
+
+    def scans(first, last):
+        """How many buckets are scanned for a window that was not asked before."""
+        asked = {"site": site, **window(day + first * 3600, day + last * 3600)}
+        before = commands(world.redis)["zscan"]
+        answer = pages_of(http, **asked)
+        n = commands(world.redis)["zscan"] - before
+        assert answer == pages_of(plain, **asked), asked
+        return n
+
+    def asked_anew():
+        """None: rollups went on meanwhile, which make new what is remembered."""
+        begin = passes(clients)
+        assert pages_of(http, **known) == pages_of(plain, **known)
+        within = [scans(first, first + 1 + (first * 5) % (19 - first)) for first in range(3, 18)]
+        longer = scans(2, 21)
+        return (within, longer) if passes(clients) == begin else None
+
+    within, longer = wait_until(asked_anew, "the rollups are through")
+    assert within == [0] * len(within), within
+    assert longer in (0, 16), "one more hour, of 16 partitions, unless an earlier round has scanned it"
 
 
 def test_what_is_kept_of_a_run_answers_every_question_about_it(world, clients, site, chance):
