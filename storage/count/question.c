@@ -189,14 +189,18 @@ static bool ask_partition(
     return true;
 }
 
-/* What partition 0 is asked, all are. */
+/* What partition 0 is asked, all are that have visitors. */
 static bool spread_portion(struct count_question *q, unsigned metrics)
 {
     size_t first = 0;
     while (q->portions[first].partition != 0 || q->portions[first].metrics != metrics) {
         first++;
     }
-    for (unsigned p = 1; p < q->read.core->partitions.n; p++) {
+    const struct partitions *partitions = &q->read.core->partitions;
+    for (unsigned p = 1; p < partitions->n; p++) {
+        if (!partition_has_visitors(partitions, p)) {
+            continue;
+        }
         struct portion *portion = new_portion(q, p, metrics);
         if (portion == NULL) {
             return false;

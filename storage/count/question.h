@@ -20,8 +20,8 @@
 #include "storage/count/tally.h"
 #include "storage/read/proved_read.h"
 
-/* Sets of metrics: bits 1 << enum metric.  Visits lie with the visitors, in all partitions; the
- * rest with their page. */
+/* Sets of metrics: bits 1 << enum metric.  Visits lie with the visitors, in each
+ * partition that has visitors; the rest with their page. */
 #define METRICS_ALL            ((1u << METRICS) - 1)
 #define METRICS_OF_VISIT       (1u << METRIC_VISITS | METRICS_SUMS | 1u << METRIC_OTHER_VISITS)
 #define METRICS_OF_PAGE        (METRICS_ALL & ~METRICS_OF_VISIT)

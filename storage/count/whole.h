@@ -1,15 +1,15 @@
-/* whole.h - what a run came to in all partitions together, remembered.
+/* whole.h - what a run of visits came to in all partitions together, remembered.
  *
  * Layer: storage, private to count/.  Belongs to a reader thread; what is remembered is shared
  * (read/cache.h).
  *
- * Visits lie with their visitors, in all partitions, so a question about them has a portion in
- * each, and all of these are planned alike as a rule.  What is remembered of one run in 256
- * partitions is 256 values.  So their sum is kept as well, by a hash of the proofs of all: one
+ * Visits lie with their visitors, in up to 64 partitions, so a question about them has a portion
+ * in each, and all of these are planned alike as a rule.  What is remembered of one run in 64
+ * partitions is 64 values.  So their sum is kept as well, by a hash of the proofs of all: one
  * value is looked up then, and each partition has to say that its own proof holds.
  *
  * A window that begins or ends elsewhere has other runs.  So each bucket of a short run that is
- * closed is kept by itself, too: a bucket is read of 256 partitions once, and then it is known for
+ * closed is kept by itself, too: a bucket is read of 64 partitions once, and then it is known for
  * every window.
  *
  * While nothing is acknowledged not even that is needed: the ids that all partitions said after the

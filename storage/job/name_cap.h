@@ -12,8 +12,8 @@
 #include "storage/job/counted_name.h"
 
 /* The cap of the class of @name in each of @n_partitions; 0: it has none.  @starts: in the tables
- * of visits, where a page lies in all partitions.  Other names that are spread over the partitions
- * are spread unevenly, so each partition has twice its share. */
+ * of visits, where a page lies in each partition of visitors.  Other names that are spread over the
+ * partitions are spread unevenly, so each partition has twice its share. */
 static inline uint64_t name_cap(
     const struct storage_config *config, unsigned n_partitions, struct slice name, bool starts)
 {

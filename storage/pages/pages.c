@@ -117,7 +117,8 @@ static void rank_sketch(void *data, size_t i, const struct hll *sketch)
 static struct page_row row_of(const struct ranking *r, const struct page_sum *sum)
 {
     uint64_t hidden = 0;
-    if (r->job->entries) { /* a page is in all partitions: any of what was put together */
+    if (r->job
+            ->entries) { /* a page is in each partition of visitors: any of what was put together */
         hidden = capped_runs_pv(&r->scan.capped);
     } else if (r->scan.capped.n > 0) {
         unsigned p = page_partition(&r->read, sum->page);
@@ -187,19 +188,27 @@ static enum storage_err choose_pages(struct ranking *r)
     return STORAGE_OK;
 }
 
+/* Where the names can be. */
+static void add_partitions(const struct ranking *r, struct scan_wanted *wanted)
+{
+    const struct partitions *partitions = &r->read.core->partitions;
+    bool visits = wanted->kind == KEY_VV;
+    bool at_site = !visits && counted_name_at_site(wanted->class);
+    unsigned home = at_site ? page_partition(&r->read, wanted->class) : 0;
+    for (unsigned p = 0; p < partitions->n; p++) {
+        if (at_site ? p == home : !visits || partition_has_visitors(partitions, p)) {
+            part_set_add(&wanted->parts, p);
+        }
+    }
+}
+
 static enum storage_err rank_pages(void *data)
 {
     struct ranking *r = data;
     struct scan_wanted wanted = {.kind = r->job->entries ? KEY_VV : KEY_PV,
         .class = r->job->class,
         .prefix = r->job->prefix};
-    if (wanted.kind == KEY_PV && counted_name_at_site(wanted.class)) {
-        part_set_add(&wanted.parts, page_partition(&r->read, wanted.class));
-    } else {
-        for (unsigned p = 0; p < r->read.core->partitions.n; p++) {
-            part_set_add(&wanted.parts, p);
-        }
-    }
+    add_partitions(r, &wanted);
     window_clear_keys(&r->read);
     enum storage_err err = window_plan(&r->read, &wanted.parts);
     err = err == STORAGE_OK ? choose_pages(r) : err;

@@ -3,7 +3,7 @@
  * Layer: storage, private to pages/pages.c.  Belongs to a reader thread.
  *
  * The page views of a bucket lie in one hash (a minute) or one sorted set, an entry a page.  So do
- * the visits that began with each page, in each partition: the visitors'.
+ * the visits that began with each page, in each partition of visitors.
  *
  *   buckets that are remembered   their tables are added up (pages/memory.h)
  *   the others, first             all are looked at in one write to Redis: an HSCAN or ZSCAN each,
@@ -28,7 +28,7 @@
 /* Zeroed: no page. */
 struct pages_scan {
     struct page_sums sums;     /* `present` numbers the buckets of the page's partition's cover;
-                                  of visits it is of no use, a page being in all partitions */
+                                  of visits it is of no use, a page being in many partitions */
     struct capped_runs capped; /* what caps put together of the class */
     bool chosen;               /* no other pages than those that are there already */
     size_t buckets_read;

@@ -7,5 +7,5 @@ unsigned visitor_partition(const struct partitions *partitions, const struct vis
     /* A visitor's id is a uniform hash already, and the site is part of what was hashed. */
     uint64_t hash;
     memcpy(&hash, visitor->bytes + 8, sizeof(hash));
-    return partition_of(partitions, hash);
+    return partition_of_visitor(partitions, hash);
 }

@@ -42,6 +42,25 @@ unsigned partition_slot(const struct partitions *parts, unsigned p)
     return crc16(parts->tag[p], strlen(parts->tag[p])) % SLOTS;
 }
 
+/* The @i-th partition of visitors. */
+static unsigned visitor_partition_at(const struct partitions *parts, unsigned i)
+{
+    return i * parts->n / visitor_partitions(parts->n);
+}
+
+bool partition_has_visitors(const struct partitions *parts, unsigned p)
+{
+    unsigned n = visitor_partitions(parts->n);
+    unsigned i = (p * n + parts->n - 1) / parts->n; /* the first one that lies at @p or behind it */
+    return i < n && visitor_partition_at(parts, i) == p;
+}
+
+unsigned partition_of_visitor(const struct partitions *parts, uint64_t hash)
+{
+    return visitor_partition_at(
+        parts, (unsigned)(((hash >> 32) * visitor_partitions(parts->n)) >> 32));
+}
+
 unsigned name_partition(
     const struct partitions *parts, struct slice site, struct slice name, uint64_t hash)
 {

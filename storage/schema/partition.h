@@ -9,16 +9,22 @@
  * smallest decimal number whose slot lies in the p-th of P equal ranges.  So any number of nodes
  * that divides the slots evenly gets an even share of the partitions.  The tags "0", "1", "2" would
  * not do that.  The tag "0" is among them whatever P is, being the smallest number of all.
+ *
+ * What is kept of visitors and users lies in 64 of the partitions at most, at equal distances.  A
+ * question of a site's visits, or of its active users, asks each of these.
  */
 #ifndef STORAGE_SCHEMA_PARTITION_H
 #define STORAGE_SCHEMA_PARTITION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "storage/base/slice.h"
 #include "storage/job/config.h"
 
 #define LOG_PARTITIONS_MAX 64 /* partitions that logs may lie in: a question reads all registers */
+
+#define VISITOR_PARTITIONS_MAX 64 /* partitions of visitors: a question of a site asks them all */
 
 #define PARTITION_TAG_ALWAYS "0" /* the tag of one partition, whatever their number */
 
@@ -38,6 +44,18 @@ static inline unsigned partition_of(const struct partitions *parts, uint64_t has
 {
     return (unsigned)(((hash >> 32) * parts->n) >> 32);
 }
+
+/* How many of @n partitions visitors lie in. */
+static inline unsigned visitor_partitions(unsigned n)
+{
+    return n < VISITOR_PARTITIONS_MAX ? n : VISITOR_PARTITIONS_MAX;
+}
+
+/* Can there be visitors in partition @p?  In partition 0 there can. */
+bool partition_has_visitors(const struct partitions *parts, unsigned p);
+
+/* The partition of a visitor with a 64-bit hash.  Each of them has an equal range of hashes. */
+unsigned partition_of_visitor(const struct partitions *parts, uint64_t hash);
 
 /* The partition of a name of @site, whose hash with the site is @hash: see page_hash().  Most names
  * have one of their own; values of dimensions and sections lie with their site, which every page

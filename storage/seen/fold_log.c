@@ -79,7 +79,8 @@ static enum fold_step length(struct fold_log *f, const char *what, size_t *ret)
 static enum fold_step read_filter(struct fold_log *f)
 {
     const struct reply *reply = NULL;
-    struct bloom_params params = seen_params(&f->core->config.seen, f->core->partitions.n);
+    struct bloom_params params =
+        seen_params(&f->core->config.seen, visitor_partitions(f->core->partitions.n));
     resp_head(&f->out, 2);
     resp_text(&f->out, "HGETALL");
     put_key(f, "filter");

@@ -178,7 +178,8 @@ static double true_negatives(const struct question *q)
 static enum storage_err look_in_redis(
     struct question *q, struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
-    struct bloom_params params = seen_params(&q->core->config.seen, q->core->partitions.n);
+    struct bloom_params params =
+        seen_params(&q->core->config.seen, visitor_partitions(q->core->partitions.n));
     enum storage_err err = waiting_await(&q->waiting, reader, job, ret_lost);
     int64_t since_us = session_stands_since(&reader->session);
     if (err != STORAGE_OK) {

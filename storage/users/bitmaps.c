@@ -39,6 +39,10 @@ bool activity_sizes(struct activity *a, struct slice site, uint64_t ret[static P
     const struct partitions *partitions = &a->core->partitions;
     for (unsigned p = 0; p < partitions->n; p++) {
         struct key key;
+        ret[p] = 0;
+        if (!partition_has_visitors(partitions, p)) {
+            continue;
+        }
         key_user_index(&key, partitions->tag[p], site);
         struct buffer *out = pipeline_command(&a->pipe, p, "HGET", 2);
         resp_word(out, key.p, key.n);
@@ -46,7 +50,7 @@ bool activity_sizes(struct activity *a, struct slice site, uint64_t ret[static P
     }
     bool ok = pipeline_send(&a->pipe, false);
     for (unsigned p = 0; ok && p < partitions->n; p++) {
-        ok = pipeline_number(&a->pipe, &ret[p]);
+        ok = !partition_has_visitors(partitions, p) || pipeline_number(&a->pipe, &ret[p]);
     }
     return ok;
 }
@@ -87,6 +91,9 @@ bool activity_were_kept(struct activity *a, struct slice site, unsigned low, uns
     int64_t oldest = 0;
     for (unsigned p = low; p < high; p++) {
         struct key key;
+        if (!partition_has_visitors(&core->partitions, p)) {
+            continue;
+        }
         key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
         struct buffer *out = pipeline_command(&a->pipe, p, "HMGET", 3);
         resp_word(out, key.p, key.n);
@@ -96,7 +103,7 @@ bool activity_were_kept(struct activity *a, struct slice site, unsigned low, uns
     (void)pipeline_command(&a->pipe, 0, "TIME", 0);
     bool ok = pipeline_send(&a->pipe, false);
     for (unsigned p = low; ok && p < high; p++) {
-        ok = take_swept(a, p, &oldest);
+        ok = !partition_has_visitors(&core->partitions, p) || take_swept(a, p, &oldest);
     }
     const struct reply *time = ok ? pipeline_take(&a->pipe) : NULL;
     if (time == NULL) {

@@ -36,7 +36,7 @@ enum storage_err activity_partition(
 /* A new, random value for field `users` of a partition's state. */
 void activity_new_generation(char ret[static ACTIVITY_GENERATION]);
 
-/* How many indices each partition has given to users of @site. */
+/* How many indices each partition has given to users of @site; 0 where there can be none. */
 bool activity_sizes(
     struct activity *a, struct slice site, uint64_t ret[static PARTITIONS_MAX]) MUST_CHECK;
 

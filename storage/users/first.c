@@ -22,7 +22,9 @@ static enum storage_err find_partitions(
 {
     *ret = (struct part_set){{0}};
     for (unsigned p = 0; job->events == NULL && p < core->partitions.n; p++) {
-        part_set_add(ret, p);
+        if (partition_has_visitors(&core->partitions, p)) {
+            part_set_add(ret, p);
+        }
     }
     for (size_t i = 0; job->events != NULL && i < job->n; i++) {
         const struct event *event = &job->events[i];

@@ -213,3 +213,51 @@ Test(partition, pages_are_spread_evenly)
         cr_expect(counts[p] > 850 && counts[p] < 1150, "partition %d: %u", p, counts[p]);
     }
 }
+
+/* ---- visitors ---- */
+
+/* Where hash @i of @n lies, which are spread evenly. */
+static unsigned visitor_at(const struct partitions *parts, unsigned i, unsigned n)
+{
+    return partition_of_visitor(parts, ((uint64_t)i << 32) / n << 32 | UINT32_MAX);
+}
+
+Test(partition, visitors_lie_in_64_at_most)
+{
+    struct partitions parts;
+    for (unsigned n = 1; n <= PARTITIONS_MAX; n = next_count(n)) {
+        unsigned counts[PARTITIONS_MAX] = {0};
+        unsigned have = 0;
+        unsigned most = n < 64 ? n : 64;
+        partitions_make(n, &parts);
+        cr_expect_eq(visitor_partitions(n), most);
+        for (unsigned i = 0; i < 64 * most; i++) {
+            counts[visitor_at(&parts, i, 64 * most)]++;
+        }
+        for (unsigned p = 0; p < n; p++) {
+            bool has = partition_has_visitors(&parts, p);
+            have += has;
+            cr_expect(has ? counts[p] >= 63 && counts[p] <= 65 : counts[p] == 0, "%u of %u: %u", p,
+                n, counts[p]);
+        }
+        cr_expect_eq(have, most, "%u", n);
+        cr_expect(partition_has_visitors(&parts, 0), "%u", n);
+    }
+}
+
+/* Nodes of a cluster have an equal range of slots each. */
+Test(partition, visitors_are_spread_over_nodes)
+{
+    struct partitions parts;
+    partitions_make(256, &parts);
+    for (unsigned nodes = 1; nodes <= 64; nodes++) {
+        unsigned counts[64] = {0};
+        for (unsigned p = 0; p < 256; p++) {
+            counts[partition_slot(&parts, p) * nodes / SLOTS] += partition_has_visitors(&parts, p);
+        }
+        for (unsigned i = 0; i < nodes; i++) {
+            cr_expect(64 % nodes == 0 ? counts[i] == 64 / nodes : counts[i] <= 64 / nodes + 2,
+                "node %u of %u: %u", i, nodes, counts[i]);
+        }
+    }
+}
