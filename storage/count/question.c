@@ -124,8 +124,9 @@ void count_question_free(struct count_question *q)
         free(q->rest);
         free(q->known);
         free(q->wholes);
-        free(q->bucket_sums);
+        free(q->whole_sums);
         buffer_release(&q->scratch);
+        buffer_release(&q->parts);
         free(q->chunks);
         free(q);
     }

@@ -75,9 +75,11 @@ struct whole_run {
     struct ver by; /* the proofs of all portions when it was planned, as one */
     uint64_t sums[METRICS];
     size_t added[METRICS]; /* portions whose sum is in `sums` */
-    size_t n_buckets;      /* of the run, if each is added up by itself; else 0.. */
-    size_t buckets;        /* ..in q->bucket_sums from there on, METRICS numbers each */
+    /* In q->whole_sums, METRICS numbers each: what each portion had (PART_UNKNOWN: that is not
+     * known), and what each bucket of the run had, if they are added up by themselves. */
+    size_t parts, buckets, n_buckets;
 };
+#define PART_UNKNOWN UINT64_MAX
 
 /* One piece under way: buckets [first, first + n) of a portion's cover. */
 struct chunk {
@@ -102,8 +104,9 @@ struct count_question {
     struct found_runs found;
     struct whole_run *wholes; /* owned */
     size_t n_wholes, wholes_capacity;
-    uint64_t *bucket_sums; /* owned: see whole_run */
-    size_t n_bucket_sums, bucket_sums_capacity;
+    uint64_t *whole_sums; /* owned: see whole_run */
+    size_t n_whole_sums, whole_sums_capacity;
+    struct buffer parts; /* scratch of parts.c */
     struct buffer scratch;
     bool *known; /* owned, per point of the plan: its figures are recalled */
     size_t known_capacity;

@@ -14,7 +14,7 @@
 static void forget_recalled(struct count_question *q)
 {
     count_drop_rest(q);
-    q->n_wholes = q->n_bucket_sums = 0;
+    q->n_wholes = q->n_whole_sums = 0;
     for (size_t i = 0; i < q->n_portions; i++) {
         q->portions[i].runs.n = 0;
     }

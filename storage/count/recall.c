@@ -81,7 +81,6 @@ static void recall_run(
     for (int m = 0; all && m < METRICS; m++) {
         if (metrics_have(portion->metrics, m) && !metric_is_sketch((enum metric)m)) {
             tally_sum(&q->tally, (enum metric)m, point, uses[m].sum);
-            whole_add(q, portion, run, (enum metric)m, uses[m].sum);
         }
     }
     run->recalled = all;
@@ -142,12 +141,7 @@ static bool recall_together(
         }
     }
     for (size_t run = before; run < one->runs.n; run++) {
-        enum whole_found found = whole_recall(q, first, n, run, point);
-        bool alone = found == WHOLE_UNKNOWN && one->runs.all[run].proof != PROOF_FOLD;
-        for (size_t i = first; alone && i < first + n; i++) {
-            recall_run(q, &q->portions[i], &q->portions[i].runs.all[run], point);
-        }
-        if (found == WHOLE_NOMEM) {
+        if (whole_recall(q, first, n, run, point) == WHOLE_NOMEM) {
             return false;
         }
     }
@@ -179,8 +173,11 @@ bool count_keep_run(struct count_question *q, enum metric metric, const struct p
     struct cache_id id = portion_run_id(q, portion, metric, run);
     const void *value = sketch ? (const void *)text : &q->run_sum[metric];
     size_t n = sketch ? hll_encode(&q->run[metric], text) : sizeof(q->run_sum[metric]);
-    bool kept = run->proof == PROOF_FOLD || /* of one partition it is read as fast as looked up */
-                proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
+    bool kept =
+        whole_has(q, portion, run)
+            ? run->proof == PROOF_FOLD ||
+                  proved_may_keep(&q->read, portion->partition, &portion->cover, run)
+            : proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
     if (sketch) {
         return tally_unite(&q->tally, metric, point, &q->run[metric]);
     }

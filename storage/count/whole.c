@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "storage/base/index.h"
+#include "storage/count/bucket_sums.h"
+#include "storage/count/parts.h"
 #include "storage/read/answers.h"
 
 static bool may_recall(const struct count_question *q, const struct portion *portion)
@@ -30,7 +32,7 @@ size_t whole_portions(const struct count_question *q, size_t first)
         }
         n++;
     }
-    return n < WHOLE_PORTIONS ? 0 : n;
+    return n;
 }
 
 /* One id for @proof in portions [first, first + n).  n 0: there is none. */
@@ -56,32 +58,21 @@ static struct ver combine_proofs(struct count_question *q, size_t first, size_t 
     return combined;
 }
 
-/* The name of what all portions have of the runs of such portions. */
+/* The name of what these portions have together of @metric in any of their runs. */
 static struct cache_id whole_name(
     struct count_question *q, const struct whole_run *whole, enum metric metric)
 {
-    struct cache *cache = q->read.core->cache;
-    const struct portion *one = &q->portions[whole->first];
-    struct slice name = metric_name(metric, *one->pages[0]);
-    const struct slice *only = &name;
-    bool beside = metrics_have(METRICS_BESIDE, (int)metric);
-    return run_name(cache, &q->scratch,
-        PARTITIONS_MAX + 1 + one->partition * PARTITIONS_MAX + (unsigned)whole->n,
-        metric_kind(metric), q->job->asked.site, beside ? &only : one->pages,
-        portion_names(one, metric));
+    unsigned first = q->portions[whole->first].partition;
+    return whole_name_of(
+        q, whole, metric, PARTITIONS_MAX + 1 + first * PARTITIONS_MAX + (unsigned)whole->n);
 }
 
-static const struct remembered_run *run_of(
-    const struct count_question *q, const struct whole_run *whole)
+/* The same of the run, by that name. */
+static struct cache_id whole_id(
+    const struct count_question *q, const struct whole_run *whole, const struct cache_id *name)
 {
-    return &q->portions[whole->first].runs.all[whole->run];
-}
-
-/* The same of @run, by that name. */
-static struct cache_id whole_id(const struct count_question *q, const struct whole_run *whole,
-    const struct cache_id *name, const struct remembered_run *run)
-{
-    return run_id(q->read.core->cache, name, &q->portions[whole->first].cover, run);
+    const struct cover *cover = &q->portions[whole->first].cover;
+    return run_id(q->read.core->cache, name, cover, whole_run_of(q, whole));
 }
 
 static void take_number(void *data, const void *value, size_t n)
@@ -107,27 +98,39 @@ static struct ver proof_to_recall_by(struct count_question *q, const struct whol
 }
 
 static bool find_sum(struct count_question *q, const struct whole_run *whole,
-    const struct cache_id *name, const struct remembered_run *run, uint64_t *ret)
+    const struct cache_id *name, uint64_t *ret)
 {
-    struct cache_id id = whole_id(q, whole, name, run);
+    struct cache_id id = whole_id(q, whole, name);
     return cache_get(q->read.core->cache, &id, &whole->by, take_number, ret);
+}
+
+/* What is remembered of the run's buckets alone: its name, and which they are. */
+static struct cache_id buckets_id(
+    const struct count_question *q, const struct whole_run *whole, const struct cache_id *name)
+{
+    const struct cover *cover = &q->portions[whole->first].cover;
+    return bucket_sums_id(
+        q->read.core->cache, q->read.zone, name, cover->buckets[whole_run_of(q, whole)->first]);
+}
+
+static struct bucket_run buckets_of(const struct count_question *q, const struct whole_run *whole)
+{
+    const struct cover *cover = &q->portions[whole->first].cover;
+    return (struct bucket_run){
+        &cover->buckets[whole_run_of(q, whole)->first], whole->n_buckets, METRICS};
 }
 
 /* The sum of one metric: that of the run, or those of all its buckets. */
 static bool find_metric(struct count_question *q, struct whole_run *whole, enum metric metric)
 {
-    const struct remembered_run *run = run_of(q, whole);
+    struct cache *cache = q->read.core->cache;
     struct cache_id name = whole_name(q, whole, metric);
-    bool found = find_sum(q, whole, &name, run, &whole->sums[metric]);
-    if (found || whole->n_buckets == 0) {
-        return found;
-    }
-    found = true;
-    for (size_t i = 0; found && i < whole->n_buckets; i++) {
-        const struct remembered_run bucket = run_one_bucket(run, i);
-        uint64_t sum = 0;
-        found = find_sum(q, whole, &name, &bucket, &sum);
-        whole->sums[metric] += sum;
+    uint64_t *sum = &whole->sums[metric];
+    bool found = find_sum(q, whole, &name, sum);
+    if (!found && whole->n_buckets > 0) {
+        struct cache_id id = buckets_id(q, whole, &name);
+        struct bucket_run run = buckets_of(q, whole);
+        found = bucket_sums_find(cache, &id, &whole->by, &run, sum);
     }
     return found;
 }
@@ -148,7 +151,8 @@ static bool find_sums(struct count_question *q, struct whole_run *whole)
 /* Under this name it is kept that the portions' partitions have said their ids. */
 static struct cache_id said_name(const struct count_question *q, const struct whole_run *whole)
 {
-    const uint64_t of[] = {q->portions[whole->first].partition, whole->n, run_of(q, whole)->proof};
+    const uint64_t of[] = {
+        q->portions[whole->first].partition, whole->n, whole_run_of(q, whole)->proof};
     return cache_id(q->read.core->cache, of, sizeof(of));
 }
 
@@ -196,22 +200,27 @@ static void note_said(
 
 /* ---- recalling ---- */
 
-/* Have them added up. */
-static bool expect_buckets(struct count_question *q, struct whole_run *whole)
+/* Have parts and buckets added up. */
+static bool expect_sums(struct count_question *q, struct whole_run *whole)
 {
-    size_t n = whole->n_buckets * METRICS;
-    size_t end = q->n_bucket_sums + n;
-    while (q->bucket_sums_capacity < end) {
-        if (!array_reserve(&q->bucket_sums, &q->bucket_sums_capacity, q->bucket_sums_capacity,
-                sizeof(*q->bucket_sums))) {
+    size_t n_parts = whole->n * METRICS;
+    size_t n_buckets = whole->n_buckets * METRICS;
+    size_t end = q->n_whole_sums + n_parts + n_buckets;
+    while (q->whole_sums_capacity < end) {
+        if (!array_reserve(&q->whole_sums, &q->whole_sums_capacity, q->whole_sums_capacity,
+                sizeof(*q->whole_sums))) {
             return false;
         }
     }
-    whole->buckets = q->n_bucket_sums;
-    if (n > 0) {
-        memset(&q->bucket_sums[whole->buckets], 0, n * sizeof(*q->bucket_sums));
+    whole->parts = q->n_whole_sums;
+    whole->buckets = whole->parts + n_parts;
+    for (size_t i = 0; i < n_parts; i++) {
+        q->whole_sums[whole->parts + i] = PART_UNKNOWN;
     }
-    q->n_bucket_sums = end;
+    if (n_buckets > 0) {
+        memset(&q->whole_sums[whole->buckets], 0, n_buckets * sizeof(*q->whole_sums));
+    }
+    q->n_whole_sums = end;
     return true;
 }
 
@@ -224,11 +233,15 @@ enum whole_found whole_recall(
     }
     struct whole_run *whole = &q->wholes[q->n_wholes++];
     *whole = (struct whole_run){.first = first, .n = n, .run = run};
-    whole->n_buckets = run_own_buckets(run_of(q, whole));
+    whole->n_buckets = bucket_sums_of(q->read.zone, &one->cover, whole_run_of(q, whole));
     whole->by = proof_to_recall_by(q, whole);
     if (!find_sums(q, whole)) {
         memset(whole->sums, 0, sizeof(whole->sums));
-        return expect_buckets(q, whole) ? WHOLE_UNKNOWN : WHOLE_NOMEM;
+        if (!expect_sums(q, whole)) {
+            return WHOLE_NOMEM;
+        }
+        parts_recall(q, whole, point);
+        return WHOLE_UNKNOWN;
     }
     whole->recalled = true;
     whole->holds = holds_by_print(q, whole);
@@ -248,7 +261,7 @@ enum whole_found whole_recall(
 
 /* What @run of @portion is a part of.  NULL: it is none. */
 static struct whole_run *find_whole(
-    struct count_question *q, const struct portion *portion, const struct remembered_run *run)
+    const struct count_question *q, const struct portion *portion, const struct remembered_run *run)
 {
     size_t at = portion->rest ? SIZE_MAX : (size_t)(portion - q->portions);
     for (size_t i = 0; i < q->n_wholes; i++) {
@@ -261,13 +274,18 @@ static struct whole_run *find_whole(
     return NULL;
 }
 
+bool whole_has(
+    const struct count_question *q, const struct portion *portion, const struct remembered_run *run)
+{
+    return find_whole(q, portion, run) != NULL;
+}
+
 void whole_add(struct count_question *q, const struct portion *portion,
     const struct remembered_run *run, enum metric metric, uint64_t sum)
 {
     struct whole_run *whole = find_whole(q, portion, run);
     if (whole != NULL) {
-        whole->sums[metric] += sum;
-        whole->added[metric]++;
+        whole_take_part(q, whole, (size_t)(portion - q->portions) - whole->first, metric, sum);
     }
 }
 
@@ -276,7 +294,7 @@ void whole_add_bucket(struct count_question *q, const struct portion *portion,
 {
     const struct whole_run *whole = find_whole(q, portion, run);
     if (whole != NULL && whole->n_buckets > 0) {
-        q->bucket_sums[whole->buckets + (i - run->first) * METRICS + metric] += sum;
+        q->whole_sums[whole->buckets + (i - run->first) * METRICS + metric] += sum;
     }
 }
 
@@ -297,18 +315,17 @@ static void remember_metric(struct count_question *q, const struct whole_run *wh
     const struct ver *proof, enum metric metric)
 {
     struct cache *cache = q->read.core->cache;
-    const struct remembered_run *run = run_of(q, whole);
     struct cache_id name = whole_name(q, whole, metric);
-    struct cache_id id = whole_id(q, whole, &name, run);
-    const uint64_t *sums = whole->n_buckets > 0 ? &q->bucket_sums[whole->buckets] : NULL;
+    struct cache_id id = whole_id(q, whole, &name);
+    const uint64_t *sums = &q->whole_sums[whole->buckets + metric];
     uint64_t all = 0;
     for (size_t i = 0; i < whole->n_buckets; i++) {
-        all += sums[i * METRICS + metric];
+        all += sums[i * METRICS];
     }
-    for (size_t i = 0; all == whole->sums[metric] && i < whole->n_buckets; i++) {
-        const struct remembered_run bucket = run_one_bucket(run, i);
-        struct cache_id of_bucket = whole_id(q, whole, &name, &bucket);
-        cache_put(cache, &of_bucket, proof, &sums[i * METRICS + metric], sizeof(*sums));
+    if (whole->n_buckets > 0 && all == whole->sums[metric]) {
+        struct cache_id of_buckets = buckets_id(q, whole, &name);
+        struct bucket_run run = buckets_of(q, whole);
+        bucket_sums_keep(cache, &of_buckets, proof, &run, sums);
     }
     cache_put(cache, &id, proof, &whole->sums[metric], sizeof(whole->sums[metric]));
 }
@@ -321,10 +338,11 @@ void whole_remember(struct count_question *q)
             note_said(q, whole, &whole->by);
             continue;
         }
+        parts_keep(q, whole);
         if (!is_complete(q, whole)) {
             continue;
         }
-        struct ver proof = combine_proofs(q, whole->first, whole->n, run_of(q, whole)->proof);
+        struct ver proof = combine_proofs(q, whole->first, whole->n, whole_run_of(q, whole)->proof);
         for (int m = 0; m < METRICS; m++) {
             if (metrics_have(q->portions[whole->first].metrics, m)) {
                 remember_metric(q, whole, &proof, (enum metric)m);

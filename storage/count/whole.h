@@ -8,8 +8,8 @@
  * partitions is 64 values.  So their sum is kept as well, by a hash of the proofs of all: one
  * value is looked up then, and each partition has to say that its own proof holds.
  *
- * A window that begins or ends elsewhere has other runs.  So each bucket of a short run that is
- * closed is kept by itself, too: a bucket is read of 64 partitions once, and then it is known for
+ * A window that begins or ends elsewhere has other runs.  So the buckets of closed runs are kept
+ * one by one, too (bucket_sums.h): a bucket is read of 64 partitions once, and then it is known for
  * every window.
  *
  * While nothing is acknowledged not even that is needed: the ids that all partitions said after the
@@ -21,19 +21,21 @@
 
 #include "storage/count/question.h"
 
-/* Fewer portions are not worth the hash. */
-#define WHOLE_PORTIONS 8
-
 /* How many portions from @first on ask for the same of visits and have the same runs, by their
- * plans: WHOLE_PORTIONS at least; 0: there are not as many. */
+ * plans.  0: the first one is not of visits, or nothing may be recalled of it. */
 size_t whole_portions(const struct count_question *q, size_t first);
 
 enum whole_found { WHOLE_RECALLED, WHOLE_UNKNOWN, WHOLE_NOMEM };
 
 /* Of @n such portions, take what is remembered of their runs number @run together into q->tally, at
- * @point, and mark these as recalled.  Where nothing is known, it is added up from now on. */
+ * @point, and mark these as recalled.  WHOLE_UNKNOWN: of some portions it is not known.  Those must
+ * be read, and it is added up from now on. */
 enum whole_found whole_recall(
     struct count_question *q, size_t first, size_t n, size_t run, size_t point);
+
+/* Is @run of @portion a part of such a whole?  Then it is not remembered by itself. */
+bool whole_has(const struct count_question *q, const struct portion *portion,
+    const struct remembered_run *run);
 
 /* A run of @portion has come to @sum, which was recalled, or may be kept. */
 void whole_add(struct count_question *q, const struct portion *portion,

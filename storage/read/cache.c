@@ -4,7 +4,6 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "storage/base/cond.h"
 
@@ -16,7 +15,7 @@ _Static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(struct cache_id), "12
 
 struct entry {
     struct cache_id id;
-    uint64_t proof; /* a hash of the id that proves the value */
+    uint64_t proof;              /* ver_hash() of the id that proves the value */
     struct entry *chain;         /* of the same hash */
     struct entry *newer, *older; /* by use */
     size_t n;
@@ -76,12 +75,6 @@ struct cache_id cache_id(const struct cache *cache, const void *text, size_t n)
     return id;
 }
 
-/* The id is random, so nobody chooses what the hash is made of. */
-static uint64_t proof_hash(const struct ver *ver)
-{
-    return XXH3_64bits(ver->text, ver->n);
-}
-
 /* ---- under the lock ---- */
 
 static struct entry **head_of(struct cache *cache, const struct cache_id *id)
@@ -138,7 +131,7 @@ bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver 
     void (*use)(void *data, const void *value, size_t n), void *data)
 {
     bool found = false;
-    uint64_t proof = proof_hash(ver);
+    uint64_t proof = ver_hash(ver);
     pthread_mutex_lock(&cache->lock);
     struct entry *e = find_entry(cache, id);
     if (e != NULL && ver->n > 0 && e->proof == proof) {
@@ -162,7 +155,7 @@ void cache_put(struct cache *cache, const struct cache_id *id, const struct ver 
         return;
     }
     made->id = *id;
-    made->proof = proof_hash(ver);
+    made->proof = ver_hash(ver);
     made->n = n;
     memcpy(made->value, value, n);
     pthread_mutex_lock(&cache->lock);

@@ -136,13 +136,20 @@ bool proved_recall(struct proved_read *r, unsigned partition, const struct remem
     return found;
 }
 
+bool proved_may_keep(const struct proved_read *r, unsigned partition, const struct cover *cover,
+    const struct remembered_run *run)
+{
+    const struct proved_partition *known = &r->known[partition];
+    return (known->changed >> run->proof & 1) == 0 && run_holds(run, r->zone, &known->view, cover);
+}
+
 bool proved_keep(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_run *run, const struct cache_id *id, const void *value, size_t n)
 {
-    const struct proved_partition *known = &r->known[partition];
-    if ((known->changed >> run->proof & 1) != 0 || !run_holds(run, r->zone, &known->view, cover)) {
-        return false;
+    bool may = proved_may_keep(r, partition, cover, run);
+    if (may) {
+        const struct ver *ver = proof_ver(&r->known[partition].view, run->proof);
+        cache_put(r->core->cache, id, ver, value, n);
     }
-    cache_put(r->core->cache, id, proof_ver(&known->view, run->proof), value, n);
-    return true;
+    return may;
 }

@@ -166,8 +166,11 @@ bool proved_recall(struct proved_read *r, unsigned partition, const struct remem
  * under the ids of that reply may rest on what was taken. */
 void proved_rely(struct proved_read *r, unsigned partition, enum proof proof, bool held);
 
-/* All that @run, of @cover, came to was read: @n bytes.  Remember them if one proof stands for all
- * of it.  True: it does. */
+/* All that @run, of @cover, came to was read.  Does one proof stand for all of it? */
+bool proved_may_keep(const struct proved_read *r, unsigned partition, const struct cover *cover,
+    const struct remembered_run *run);
+
+/* The same, and if it does remember the @n bytes that it came to. */
 bool proved_keep(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_run *run, const struct cache_id *id, const void *value, size_t n);
 

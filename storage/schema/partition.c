@@ -48,11 +48,16 @@ static unsigned visitor_partition_at(const struct partitions *parts, unsigned i)
     return i * parts->n / visitor_partitions(parts->n);
 }
 
+/* The first one that lies at @p or behind it. */
+unsigned visitor_partition_number(const struct partitions *parts, unsigned p)
+{
+    return (p * visitor_partitions(parts->n) + parts->n - 1) / parts->n;
+}
+
 bool partition_has_visitors(const struct partitions *parts, unsigned p)
 {
-    unsigned n = visitor_partitions(parts->n);
-    unsigned i = (p * n + parts->n - 1) / parts->n; /* the first one that lies at @p or behind it */
-    return i < n && visitor_partition_at(parts, i) == p;
+    unsigned i = visitor_partition_number(parts, p);
+    return i < visitor_partitions(parts->n) && visitor_partition_at(parts, i) == p;
 }
 
 unsigned partition_of_visitor(const struct partitions *parts, uint64_t hash)

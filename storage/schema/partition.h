@@ -54,6 +54,9 @@ static inline unsigned visitor_partitions(unsigned n)
 /* Can there be visitors in partition @p?  In partition 0 there can. */
 bool partition_has_visitors(const struct partitions *parts, unsigned p);
 
+/* Which of the partitions of visitors is partition @p, which is one?  They are numbered from 0. */
+unsigned visitor_partition_number(const struct partitions *parts, unsigned p);
+
 /* The partition of a visitor with a 64-bit hash.  Each of them has an equal range of hashes. */
 unsigned partition_of_visitor(const struct partitions *parts, uint64_t hash);
 

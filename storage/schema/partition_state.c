@@ -1,5 +1,7 @@
 #include "storage/schema/partition_state.h"
 
+#include <xxhash.h>
+
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 #include "storage/schema/settings.h"
@@ -7,6 +9,11 @@
 bool ver_equal(const struct ver *a, const struct ver *b)
 {
     return a->n == b->n && memcmp(a->text, b->text, a->n) == 0;
+}
+
+uint64_t ver_hash(const struct ver *ver)
+{
+    return ver->n > 0 ? XXH3_64bits(ver->text, ver->n) : 0;
 }
 
 void partition_state_ask(struct buffer *out, const char *tag, size_t more)

@@ -30,6 +30,10 @@ struct ver {
 
 bool ver_equal(const struct ver *a, const struct ver *b);
 
+/* A hash of an id, XXH3, to be kept in place of it: ids are random, so nobody chooses what is
+ * hashed.  0: there is no id. */
+uint64_t ver_hash(const struct ver *ver);
+
 /* What was last seen of a partition.  A view may be old: each reading lets Redis prove it. */
 struct partition_view {
     bool known; /* false: nothing was read yet, or the partition is empty */

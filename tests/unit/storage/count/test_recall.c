@@ -11,7 +11,7 @@ TestSuite(recall, .timeout = 60);
 #define HOUR_S   INT64_C(3600)
 #define NOON_S   (20000 * 24 * HOUR_S + 12 * HOUR_S)
 #define VISITS   (1u << METRIC_VISITS | 1u << METRIC_SECONDS)
-#define PORTIONS (WHOLE_PORTIONS + 1)
+#define PORTIONS 9
 
 static struct core core;
 static struct proved_partition known[PORTIONS];
@@ -27,11 +27,13 @@ static struct count_question q;
 static void setup(void)
 {
     core.cache = cache_new(1 << 16);
+    core.partitions.n = PORTIONS;
     q = (struct count_question){.read = {.core = &core, .zone = zone_utc(), .known = known},
         .job = &job,
         .portions = portions,
         .n_portions = PORTIONS};
     buffer_init(&q.scratch);
+    buffer_init(&q.parts);
     buffer_init(&q.read.out);
     cr_assert(
         tally_cut(&q.tally, zone_utc(), STEP_NONE, (struct window){NOON_S - HOUR_S, NOON_S + 120}));
@@ -58,6 +60,8 @@ static void teardown(void)
     }
     runs_release(&q.found.runs);
     free(q.wholes);
+    free(q.whole_sums);
+    buffer_release(&q.parts);
     buffer_release(&q.scratch);
     buffer_release(&q.read.out);
     tally_release(&q.tally);

@@ -12,7 +12,7 @@ TestSuite(whole, .timeout = 60);
 
 #define HOUR_S   INT64_C(3600)
 #define NOON_S   (20000 * 24 * HOUR_S + 12 * HOUR_S)
-#define PORTIONS WHOLE_PORTIONS
+#define PORTIONS 8
 #define VISITS   (1u << METRIC_VISITS | 1u << METRIC_SECONDS)
 
 static struct core core;
@@ -30,7 +30,7 @@ static struct session session;
 /* An attempt: a portion in each partition, all planned alike, with one run of two hours. */
 static void plan(void)
 {
-    q.n_wholes = q.n_bucket_sums = 0;
+    q.n_wholes = q.n_whole_sums = 0;
     tally_clear(&q.tally);
     for (unsigned i = 0; i < PORTIONS; i++) {
         struct remembered_runs *runs = &portions[i].runs;
@@ -53,6 +53,7 @@ static void plan(void)
 static void setup(void)
 {
     core.cache = cache_new(1 << 16);
+    core.partitions.n = PORTIONS;
     moment = (struct settled_moment){.is_known = false};
     q = (struct count_question){.read = {.core = &core,
                                     .session = &session,
@@ -63,6 +64,7 @@ static void setup(void)
         .portions = portions,
         .n_portions = PORTIONS};
     buffer_init(&q.scratch);
+    buffer_init(&q.parts);
     cr_assert(
         tally_cut(&q.tally, zone_utc(), STEP_NONE, (struct window){NOON_S - 2 * HOUR_S, NOON_S}));
     plan();
@@ -74,7 +76,8 @@ static void teardown(void)
         runs_release(&portions[i].runs);
     }
     free(q.wholes);
-    free(q.bucket_sums);
+    free(q.whole_sums);
+    buffer_release(&q.parts);
     buffer_release(&q.scratch);
     tally_release(&q.tally);
     cache_free(core.cache);
@@ -114,12 +117,82 @@ Test(whole, what_all_portions_came_to_is_recalled, .init = setup, .fini = teardo
     }
 }
 
-Test(whole, a_late_event_in_one_partition_makes_the_sum_unknown, .init = setup, .fini = teardown)
+Test(whole, after_a_late_event_one_partition_is_read, .init = setup, .fini = teardown)
 {
     read_all_and_remember();
     known[3].view.ver.text[1] = 'z';
     cr_expect_eq(recall(), WHOLE_UNKNOWN);
+    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 3u * (PORTIONS - 1));
+    cr_expect_eq(tally_total(&q.tally, METRIC_SECONDS), 50u * (PORTIONS - 1));
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        cr_expect_eq(portions[i].runs.all[0].recalled, i != 3, "partition %u", i);
+        cr_expect_eq(known[i].unproved, i != 3 ? 1u << PROOF_VER : 0, "partition %u", i);
+    }
+    whole_add(&q, &portions[3], &portions[3].runs.all[0], METRIC_VISITS, 4);
+    whole_add(&q, &portions[3], &portions[3].runs.all[0], METRIC_SECONDS, 51);
+    whole_remember(&q);
+    plan();
+    known[3].view.ver.text[1] = 'z';
+    cr_expect_eq(recall(), WHOLE_RECALLED);
+    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 3u * PORTIONS + 1);
+}
+
+/* Its partition's id was not the same in all replies. */
+Test(
+    whole, a_part_that_changed_while_it_was_read_is_not_remembered, .init = setup, .fini = teardown)
+{
+    cr_assert_eq(recall(), WHOLE_UNKNOWN);
+    read_some(PORTIONS);
+    known[5].changed = 1u << PROOF_VER;
+    whole_remember(&q);
+    plan();
+    cr_expect_eq(recall(), WHOLE_UNKNOWN);
+    cr_expect_not(portions[5].runs.all[0].recalled);
+    cr_expect(portions[4].runs.all[0].recalled);
+}
+
+/* Other portions may be planned alike in the next minute. */
+Test(whole, parts_do_not_depend_on_the_others, .init = setup, .fini = teardown)
+{
+    read_all_and_remember();
+    cr_expect_eq(whole_recall(&q, 0, 3, 0, 0), WHOLE_UNKNOWN);
+    cr_expect_eq(whole_recall(&q, 3, PORTIONS - 3, 0, 0), WHOLE_UNKNOWN);
+    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 3u * PORTIONS);
+    whole_remember(&q);
+    plan();
+    cr_expect_eq(whole_recall(&q, 3, PORTIONS - 3, 0, 0), WHOLE_RECALLED);
+    cr_expect_eq(whole_recall(&q, 1, 2, 0, 0), WHOLE_UNKNOWN);
+    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 3u * (PORTIONS - 1));
+}
+
+/* What two groups of portions have read is remembered beside each other. */
+Test(whole, parts_are_remembered_beside_each_other, .init = setup, .fini = teardown)
+{
+    cr_assert_eq(whole_recall(&q, 0, 3, 0, 0), WHOLE_UNKNOWN);
+    read_some(3);
+    whole_remember(&q);
+    plan();
+    cr_assert_eq(whole_recall(&q, 3, PORTIONS - 3, 0, 0), WHOLE_UNKNOWN);
+    read_some(PORTIONS);
+    whole_remember(&q);
+    plan();
+    cr_expect_eq(recall(), WHOLE_UNKNOWN);
+    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 3u * PORTIONS);
+}
+
+/* A question about more of the visits must not take a part of them alone. */
+Test(whole, a_part_is_recalled_with_all_metrics, .init = setup, .fini = teardown)
+{
+    read_all_and_remember();
+    known[0].view.ver.text[1] = 'z';
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        portions[i].metrics |= 1u << METRIC_ENGAGED;
+    }
+    cr_expect_eq(recall(), WHOLE_UNKNOWN);
     cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 0u);
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        cr_expect_not(portions[i].runs.all[0].recalled);
+    }
 }
 
 Test(whole, a_sum_that_a_portion_lacks_is_not_remembered, .init = setup, .fini = teardown)
@@ -127,6 +200,10 @@ Test(whole, a_sum_that_a_portion_lacks_is_not_remembered, .init = setup, .fini =
     cr_assert_eq(recall(), WHOLE_UNKNOWN);
     read_some(PORTIONS - 1);
     whole_remember(&q);
+    plan();
+    cr_expect_eq(recall(), WHOLE_UNKNOWN);
+    cache_free(core.cache);
+    core.cache = cache_new(1 << 16);
     plan();
     cr_expect_eq(recall(), WHOLE_UNKNOWN);
     whole_add(&q, &portions[0], &portions[0].runs.all[0], METRIC_VISITS, 3);
@@ -162,22 +239,22 @@ Test(whole, only_portions_with_the_same_runs_are_one, .init = setup, .fini = tea
 {
     cr_expect_eq(whole_portions(&q, 0), (size_t)PORTIONS);
     known[4].view.over_s = NOON_S;
-    cr_expect_eq(whole_portions(&q, 0), 0u, "other minutes are over there");
+    cr_expect_eq(whole_portions(&q, 0), 4u, "other minutes are over there");
     plan();
     known[4].view.fold = (struct ver){2, "f1"};
-    cr_expect_eq(whole_portions(&q, 0), 0u, "open minutes are in a run there");
+    cr_expect_eq(whole_portions(&q, 0), 4u, "open minutes are in a run there");
     plan();
     portions[4].metrics |= 1u << METRIC_PV;
-    cr_expect_eq(whole_portions(&q, 0), 0u, "of a page, which lies in one partition");
+    cr_expect_eq(whole_portions(&q, 0), 4u, "of a page, which lies in one partition");
     plan();
     known[4].view.known = false;
-    cr_expect_eq(whole_portions(&q, 0), 0u, "nothing may be recalled of it");
+    cr_expect_eq(whole_portions(&q, 0), 4u, "nothing may be recalled of it");
     plan();
     portions[4].metrics = 1u << METRIC_VISITS;
-    cr_expect_eq(whole_portions(&q, 0), 0u, "it is asked for less");
+    cr_expect_eq(whole_portions(&q, 0), 4u, "it is asked for less");
     plan();
     portions[4].cover.buckets = &hours[1];
-    cr_expect_eq(whole_portions(&q, 0), 0u, "by another plan");
+    cr_expect_eq(whole_portions(&q, 0), 4u, "by another plan");
     plan();
     for (unsigned i = 0; i < PORTIONS; i++) {
         portions[i].metrics = 1u << METRIC_PV;
@@ -258,6 +335,11 @@ Test(whole, a_run_is_the_sum_of_its_buckets, .init = setup, .fini = teardown)
     for (size_t hour = 0; hour < 2; hour++) {
         plan_of(hour, 1);
         cr_expect_eq(recall(), WHOLE_UNKNOWN);
+        for (unsigned i = 0; i < PORTIONS; i++) {
+            const struct remembered_run *run = &portions[i].runs.all[0];
+            whole_add_bucket(&q, &portions[i], run, hour, METRIC_VISITS, 3);
+            whole_add_bucket(&q, &portions[i], run, hour, METRIC_SECONDS, 50);
+        }
         read_some(PORTIONS);
         whole_remember(&q);
         plan();

@@ -236,6 +236,7 @@ Test(partition, visitors_lie_in_64_at_most)
         }
         for (unsigned p = 0; p < n; p++) {
             bool has = partition_has_visitors(&parts, p);
+            cr_expect(!has || visitor_partition_number(&parts, p) == have, "%u of %u", p, n);
             have += has;
             cr_expect(has ? counts[p] >= 63 && counts[p] <= 65 : counts[p] == 0, "%u of %u: %u", p,
                 n, counts[p]);

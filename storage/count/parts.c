@@ -1,0 +1,186 @@
+#include "storage/count/parts.h"
+
+#include <string.h>
+
+struct cache_id whole_name_of(
+    struct count_question *q, const struct whole_run *whole, enum metric metric, unsigned number)
+{
+    struct cache *cache = q->read.core->cache;
+    const struct portion *one = &q->portions[whole->first];
+    struct slice name = metric_name(metric, *one->pages[0]);
+    const struct slice *only = &name;
+    bool beside = metrics_have(METRICS_BESIDE, (int)metric);
+    return run_name(cache, &q->scratch, number, metric_kind(metric), q->job->asked.site,
+        beside ? &only : one->pages, portion_names(one, metric));
+}
+
+void whole_take_part(
+    struct count_question *q, struct whole_run *whole, size_t i, enum metric metric, uint64_t sum)
+{
+    whole->sums[metric] += sum;
+    whole->added[metric]++;
+    q->whole_sums[whole->parts + i * METRICS + metric] = sum;
+}
+
+/* One partition's part, as it is kept. */
+struct part {
+    uint64_t proof; /* ver_hash() of the partition's id; 0: the part is not known */
+    uint64_t sum;
+};
+
+#define PARTS_KEPT (VISITOR_PARTITIONS_MAX * sizeof(struct part))
+
+/* The value as a whole wants no proof: each part has its own. */
+static const struct ver no_proof = {1, "-"};
+
+static struct cache_id parts_id(
+    struct count_question *q, const struct whole_run *whole, enum metric metric)
+{
+    struct cache_id name = whole_name_of(q, whole, metric, PARTITIONS_MAX);
+    const struct cover *cover = &q->portions[whole->first].cover;
+    return run_id(q->read.core->cache, &name, cover, whole_run_of(q, whole));
+}
+
+static size_t n_parts(const struct count_question *q)
+{
+    return visitor_partitions(q->read.core->partitions.n);
+}
+
+/* Which part is that of portion @i of the whole? */
+static size_t part_number(const struct count_question *q, const struct whole_run *whole, size_t i)
+{
+    return visitor_partition_number(
+        &q->read.core->partitions, q->portions[whole->first + i].partition);
+}
+
+static void copy_parts(void *data, const void *value, size_t n)
+{
+    buffer_append(data, value, n);
+}
+
+/* Append the parts that are remembered.  False: there are none. */
+static bool append_parts(
+    struct count_question *q, const struct whole_run *whole, enum metric metric)
+{
+    struct cache_id id = parts_id(q, whole, metric);
+    return cache_get(q->read.core->cache, &id, &no_proof, copy_parts, &q->parts);
+}
+
+/* ---- recalling ---- */
+
+/* What the portion's id must be.  0: there is none, or it will hardly be the same. */
+static uint64_t proof_to_recall_by(
+    const struct count_question *q, const struct portion *portion, enum proof proof)
+{
+    const struct partition_view *view = &q->read.known[portion->partition].view;
+    return proof_is_steady(view, proof, q->read.begun_ms) ? ver_hash(proof_ver(view, proof)) : 0;
+}
+
+/* The parts of all metrics that are asked for, one behind the other.  NULL: they are not there. */
+static const struct part *find_parts(struct count_question *q, const struct whole_run *whole)
+{
+    bool found = true;
+    size_t n = 0;
+    buffer_clear(&q->parts, PARTS_KEPT);
+    for (int m = 0; found && m < METRICS; m++) {
+        if (metrics_have(q->portions[whole->first].metrics, m)) {
+            found = append_parts(q, whole, (enum metric)m);
+            n += n_parts(q) * sizeof(struct part);
+        }
+    }
+    return found && !q->parts.failed && q->parts.n == n ? (const struct part *)(void *)q->parts.p
+                                                        : NULL;
+}
+
+/* Is @part of each of @n_metrics proved, in as many lists of @n parts? */
+static bool is_proved(const struct part *part, size_t n, unsigned n_metrics, uint64_t proof)
+{
+    bool proved = proof != 0;
+    for (unsigned m = 0; proved && m < n_metrics; m++) {
+        proved = part[m * n].proof == proof;
+    }
+    return proved;
+}
+
+static void take_part(struct count_question *q, struct whole_run *whole, size_t i,
+    const struct part *part, size_t point)
+{
+    struct portion *portion = &q->portions[whole->first + i];
+    struct remembered_run *run = &portion->runs.all[whole->run];
+    for (int m = 0; m < METRICS; m++) {
+        if (metrics_have(portion->metrics, m)) {
+            tally_sum(&q->tally, (enum metric)m, point, part->sum);
+            whole_take_part(q, whole, i, (enum metric)m, part->sum);
+            part += n_parts(q);
+        }
+    }
+    run->recalled = true;
+    proved_rely(&q->read, portion->partition, run->proof, false);
+}
+
+void parts_recall(struct count_question *q, struct whole_run *whole, size_t point)
+{
+    const struct portion *one = &q->portions[whole->first];
+    unsigned n_metrics = (unsigned)__builtin_popcount(one->metrics);
+    enum proof proof = whole_run_of(q, whole)->proof;
+    const struct part *parts = proof != PROOF_FOLD ? find_parts(q, whole) : NULL;
+    int64_t hits = 0;
+    for (size_t i = 0; parts != NULL && i < whole->n; i++) {
+        uint64_t by = proof_to_recall_by(q, &q->portions[whole->first + i], proof);
+        const struct part *part = &parts[part_number(q, whole, i)];
+        if (is_proved(part, n_parts(q), n_metrics, by)) {
+            take_part(q, whole, i, part, point);
+            hits++;
+        }
+    }
+    atomic_fetch_add(&q->read.core->stats.cache_hits, hits);
+    atomic_fetch_add(&q->read.core->stats.cache_misses, (int64_t)whole->n - hits);
+}
+
+/* ---- remembering ---- */
+
+/* What portion @i has of @metric.  False: that is not known, or not of one id. */
+static bool part_of(const struct count_question *q, const struct whole_run *whole, size_t i,
+    enum metric metric, struct part *ret)
+{
+    enum proof proof = whole_run_of(q, whole)->proof;
+    const struct proved_partition *known = &q->read.known[q->portions[whole->first + i].partition];
+    *ret = (struct part){ver_hash(proof_ver(&known->view, proof)),
+        q->whole_sums[whole->parts + i * METRICS + metric]};
+    return ret->sum != PART_UNKNOWN && (known->changed >> proof & 1) == 0;
+}
+
+/* All parts as they are remembered, or unknown.  NULL: no memory. */
+static struct part *old_parts(
+    struct count_question *q, const struct whole_run *whole, enum metric metric)
+{
+    size_t n = n_parts(q) * sizeof(struct part);
+    buffer_clear(&q->parts, PARTS_KEPT);
+    if (!append_parts(q, whole, metric)) {
+        char *room = buffer_grow(&q->parts, n);
+        if (room != NULL) {
+            memset(room, 0, n);
+        }
+    }
+    return q->parts.failed || q->parts.n != n ? NULL : (struct part *)(void *)q->parts.p;
+}
+
+void parts_keep(struct count_question *q, const struct whole_run *whole)
+{
+    unsigned metrics = q->portions[whole->first].metrics;
+    bool lasts = whole_run_of(q, whole)->proof != PROOF_FOLD; /* else it is read as fast */
+    for (int m = 0; lasts && m < METRICS; m++) {
+        struct part *parts = metrics_have(metrics, m) ? old_parts(q, whole, (enum metric)m) : NULL;
+        if (parts == NULL) {
+            continue;
+        }
+        struct part part;
+        for (size_t i = 0; i < whole->n; i++) {
+            if (part_of(q, whole, i, (enum metric)m, &part)) {
+                parts[part_number(q, whole, i)] = part;
+            }
+        }
+        struct cache_id id = parts_id(q, whole, (enum metric)m);
+        cache_put(q->read.core->cache, &id, &no_proof, parts, q->parts.n);
+    }
+}
