@@ -11,26 +11,36 @@ struct known_buckets {
     } all[2 * BUCKET_SUMS_MAX]; /* room to put some beside all others */
 };
 
-size_t bucket_sums_of(
-    const struct zone *zone, const struct cover *cover, const struct remembered_run *run)
+size_t bucket_sums_of(const struct cover *cover, const struct remembered_run *run)
 {
-    const struct bucket *first = &cover->buckets[run->first];
-    const struct bucket *last = &cover->buckets[run->first + run->n - 1];
-    if (run->proof != PROOF_VER || first->level == LEVEL_MONTH || run->n > BUCKET_SUMS_MAX) {
-        return 0;
-    }
-    struct bucket around = bucket_at(zone, first->level + 1, first->start_s);
-    return last->start_s < around.end_s ? run->n : 0;
+    bool is_kept = run->proof == PROOF_VER && run->n <= BUCKET_SUMS_MAX &&
+                   cover->buckets[run->first].level != LEVEL_MONTH;
+    return is_kept ? run->n : 0;
 }
 
-struct cache_id bucket_sums_id(const struct cache *cache, const struct zone *zone,
-    const struct cache_id *name, struct bucket bucket)
+/* The coarser bucket that bucket @i of @run is in. */
+static struct bucket around_of(const struct bucket_run *run, size_t i)
+{
+    return bucket_at(run->zone, run->buckets[i].level + 1, run->buckets[i].start_s);
+}
+
+/* The first bucket of @run from @i on that is not in @around. */
+static size_t end_in(const struct bucket_run *run, size_t i, struct bucket around)
+{
+    while (i < run->n && run->buckets[i].start_s < around.end_s) {
+        i++;
+    }
+    return i;
+}
+
+/* The name of what the buckets in @around have of @name. */
+static struct cache_id known_id(
+    const struct cache *cache, const struct cache_id *name, struct bucket around)
 {
     struct {
         struct cache_id name;
-        int64_t level, around_s;
-    } of = {*name, -1 - (int64_t)bucket.level,
-        bucket_at(zone, bucket.level + 1, bucket.start_s).start_s};
+        int64_t level, start_s;
+    } of = {*name, -(int64_t)around.level, around.start_s};
     return cache_id(cache, &of, sizeof(of));
 }
 
@@ -51,41 +61,63 @@ static size_t place_of(const struct known_buckets *known, int64_t start_s)
     return i;
 }
 
-bool bucket_sums_find(struct cache *cache, const struct cache_id *id, const struct ver *ver,
-    const struct bucket_run *run, uint64_t *ret_sum)
+/* Add up buckets [first, end) of @run.  False: not all are there. */
+static bool add_known(const struct known_buckets *known, const struct bucket_run *run, size_t first,
+    size_t end, uint64_t *sum)
 {
-    struct known_buckets known = {.n = 0};
-    if (!cache_get(cache, id, ver, copy_known, &known)) {
-        return false;
-    }
-    size_t from = place_of(&known, run->buckets[0].start_s);
-    uint64_t sum = 0;
-    for (size_t i = 0; i < run->n; i++) {
-        const struct known_bucket *bucket = &known.all[from + i];
-        if (from + i >= known.n || bucket->start_s != run->buckets[i].start_s) {
+    size_t at = place_of(known, run->buckets[first].start_s);
+    for (size_t i = first; i < end; i++, at++) {
+        if (at >= known->n || known->all[at].start_s != run->buckets[i].start_s) {
             return false;
         }
-        sum += bucket->sum;
+        *sum += known->all[at].sum;
+    }
+    return true;
+}
+
+bool bucket_sums_find(struct cache *cache, const struct cache_id *name, const struct ver *ver,
+    const struct bucket_run *run, uint64_t *ret_sum)
+{
+    struct known_buckets known;
+    uint64_t sum = 0;
+    for (size_t i = 0, end; i < run->n; i = end) {
+        struct bucket around = around_of(run, i);
+        struct cache_id id = known_id(cache, name, around);
+        end = end_in(run, i, around);
+        if (!cache_get(cache, &id, ver, copy_known, &known) ||
+            !add_known(&known, run, i, end, &sum)) {
+            return false;
+        }
     }
     *ret_sum = sum;
     return true;
 }
 
-void bucket_sums_keep(struct cache *cache, const struct cache_id *id, const struct ver *ver,
+static void put_known(struct known_buckets *known, int64_t start_s, uint64_t sum)
+{
+    size_t at = place_of(known, start_s);
+    if (at == known->n || known->all[at].start_s != start_s) {
+        memmove(&known->all[at + 1], &known->all[at], (known->n - at) * sizeof(known->all[0]));
+        known->n++;
+    }
+    known->all[at] = (struct known_bucket){start_s, sum};
+}
+
+void bucket_sums_keep(struct cache *cache, const struct cache_id *name, const struct ver *ver,
     const struct bucket_run *run, const uint64_t *sums)
 {
-    struct known_buckets known = {.n = 0};
-    (void)cache_get(cache, id, ver, copy_known, &known);
-    for (size_t i = 0; i < run->n; i++) {
-        struct known_bucket bucket = {run->buckets[i].start_s, sums[i * run->stride]};
-        size_t at = place_of(&known, bucket.start_s);
-        if (at == known.n || known.all[at].start_s != bucket.start_s) {
-            memmove(&known.all[at + 1], &known.all[at], (known.n - at) * sizeof(bucket));
-            known.n++;
+    struct known_buckets known;
+    for (size_t i = 0, end; i < run->n; i = end) {
+        struct bucket around = around_of(run, i);
+        struct cache_id id = known_id(cache, name, around);
+        end = end_in(run, i, around);
+        known.n = 0;
+        (void)cache_get(cache, &id, ver, copy_known, &known);
+        for (size_t k = i; k < end; k++) {
+            put_known(&known, run->buckets[k].start_s, sums[k * run->stride]);
         }
-        known.all[at] = bucket;
-    }
-    if (known.n <= BUCKET_SUMS_MAX) {
-        cache_put(cache, id, ver, known.all, known.n * sizeof(known.all[0]));
+        if (known.n <= BUCKET_SUMS_MAX) {
+            cache_put(cache, &id, ver, known.all, known.n * sizeof(known.all[0]));
+        }
     }
 }

@@ -15,28 +15,25 @@
 
 #define BUCKET_SUMS_MAX 64 /* no hour, day or month has more buckets of the next finer level */
 
-/* The buckets of a run that are remembered so.  Their sums are every @stride-th number. */
+/* The buckets of a run that are remembered so: @n of one level.  Their sums are every @stride-th
+ * number. */
 struct bucket_run {
+    const struct zone *zone;
     const struct bucket *buckets;
     size_t n;
     size_t stride;
 };
 
-/* How many buckets of @run are remembered so: all, if the run is closed and lies in one coarser
- * bucket; else 0. */
-size_t bucket_sums_of(
-    const struct zone *zone, const struct cover *cover, const struct remembered_run *run);
+/* How many buckets of @run are remembered so: all, if the run is closed and has at most
+ * BUCKET_SUMS_MAX; else 0. */
+size_t bucket_sums_of(const struct cover *cover, const struct remembered_run *run);
 
-/* The name of what the buckets beside @bucket have of @name. */
-struct cache_id bucket_sums_id(const struct cache *cache, const struct zone *zone,
-    const struct cache_id *name, struct bucket bucket);
-
-/* If all buckets of @run are remembered under @id, with the proof @ver, add up what they have. */
-bool bucket_sums_find(struct cache *cache, const struct cache_id *id, const struct ver *ver,
+/* If all buckets of @run are remembered under @name, with the proof @ver, add up what they have. */
+bool bucket_sums_find(struct cache *cache, const struct cache_id *name, const struct ver *ver,
     const struct bucket_run *run, uint64_t *ret_sum);
 
 /* Remember what the buckets of @run have, beside what is remembered with the same proof. */
-void bucket_sums_keep(struct cache *cache, const struct cache_id *id, const struct ver *ver,
+void bucket_sums_keep(struct cache *cache, const struct cache_id *name, const struct ver *ver,
     const struct bucket_run *run, const uint64_t *sums);
 
 #endif

@@ -104,20 +104,11 @@ static bool find_sum(struct count_question *q, const struct whole_run *whole,
     return cache_get(q->read.core->cache, &id, &whole->by, take_number, ret);
 }
 
-/* What is remembered of the run's buckets alone: its name, and which they are. */
-static struct cache_id buckets_id(
-    const struct count_question *q, const struct whole_run *whole, const struct cache_id *name)
-{
-    const struct cover *cover = &q->portions[whole->first].cover;
-    return bucket_sums_id(
-        q->read.core->cache, q->read.zone, name, cover->buckets[whole_run_of(q, whole)->first]);
-}
-
 static struct bucket_run buckets_of(const struct count_question *q, const struct whole_run *whole)
 {
     const struct cover *cover = &q->portions[whole->first].cover;
     return (struct bucket_run){
-        &cover->buckets[whole_run_of(q, whole)->first], whole->n_buckets, METRICS};
+        q->read.zone, &cover->buckets[whole_run_of(q, whole)->first], whole->n_buckets, METRICS};
 }
 
 /* The sum of one metric: that of the run, or those of all its buckets. */
@@ -128,9 +119,8 @@ static bool find_metric(struct count_question *q, struct whole_run *whole, enum 
     uint64_t *sum = &whole->sums[metric];
     bool found = find_sum(q, whole, &name, sum);
     if (!found && whole->n_buckets > 0) {
-        struct cache_id id = buckets_id(q, whole, &name);
         struct bucket_run run = buckets_of(q, whole);
-        found = bucket_sums_find(cache, &id, &whole->by, &run, sum);
+        found = bucket_sums_find(cache, &name, &whole->by, &run, sum);
     }
     return found;
 }
@@ -233,7 +223,7 @@ enum whole_found whole_recall(
     }
     struct whole_run *whole = &q->wholes[q->n_wholes++];
     *whole = (struct whole_run){.first = first, .n = n, .run = run};
-    whole->n_buckets = bucket_sums_of(q->read.zone, &one->cover, whole_run_of(q, whole));
+    whole->n_buckets = bucket_sums_of(&one->cover, whole_run_of(q, whole));
     whole->by = proof_to_recall_by(q, whole);
     if (!find_sums(q, whole)) {
         memset(whole->sums, 0, sizeof(whole->sums));
@@ -323,9 +313,8 @@ static void remember_metric(struct count_question *q, const struct whole_run *wh
         all += sums[i * METRICS];
     }
     if (whole->n_buckets > 0 && all == whole->sums[metric]) {
-        struct cache_id of_buckets = buckets_id(q, whole, &name);
         struct bucket_run run = buckets_of(q, whole);
-        bucket_sums_keep(cache, &of_buckets, proof, &run, sums);
+        bucket_sums_keep(cache, &name, proof, &run, sums);
     }
     cache_put(cache, &id, proof, &whole->sums[metric], sizeof(whole->sums[metric]));
 }

@@ -31,15 +31,14 @@ static struct bucket_run run_of(size_t first, size_t n, uint64_t *sums)
             LEVEL_MINUTE, DAY_S + (int64_t)i * MINUTE_S, DAY_S + (int64_t)(i + 1) * MINUTE_S};
         sums[2 * (i - first)] = 100 * i;
     }
-    return (struct bucket_run){&minutes[first], n, 2};
+    return (struct bucket_run){zone_utc(), &minutes[first], n, 2};
 }
 
 static void keep(size_t first, size_t n, const struct ver *by)
 {
     uint64_t sums[2 * 60];
     struct bucket_run run = run_of(first, n, sums);
-    struct cache_id id = bucket_sums_id(cache, zone_utc(), &name, run.buckets[0]);
-    bucket_sums_keep(cache, &id, by, &run, sums);
+    bucket_sums_keep(cache, &name, by, &run, sums);
 }
 
 /* Are they all known, with that sum? */
@@ -48,8 +47,7 @@ static bool finds(size_t first, size_t n)
     uint64_t sums[2 * 60];
     uint64_t sum = 7;
     struct bucket_run run = run_of(first, n, sums);
-    struct cache_id id = bucket_sums_id(cache, zone_utc(), &name, run.buckets[0]);
-    bool found = bucket_sums_find(cache, &id, &ver, &run, &sum);
+    bool found = bucket_sums_find(cache, &name, &ver, &run, &sum);
     cr_expect_eq(sum, found ? 100 * (2 * first + n - 1) * n / 2 : 7, "%zu, %zu", first, n);
     return found;
 }
@@ -89,25 +87,47 @@ Test(bucket_sums, another_proof_makes_it_unknown, .init = setup, .fini = teardow
     cr_expect_not(finds(0, 60), "nothing of what the other one proved");
 }
 
-static size_t of(enum level level, int64_t length_s, size_t n, enum proof proof)
+Test(bucket_sums, a_run_of_several_hours, .init = setup, .fini = teardown)
 {
-    struct bucket buckets[100];
-    struct cover cover = {.buckets = buckets, .n = n};
-    struct remembered_run run = {.first = 0, .n = n, .proof = proof};
-    for (size_t i = 0; i < n; i++) {
-        buckets[i] = (struct bucket){
-            level, DAY_S + (int64_t)i * length_s, DAY_S + (int64_t)(i + 1) * length_s};
-    }
-    return bucket_sums_of(zone_utc(), &cover, &run);
+    keep(50, 30, &ver);
+    cr_expect(finds(50, 30));
+    cr_expect(finds(59, 2));
+    cr_expect(finds(60, 20));
+    cr_expect_not(finds(50, 31));
+    keep(0, 50, &ver);
+    cr_expect(finds(20, 60));
+    cr_expect_not(finds(110, 20), "nothing is known of the third hour");
 }
 
-Test(bucket_sums, closed_buckets_of_one_coarser_bucket)
+/* Hours and minutes that begin at one instant are told apart. */
+Test(bucket_sums, levels_are_told_apart, .init = setup, .fini = teardown)
 {
-    cr_expect_eq(of(LEVEL_MINUTE, MINUTE_S, 1, PROOF_VER), 1u);
-    cr_expect_eq(of(LEVEL_MINUTE, MINUTE_S, 60, PROOF_VER), 60u);
-    cr_expect_eq(of(LEVEL_MINUTE, MINUTE_S, 61, PROOF_VER), 0u, "of two hours");
-    cr_expect_eq(of(LEVEL_MINUTE, MINUTE_S, 60, PROOF_OVER), 0u, "that changes each minute");
-    cr_expect_eq(of(LEVEL_HOUR, HOUR_S, 24, PROOF_VER), 24u);
-    cr_expect_eq(of(LEVEL_HOUR, HOUR_S, 25, PROOF_VER), 0u);
-    cr_expect_eq(of(LEVEL_MONTH, 30 * 24 * HOUR_S, 1, PROOF_VER), 0u);
+    const struct bucket hour = {LEVEL_HOUR, DAY_S, DAY_S + HOUR_S};
+    const struct bucket day = {LEVEL_DAY, DAY_S, DAY_S + 24 * HOUR_S};
+    const struct bucket_run of_hour = {zone_utc(), &hour, 1, 1};
+    const struct bucket_run of_day = {zone_utc(), &day, 1, 1};
+    const uint64_t sums[] = {5};
+    uint64_t sum = 0;
+    keep(0, 1, &ver);
+    cr_expect_not(bucket_sums_find(cache, &name, &ver, &of_hour, &sum));
+    bucket_sums_keep(cache, &name, &ver, &of_hour, sums);
+    cr_expect_not(bucket_sums_find(cache, &name, &ver, &of_day, &sum));
+    cr_expect(bucket_sums_find(cache, &name, &ver, &of_hour, &sum) && sum == 5);
+}
+
+Test(bucket_sums, which_runs)
+{
+    struct bucket buckets[1] = {{LEVEL_HOUR, DAY_S, DAY_S + HOUR_S}};
+    struct cover cover = {.buckets = buckets, .n = 1};
+    struct remembered_run run = {.first = 0, .n = 1, .proof = PROOF_VER};
+    cr_expect_eq(bucket_sums_of(&cover, &run), 1u);
+    run.n = 64;
+    cr_expect_eq(bucket_sums_of(&cover, &run), 64u);
+    run.n = 65;
+    cr_expect_eq(bucket_sums_of(&cover, &run), 0u, "too many");
+    run = (struct remembered_run){.first = 0, .n = 1, .proof = PROOF_OVER};
+    cr_expect_eq(bucket_sums_of(&cover, &run), 0u, "that changes each minute");
+    buckets[0].level = LEVEL_MONTH;
+    run.proof = PROOF_VER;
+    cr_expect_eq(bucket_sums_of(&cover, &run), 0u, "there is no coarser one");
 }
