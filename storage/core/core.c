@@ -61,6 +61,17 @@ void core_set_view(struct core *core, unsigned partition, struct partition_view 
     pthread_mutex_unlock(&core->view_lock);
 }
 
+void core_forget_ver(struct core *core, unsigned partition, const struct ver *ver)
+{
+    pthread_mutex_lock(&core->view_lock);
+    struct partition_view *view = &core->views[partition];
+    if (ver_equal(&view->ver, ver)) { /* else another reader has learnt it meanwhile */
+        view->ver.n = 0;
+        view->ver_held = false;
+    }
+    pthread_mutex_unlock(&core->view_lock);
+}
+
 bool core_may_lose(const struct core *core, int64_t us)
 {
     bool may = false;

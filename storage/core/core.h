@@ -153,6 +153,10 @@ bool core_may_lose(const struct core *core, int64_t us);
  * held, and when it was seen. */
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
 
+/* A reply had another `ver` than @ver, by which the partition was planned: nothing that is
+ * remembered under it is taken any more. */
+void core_forget_ver(struct core *core, unsigned partition, const struct ver *ver);
+
 /* partition_state_parse() with this process's settings and with what it knows of Redis's clock. */
 bool core_parse_state(
     struct core *core, const struct reply *fields, struct partition_view *ret) MUST_CHECK;

@@ -11,13 +11,6 @@ struct known_buckets {
     } all[2 * BUCKET_SUMS_MAX]; /* room to put some beside all others */
 };
 
-size_t bucket_sums_of(const struct cover *cover, const struct remembered_run *run)
-{
-    bool is_kept = run->proof == PROOF_VER && run->n <= BUCKET_SUMS_MAX &&
-                   cover->buckets[run->first].level != LEVEL_MONTH;
-    return is_kept ? run->n : 0;
-}
-
 /* The coarser bucket that bucket @i of @run is in. */
 static struct bucket around_of(const struct bucket_run *run, size_t i)
 {

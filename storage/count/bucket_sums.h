@@ -15,18 +15,14 @@
 
 #define BUCKET_SUMS_MAX 64 /* no hour, day or month has more buckets of the next finer level */
 
-/* The buckets of a run that are remembered so: @n of one level.  Their sums are every @stride-th
- * number. */
+/* The buckets of a run that are remembered so: @n of one level, no months.  Their sums are every
+ * @stride-th number. */
 struct bucket_run {
     const struct zone *zone;
     const struct bucket *buckets;
     size_t n;
     size_t stride;
 };
-
-/* How many buckets of @run are remembered so: all, if the run is closed and has at most
- * BUCKET_SUMS_MAX; else 0. */
-size_t bucket_sums_of(const struct cover *cover, const struct remembered_run *run);
 
 /* If all buckets of @run are remembered under @name, with the proof @ver, add up what they have. */
 bool bucket_sums_find(struct cache *cache, const struct cache_id *name, const struct ver *ver,

@@ -2,18 +2,6 @@
 
 #include <string.h>
 
-struct cache_id whole_name_of(
-    struct count_question *q, const struct whole_run *whole, enum metric metric, unsigned number)
-{
-    struct cache *cache = q->read.core->cache;
-    const struct portion *one = &q->portions[whole->first];
-    struct slice name = metric_name(metric, *one->pages[0]);
-    const struct slice *only = &name;
-    bool beside = metrics_have(METRICS_BESIDE, (int)metric);
-    return run_name(cache, &q->scratch, number, metric_kind(metric), q->job->asked.site,
-        beside ? &only : one->pages, portion_names(one, metric));
-}
-
 void whole_take_part(
     struct count_question *q, struct whole_run *whole, size_t i, enum metric metric, uint64_t sum)
 {
@@ -36,9 +24,9 @@ static const struct ver no_proof = {1, "-"};
 static struct cache_id parts_id(
     struct count_question *q, const struct whole_run *whole, enum metric metric)
 {
-    struct cache_id name = whole_name_of(q, whole, metric, PARTITIONS_MAX);
-    const struct cover *cover = &q->portions[whole->first].cover;
-    return run_id(q->read.core->cache, &name, cover, whole_run_of(q, whole));
+    const struct portion *one = &q->portions[whole->first];
+    struct cache_id name = portion_run_name(q, one, metric, PARTITIONS_MAX + 1);
+    return run_id(q->read.core->cache, &name, &one->cover, whole_run_of(q, whole));
 }
 
 static size_t n_parts(const struct count_question *q)
@@ -123,8 +111,11 @@ void parts_recall(struct count_question *q, struct whole_run *whole, size_t poin
     const struct portion *one = &q->portions[whole->first];
     unsigned n_metrics = (unsigned)__builtin_popcount(one->metrics);
     enum proof proof = whole_run_of(q, whole)->proof;
-    const struct part *parts = proof != PROOF_FOLD ? find_parts(q, whole) : NULL;
     int64_t hits = 0;
+    if (proof == PROOF_FOLD) { /* nothing is kept: it is read as fast */
+        return;
+    }
+    const struct part *parts = find_parts(q, whole);
     for (size_t i = 0; parts != NULL && i < whole->n; i++) {
         uint64_t by = proof_to_recall_by(q, &q->portions[whole->first + i], proof);
         const struct part *part = &parts[part_number(q, whole, i)];
@@ -168,7 +159,7 @@ static struct part *old_parts(
 void parts_keep(struct count_question *q, const struct whole_run *whole)
 {
     unsigned metrics = q->portions[whole->first].metrics;
-    bool lasts = whole_run_of(q, whole)->proof != PROOF_FOLD; /* else it is read as fast */
+    bool lasts = whole_run_of(q, whole)->proof != PROOF_FOLD;
     for (int m = 0; lasts && m < METRICS; m++) {
         struct part *parts = metrics_have(metrics, m) ? old_parts(q, whole, (enum metric)m) : NULL;
         if (parts == NULL) {

@@ -21,11 +21,6 @@ static inline const struct remembered_run *whole_run_of(
     return &q->portions[whole->first].runs.all[whole->run];
 }
 
-/* A name for what several partitions have of @metric in any run of such portions.  @number, from
- * PARTITIONS_MAX on, tells which. */
-struct cache_id whole_name_of(
-    struct count_question *q, const struct whole_run *whole, enum metric metric, unsigned number);
-
 /* Portion @i of the whole has @sum. */
 void whole_take_part(
     struct count_question *q, struct whole_run *whole, size_t i, enum metric metric, uint64_t sum);

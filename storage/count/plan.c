@@ -8,7 +8,7 @@
 #include "storage/read/plan.h"
 #include "storage/read/window.h"
 
-#define SUMS_MAX      2000000     /* fields: a set of 1,000 pages, in all partitions, over a day */
+#define SUMS_MAX      2000000     /* fields: a set of 1,000 pages, in many partitions, over a day */
 #define SUM_BYTES_MAX (128 << 20) /* of their names: Redis reads some 70 MB of them a second */
 
 /* Widen the window until every portion can tile it. */

@@ -64,6 +64,17 @@ size_t portion_keys(const struct portion *portion, enum metric metric)
     return metric_is_sketch(metric) ? portion->n_pages : 1;
 }
 
+/* What lies beside the pages is one for all of them. */
+struct cache_id portion_run_name(
+    struct count_question *q, const struct portion *portion, enum metric metric, unsigned number)
+{
+    struct slice name = metric_name(metric, *portion->pages[0]);
+    const struct slice *only = &name;
+    bool beside = metrics_have(METRICS_BESIDE, (int)metric);
+    return run_name(q->read.core->cache, &q->scratch, number, metric_kind(metric),
+        q->job->asked.site, beside ? &only : portion->pages, portion_names(portion, metric));
+}
+
 size_t portion_reads(const struct portion *portion, unsigned metrics, size_t n)
 {
     return n * portion->n_pages * (size_t)__builtin_popcount(metrics & ~METRICS_OTHER);
@@ -190,19 +201,17 @@ static bool ask_partition(
     return true;
 }
 
-/* What partition 0 is asked, all are that have visitors. */
+/* What the first partition of visitors is asked, all of them are. */
 static bool spread_portion(struct count_question *q, unsigned metrics)
 {
+    const struct partitions *partitions = &q->read.core->partitions;
+    unsigned home = visitor_partition_at(partitions, 0);
     size_t first = 0;
-    while (q->portions[first].partition != 0 || q->portions[first].metrics != metrics) {
+    while (q->portions[first].partition != home || q->portions[first].metrics != metrics) {
         first++;
     }
-    const struct partitions *partitions = &q->read.core->partitions;
-    for (unsigned p = 1; p < partitions->n; p++) {
-        if (!partition_has_visitors(partitions, p)) {
-            continue;
-        }
-        struct portion *portion = new_portion(q, p, metrics);
+    for (unsigned i = 1; i < visitor_partitions(partitions->n); i++) {
+        struct portion *portion = new_portion(q, visitor_partition_at(partitions, i), metrics);
         if (portion == NULL) {
             return false;
         }
@@ -226,7 +235,8 @@ bool count_make_portions(struct count_question *q)
         unsigned home = name_partition(
             partitions, job->asked.site, pages[i], page_hash(job->asked.site, pages[i]));
         if ((own != 0 && !ask_partition(q, home, own, &pages[i])) ||
-            (spread != 0 && !ask_partition(q, 0, spread, &pages[i]))) {
+            (spread != 0 &&
+                !ask_partition(q, visitor_partition_at(partitions, 0), spread, &pages[i]))) {
             return false;
         }
     }

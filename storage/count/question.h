@@ -8,7 +8,9 @@
  *     question.c  which partition is asked for which pages: the portions
  *     plan.c      which buckets of each portion, for the window or for each point of a series
  *     recall.c    what of them is remembered: runs of buckets
- *     whole.c     and runs of all partitions together
+ *     whole.c     and runs of all partitions together: their sum,
+ *     parts.c     what each partition has,
+ *     bucket_sums.c   and each bucket
  *     series.c    and points of a series
  *     chunk.c     the rest, cut into what is asked at once
  *     read.c      asked, and taken from the replies
@@ -138,8 +140,13 @@ static inline bool metrics_have(unsigned metrics, int metric)
     return (metrics >> metric & 1) != 0;
 }
 
+/* A name for what @number has of @metric in any run of such a portion: its partition, or from
+ * PARTITIONS_MAX on several together. */
+struct cache_id portion_run_name(
+    struct count_question *q, const struct portion *portion, enum metric metric, unsigned number);
+
 /* Which partition is asked for which pages of q->job: a page's own one; for visits, which lie with
- * the visitors, all.  False: no memory. */
+ * the visitors, all that have visitors.  False: no memory. */
 bool count_make_portions(struct count_question *q);
 
 /* Forget a portion's plan. */

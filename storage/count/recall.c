@@ -4,22 +4,11 @@
 
 #include "storage/count/whole.h"
 
-/* A name for what is asked of a portion.  What lies beside the pages is one for all of them. */
-static struct cache_id portion_name(
-    struct count_question *q, const struct portion *portion, enum metric metric)
-{
-    struct slice name = metric_name(metric, *portion->pages[0]);
-    const struct slice *only = &name;
-    bool beside = metrics_have(METRICS_BESIDE, (int)metric);
-    return run_name(q->read.core->cache, &q->read.out, portion->partition, metric_kind(metric),
-        q->job->asked.site, beside ? &only : portion->pages, portion_names(portion, metric));
-}
-
 static void name_portion(struct count_question *q, struct portion *portion)
 {
     for (int m = 0; m < METRICS && !portion->named; m++) {
         if (metrics_have(portion->metrics, m)) {
-            portion->names[m] = portion_name(q, portion, (enum metric)m);
+            portion->names[m] = portion_run_name(q, portion, (enum metric)m, portion->partition);
         }
     }
     portion->named = true;
@@ -165,25 +154,32 @@ bool count_recall_point(struct count_question *q, size_t point)
     return true;
 }
 
+/* The portion's run came to @n bytes, which are remembered if they can be proved: by themselves, or
+ * with those of other portions.  False: they cannot. */
+static bool keep_value(struct count_question *q, enum metric metric, const struct portion *portion,
+    const struct remembered_run *run, const void *value, size_t n)
+{
+    if (whole_has(q, portion, run)) {
+        return run->proof == PROOF_FOLD ||
+               proved_may_keep(&q->read, portion->partition, &portion->cover, run);
+    }
+    struct cache_id id = portion_run_id(q, portion, metric, run);
+    return proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
+}
+
 bool count_keep_run(struct count_question *q, enum metric metric, const struct portion *portion,
     const struct remembered_run *run, size_t point)
 {
     uint8_t text[HLL_DENSE_SIZE];
-    bool sketch = metric_is_sketch(metric);
-    struct cache_id id = portion_run_id(q, portion, metric, run);
-    const void *value = sketch ? (const void *)text : &q->run_sum[metric];
-    size_t n = sketch ? hll_encode(&q->run[metric], text) : sizeof(q->run_sum[metric]);
-    bool kept =
-        whole_has(q, portion, run)
-            ? run->proof == PROOF_FOLD ||
-                  proved_may_keep(&q->read, portion->partition, &portion->cover, run)
-            : proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
-    if (sketch) {
+    if (metric_is_sketch(metric)) {
+        size_t n = hll_encode(&q->run[metric], text);
+        (void)keep_value(q, metric, portion, run, text, n);
         return tally_unite(&q->tally, metric, point, &q->run[metric]);
     }
-    if (kept) {
-        whole_add(q, portion, run, metric, q->run_sum[metric]);
+    uint64_t sum = q->run_sum[metric];
+    if (keep_value(q, metric, portion, run, &sum, sizeof(sum))) {
+        whole_add(q, portion, run, metric, sum);
     }
-    tally_sum(&q->tally, metric, point, q->run_sum[metric]);
+    tally_sum(&q->tally, metric, point, sum);
     return true;
 }

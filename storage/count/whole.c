@@ -62,9 +62,9 @@ static struct ver combine_proofs(struct count_question *q, size_t first, size_t 
 static struct cache_id whole_name(
     struct count_question *q, const struct whole_run *whole, enum metric metric)
 {
-    unsigned first = q->portions[whole->first].partition;
-    return whole_name_of(
-        q, whole, metric, PARTITIONS_MAX + 1 + first * PARTITIONS_MAX + (unsigned)whole->n);
+    const struct portion *one = &q->portions[whole->first];
+    unsigned number = PARTITIONS_MAX + 1 + one->partition * PARTITIONS_MAX + (unsigned)whole->n;
+    return portion_run_name(q, one, metric, number);
 }
 
 /* The same of the run, by that name. */
@@ -80,8 +80,8 @@ static void take_number(void *data, const void *value, size_t n)
     memcpy(data, value, n);
 }
 
-/* The same to recall by; n 0 as well where it will hardly hold.  Several runs have one proof: from
- * one portion on there are as many alike throughout an attempt. */
+/* The proofs of all portions as one id, to recall by; n 0 where it will hardly hold.  Several runs
+ * have one proof: from one portion on there are as many alike throughout an attempt. */
 static struct ver proof_to_recall_by(struct count_question *q, const struct whole_run *whole)
 {
     enum proof proof = q->portions[whole->first].runs.all[whole->run].proof;
@@ -190,6 +190,13 @@ static void note_said(
 
 /* ---- recalling ---- */
 
+/* How many buckets of the run are remembered one by one.  Months have no coarser bucket. */
+static size_t own_buckets(const struct portion *portion, const struct remembered_run *run)
+{
+    bool months = portion->cover.buckets[run->first].level == LEVEL_MONTH;
+    return months ? 0 : run_own_buckets(run);
+}
+
 /* Have parts and buckets added up. */
 static bool expect_sums(struct count_question *q, struct whole_run *whole)
 {
@@ -223,7 +230,7 @@ enum whole_found whole_recall(
     }
     struct whole_run *whole = &q->wholes[q->n_wholes++];
     *whole = (struct whole_run){.first = first, .n = n, .run = run};
-    whole->n_buckets = bucket_sums_of(&one->cover, whole_run_of(q, whole));
+    whole->n_buckets = own_buckets(one, whole_run_of(q, whole));
     whole->by = proof_to_recall_by(q, whole);
     if (!find_sums(q, whole)) {
         memset(whole->sums, 0, sizeof(whole->sums));

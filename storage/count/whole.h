@@ -4,9 +4,9 @@
  * (read/cache.h).
  *
  * Visits lie with their visitors, in up to 64 partitions, so a question about them has a portion
- * in each, and all of these are planned alike as a rule.  What is remembered of one run in 64
- * partitions is 64 values.  So their sum is kept as well, by a hash of the proofs of all: one
- * value is looked up then, and each partition has to say that its own proof holds.
+ * in each, and all of these are planned alike as a rule.  What they come to together is kept as one
+ * value, by a hash of the proofs of all.  Then each partition has to say that its own proof holds.
+ * What each has is kept as well (parts.h), for the case that one proof does not hold any more.
  *
  * A window that begins or ends elsewhere has other runs.  So the buckets of closed runs are kept
  * one by one, too (bucket_sums.h): a bucket is read of 64 partitions once, and then it is known for
@@ -37,7 +37,7 @@ enum whole_found whole_recall(
 bool whole_has(const struct count_question *q, const struct portion *portion,
     const struct remembered_run *run);
 
-/* A run of @portion has come to @sum, which was recalled, or may be kept. */
+/* A run of @portion was read, and has come to @sum, which may be kept. */
 void whole_add(struct count_question *q, const struct portion *portion,
     const struct remembered_run *run, enum metric metric, uint64_t sum);
 

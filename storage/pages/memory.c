@@ -11,15 +11,17 @@
 static size_t memory_table_max(const struct pages_memory *memory)
 {
     const struct core *core = memory->r->core;
-    return core->config.cache_bytes / CACHE_SHARE / core->partitions.n;
+    unsigned n = core->partitions.n;
+    return core->config.cache_bytes / CACHE_SHARE /
+           (memory->kind == KEY_VV ? visitor_partitions(n) : n);
 }
 
-/* Are its buckets remembered by themselves?  Minutes are too many. */
+/* Are its buckets remembered by themselves?  Minutes are too many, and one alone is a run. */
 static bool has_own_tables(
     const struct pages_memory *memory, unsigned p, const struct remembered_run *run)
 {
     return memory->r->covers[p].buckets[run->first].level != LEVEL_MINUTE &&
-           run_own_buckets(run) > 0;
+           run_own_buckets(run) > 1;
 }
 
 static void copy_table(void *data, const void *value, size_t n)

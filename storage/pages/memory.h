@@ -55,10 +55,6 @@ struct remembered_run *pages_memory_run(
 struct run_sums *pages_memory_sums(
     const struct pages_memory *memory, unsigned partition, const struct remembered_run *run);
 
-/* The buckets of the partition's cover that need not be read: as runs that are recalled. */
-const struct remembered_runs *pages_memory_known(
-    const struct pages_memory *memory, unsigned partition);
-
 /* Bucket @i of @run was read through in @turn: @n pages, which are in the run's own sums now.
  * Remember them by themselves, too. */
 void pages_memory_keep_bucket(struct pages_memory *memory, unsigned partition,

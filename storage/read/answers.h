@@ -2,7 +2,7 @@
  *
  * Layer: storage.  Thread-safe.
  *
- * A question of a whole site asks every partition, at the least for its ids.  Each question looks
+ * A question of a whole site asks many partitions, at the least for their ids.  Each question looks
  * at the heads of all logs before that (settled.h).  Where those are what they were when the same
  * question was answered, and no log was closed meanwhile, nothing was acknowledged, and so no
  * partition need be asked: the answer of then is the answer.  storage/read/README.md says why;

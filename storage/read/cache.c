@@ -157,7 +157,9 @@ void cache_put(struct cache *cache, const struct cache_id *id, const struct ver 
     made->id = *id;
     made->proof = ver_hash(ver);
     made->n = n;
-    memcpy(made->value, value, n);
+    if (n > 0) { /* else there may be no bytes at all */
+        memcpy(made->value, value, n);
+    }
     pthread_mutex_lock(&cache->lock);
     struct entry *before = find_entry(cache, id);
     if (before != NULL) {

@@ -108,7 +108,7 @@ static enum storage_err judge_moment(
 }
 
 /* The proof behind the data: does the plan hold by it?  Where the partition's state is another one,
- * it is read in the next attempt. */
+ * it is read in the next attempt, which recalls nothing by the id of before. */
 static void judge_plain(
     struct proved_read *r, const struct proved_piece *piece, const struct reply *proof)
 {
@@ -123,7 +123,11 @@ static void judge_plain(
         known->unproved = known->held = 0;
         return;
     }
-    if (!partition_proof_take(proof, before, &view) || !piece_is_legal(r->zone, piece, &view, 0)) {
+    bool same = partition_proof_take(proof, before, &view);
+    if (!same) {
+        core_forget_ver(r->core, piece->partition, &before->ver);
+    }
+    if (!same || !piece_is_legal(r->zone, piece, &view, 0)) {
         r->careful = r->stale = true;
         return;
     }

@@ -147,11 +147,11 @@ bool run_holds(const struct remembered_run *run, const struct zone *zone,
     return view->known;
 }
 
-#define OWN_BUCKETS_MAX 64 /* a day's hours, or an hour's minutes */
+#define OWN_BUCKETS_MAX 128 /* minutes to the end of an hour, and those of the next */
 
 size_t run_own_buckets(const struct remembered_run *run)
 {
-    return run->proof == PROOF_VER && run->n > 1 && run->n <= OWN_BUCKETS_MAX ? run->n : 0;
+    return run->proof == PROOF_VER && run->n <= OWN_BUCKETS_MAX ? run->n : 0;
 }
 
 struct remembered_run run_one_bucket(const struct remembered_run *run, size_t i)

@@ -78,8 +78,9 @@ struct remembered_run *run_at(struct remembered_run *runs, size_t n, size_t i);
 /* Bucket @i, or behind recalled runs the next one that must be read. */
 size_t runs_next_unread(const struct remembered_runs *runs, size_t i);
 
-/* How many buckets of @run are remembered by themselves, too, so that they can be a part of another
- * run: 0 or all.  What is not closed changes too soon, and long runs would take too much memory. */
+/* How many buckets of @run may be remembered by themselves, too, so that they can be a part of
+ * another run: 0 or all.  What is not closed changes too soon, and long runs take too much
+ * memory. */
 size_t run_own_buckets(const struct remembered_run *run);
 
 /* Bucket @i of @run, counted from its first, as a run. */

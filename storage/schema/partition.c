@@ -42,16 +42,17 @@ unsigned partition_slot(const struct partitions *parts, unsigned p)
     return crc16(parts->tag[p], strlen(parts->tag[p])) % SLOTS;
 }
 
-/* The @i-th partition of visitors. */
-static unsigned visitor_partition_at(const struct partitions *parts, unsigned i)
+/* Each lies in the middle of its share of the partitions. */
+unsigned visitor_partition_at(const struct partitions *parts, unsigned i)
 {
-    return i * parts->n / visitor_partitions(parts->n);
+    return (2 * i + 1) * parts->n / (2 * visitor_partitions(parts->n));
 }
 
 /* The first one that lies at @p or behind it. */
 unsigned visitor_partition_number(const struct partitions *parts, unsigned p)
 {
-    return (p * visitor_partitions(parts->n) + parts->n - 1) / parts->n;
+    unsigned i = p * visitor_partitions(parts->n) / parts->n; /* that, or the one before */
+    return visitor_partition_at(parts, i) < p ? i + 1 : i;
 }
 
 bool partition_has_visitors(const struct partitions *parts, unsigned p)

@@ -51,10 +51,14 @@ static inline unsigned visitor_partitions(unsigned n)
     return n < VISITOR_PARTITIONS_MAX ? n : VISITOR_PARTITIONS_MAX;
 }
 
-/* Can there be visitors in partition @p?  In partition 0 there can. */
+/* The @i-th partition of visitors, from 0 on.  Of more than 64 partitions it is none that logs lie
+ * in, if there are twice as many: so no slot of a cluster has all of both. */
+unsigned visitor_partition_at(const struct partitions *parts, unsigned i);
+
+/* Can there be visitors in partition @p? */
 bool partition_has_visitors(const struct partitions *parts, unsigned p);
 
-/* Which of the partitions of visitors is partition @p, which is one?  They are numbered from 0. */
+/* Which of the partitions of visitors is partition @p, which is one? */
 unsigned visitor_partition_number(const struct partitions *parts, unsigned p);
 
 /* The partition of a visitor with a 64-bit hash.  Each of them has an equal range of hashes. */

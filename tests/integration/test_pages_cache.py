@@ -100,6 +100,24 @@ def test_hours_that_are_known_make_up_another_window(world, clients, site, chanc
     assert longer in (0, 16), "one more hour, of 16 partitions, unless an earlier round has scanned it"
 
 
+def test_a_late_event_makes_one_more_attempt(clients, site, chance):
+    """Where only ids were asked for, the state is learnt by the second attempt, which holds."""
+    http, other, plain = clients
+    day = epoch("2026-02-14")
+    http.accept(events(site, chance, 600, day, day + 86400))
+    asked = {"site": site, **window(day + 3600, day + 20 * 3600)}
+    attempts = []
+    for i in range(9):
+        for _ in range(3):  # learnt, remembered, recalled
+            pages_of(http, **asked)
+        other.accept({"site": site, "page": "/a/late", "user": f"late {i}", "ts": day + 7200 + 60 * chance.randrange(600)})
+        before = http.metric("tallyd_query_replans_total")
+        answer = pages_of(http, **asked)
+        attempts.append(http.metric("tallyd_query_replans_total") - before)
+        assert answer == pages_of(plain, **asked)
+    assert sorted(attempts)[4] <= 1, attempts
+
+
 def test_what_is_kept_of_a_run_answers_every_question_about_it(world, clients, site, chance):
     """A prefix, pages by name, an order, a limit; the visitors of a page serve /uv and /overlap too."""
     http, _, plain = clients

@@ -114,20 +114,3 @@ Test(bucket_sums, levels_are_told_apart, .init = setup, .fini = teardown)
     cr_expect_not(bucket_sums_find(cache, &name, &ver, &of_day, &sum));
     cr_expect(bucket_sums_find(cache, &name, &ver, &of_hour, &sum) && sum == 5);
 }
-
-Test(bucket_sums, which_runs)
-{
-    struct bucket buckets[1] = {{LEVEL_HOUR, DAY_S, DAY_S + HOUR_S}};
-    struct cover cover = {.buckets = buckets, .n = 1};
-    struct remembered_run run = {.first = 0, .n = 1, .proof = PROOF_VER};
-    cr_expect_eq(bucket_sums_of(&cover, &run), 1u);
-    run.n = 64;
-    cr_expect_eq(bucket_sums_of(&cover, &run), 64u);
-    run.n = 65;
-    cr_expect_eq(bucket_sums_of(&cover, &run), 0u, "too many");
-    run = (struct remembered_run){.first = 0, .n = 1, .proof = PROOF_OVER};
-    cr_expect_eq(bucket_sums_of(&cover, &run), 0u, "that changes each minute");
-    buckets[0].level = LEVEL_MONTH;
-    run.proof = PROOF_VER;
-    cr_expect_eq(bucket_sums_of(&cover, &run), 0u, "there is no coarser one");
-}

@@ -240,10 +240,10 @@ Test(remembered_run, buckets_of_closed_runs_are_remembered_by_themselves)
     struct remembered_run bucket = run_one_bucket(&run, 23);
     cr_expect(bucket.first == 26 && bucket.n == 1 && bucket.proof == PROOF_VER);
     cr_expect_not(bucket.recalled);
-    cr_expect_eq(run_own_buckets(&bucket), 0u, "it is what is remembered already");
-    run.n = 64;
-    cr_expect_eq(run_own_buckets(&run), 64u);
-    run.n = 65;
+    cr_expect_eq(run_own_buckets(&bucket), 1u);
+    run.n = 128;
+    cr_expect_eq(run_own_buckets(&run), 128u);
+    run.n = 129;
     cr_expect_eq(run_own_buckets(&run), 0u, "too many");
     run.n = 24;
     run.proof = PROOF_OVER;
