@@ -42,7 +42,7 @@ static void name_series(struct count_question *q, struct names *names)
         bool beside = metrics_have(METRICS_BESIDE, m);
         all[0] = &own;
         names->of[m] =
-            run_name(q->read.core->cache, &q->read.out, PARTITIONS_MAX, metric_kind((enum metric)m),
+            run_name(q->read.core->cache, &q->scratch, PARTITIONS_MAX, metric_kind((enum metric)m),
                 q->job->asked.site, beside ? all : all + 1, beside ? 1 + n : n);
     }
     free(all);
@@ -52,7 +52,7 @@ static void name_series(struct count_question *q, struct names *names)
 static struct ver combine_vers(struct count_question *q, enum metric metric)
 {
     struct ver proof = {.n = 0};
-    buffer_clear(&q->read.out, 64 * 1024);
+    buffer_clear(&q->scratch, 64 * 1024);
     for (size_t i = 0; i < q->n_portions; i++) {
         const struct portion *portion = &q->portions[i];
         const struct proved_partition *known = &q->read.known[portion->partition];
@@ -63,15 +63,15 @@ static struct ver combine_vers(struct count_question *q, enum metric metric)
         if (ver->n == 0 || (known->changed >> PROOF_VER & 1) != 0) {
             return proof;
         }
-        resp_decimal(&q->read.out, portion->partition);
-        resp_word(&q->read.out, ver->text, ver->n);
+        resp_decimal(&q->scratch, portion->partition);
+        resp_word(&q->scratch, ver->text, ver->n);
     }
-    if (!q->read.out.failed) {
-        struct cache_id id = cache_id(q->read.core->cache, q->read.out.p, q->read.out.n);
+    if (!q->scratch.failed) {
+        struct cache_id id = cache_id(q->read.core->cache, q->scratch.p, q->scratch.n);
         proof.n = sizeof(id.bytes);
         memcpy(proof.text, id.bytes, sizeof(id.bytes));
     }
-    buffer_clear(&q->read.out, 64 * 1024);
+    buffer_clear(&q->scratch, 64 * 1024);
     return proof;
 }
 
