@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void whole_take_part(
+void parts_take(
     struct count_question *q, struct whole_run *whole, size_t i, enum metric metric, uint64_t sum)
 {
     whole->sums[metric] += sum;
@@ -41,23 +41,16 @@ static size_t part_number(const struct count_question *q, const struct whole_run
         &q->read.core->partitions, q->portions[whole->first + i].partition);
 }
 
-static void copy_parts(void *data, const void *value, size_t n)
+/* Append the parts that are remembered under @id.  False: there are none. */
+static bool append_parts(struct count_question *q, const struct cache_id *id)
 {
-    buffer_append(data, value, n);
-}
-
-/* Append the parts that are remembered.  False: there are none. */
-static bool append_parts(
-    struct count_question *q, const struct whole_run *whole, enum metric metric)
-{
-    struct cache_id id = parts_id(q, whole, metric);
-    return cache_get(q->read.core->cache, &id, &no_proof, copy_parts, &q->parts);
+    return cache_get(q->read.core->cache, id, &no_proof, cache_append_to, &q->parts);
 }
 
 /* ---- recalling ---- */
 
 /* What the portion's id must be.  0: there is none, or it will hardly be the same. */
-static uint64_t proof_to_recall_by(
+static uint64_t part_proof(
     const struct count_question *q, const struct portion *portion, enum proof proof)
 {
     const struct partition_view *view = &q->read.known[portion->partition].view;
@@ -72,7 +65,8 @@ static const struct part *find_parts(struct count_question *q, const struct whol
     buffer_clear(&q->parts, PARTS_KEPT);
     for (int m = 0; found && m < METRICS; m++) {
         if (metrics_have(q->portions[whole->first].metrics, m)) {
-            found = append_parts(q, whole, (enum metric)m);
+            struct cache_id id = parts_id(q, whole, (enum metric)m);
+            found = append_parts(q, &id);
             n += n_parts(q) * sizeof(struct part);
         }
     }
@@ -98,7 +92,7 @@ static void take_part(struct count_question *q, struct whole_run *whole, size_t 
     for (int m = 0; m < METRICS; m++) {
         if (metrics_have(portion->metrics, m)) {
             tally_sum(&q->tally, (enum metric)m, point, part->sum);
-            whole_take_part(q, whole, i, (enum metric)m, part->sum);
+            parts_take(q, whole, i, (enum metric)m, part->sum);
             part += n_parts(q);
         }
     }
@@ -117,7 +111,7 @@ void parts_recall(struct count_question *q, struct whole_run *whole, size_t poin
     }
     const struct part *parts = find_parts(q, whole);
     for (size_t i = 0; parts != NULL && i < whole->n; i++) {
-        uint64_t by = proof_to_recall_by(q, &q->portions[whole->first + i], proof);
+        uint64_t by = part_proof(q, &q->portions[whole->first + i], proof);
         const struct part *part = &parts[part_number(q, whole, i)];
         if (is_proved(part, n_parts(q), n_metrics, by)) {
             take_part(q, whole, i, part, point);
@@ -142,12 +136,11 @@ static bool part_of(const struct count_question *q, const struct whole_run *whol
 }
 
 /* All parts as they are remembered, or unknown.  NULL: no memory. */
-static struct part *old_parts(
-    struct count_question *q, const struct whole_run *whole, enum metric metric)
+static struct part *old_parts(struct count_question *q, const struct cache_id *id)
 {
     size_t n = n_parts(q) * sizeof(struct part);
     buffer_clear(&q->parts, PARTS_KEPT);
-    if (!append_parts(q, whole, metric)) {
+    if (!append_parts(q, id)) {
         char *room = buffer_grow(&q->parts, n);
         if (room != NULL) {
             memset(room, 0, n);
@@ -161,17 +154,19 @@ void parts_keep(struct count_question *q, const struct whole_run *whole)
     unsigned metrics = q->portions[whole->first].metrics;
     bool lasts = whole_run_of(q, whole)->proof != PROOF_FOLD;
     for (int m = 0; lasts && m < METRICS; m++) {
-        struct part *parts = metrics_have(metrics, m) ? old_parts(q, whole, (enum metric)m) : NULL;
-        if (parts == NULL) {
+        if (!metrics_have(metrics, m)) {
             continue;
         }
+        struct cache_id id = parts_id(q, whole, (enum metric)m);
+        struct part *parts = old_parts(q, &id);
         struct part part;
-        for (size_t i = 0; i < whole->n; i++) {
+        for (size_t i = 0; parts != NULL && i < whole->n; i++) {
             if (part_of(q, whole, i, (enum metric)m, &part)) {
                 parts[part_number(q, whole, i)] = part;
             }
         }
-        struct cache_id id = parts_id(q, whole, (enum metric)m);
-        cache_put(q->read.core->cache, &id, &no_proof, parts, q->parts.n);
+        if (parts != NULL) {
+            cache_put(q->read.core->cache, &id, &no_proof, parts, q->parts.n);
+        }
     }
 }

@@ -22,7 +22,7 @@ static inline const struct remembered_run *whole_run_of(
 }
 
 /* Portion @i of the whole has @sum. */
-void whole_take_part(
+void parts_take(
     struct count_question *q, struct whole_run *whole, size_t i, enum metric metric, uint64_t sum);
 
 /* Take the parts that are remembered, and are still proved by what was last seen of their

@@ -87,11 +87,6 @@ static struct cache_id point_id(
 
 /* ---- recalling ---- */
 
-static void take_figure(void *data, const void *value, size_t n)
-{
-    memcpy(data, value, n);
-}
-
 static bool recall_point(struct count_question *q, const struct names *names, size_t point)
 {
     uint64_t values[METRICS];
@@ -100,7 +95,7 @@ static bool recall_point(struct count_question *q, const struct names *names, si
             continue;
         }
         struct cache_id id = point_id(q, &names->of[m], q->tally.points[point].window);
-        if (!cache_get(q->read.core->cache, &id, &names->proof[m], take_figure, &values[m])) {
+        if (!cache_get(q->read.core->cache, &id, &names->proof[m], cache_copy_to, &values[m])) {
             return false;
         }
     }

@@ -75,11 +75,6 @@ static struct cache_id whole_id(
     return run_id(q->read.core->cache, name, cover, whole_run_of(q, whole));
 }
 
-static void take_number(void *data, const void *value, size_t n)
-{
-    memcpy(data, value, n);
-}
-
 /* The proofs of all portions as one id, to recall by; n 0 where it will hardly hold.  Several runs
  * have one proof: from one portion on there are as many alike throughout an attempt. */
 static struct ver proof_to_recall_by(struct count_question *q, const struct whole_run *whole)
@@ -101,7 +96,7 @@ static bool find_sum(struct count_question *q, const struct whole_run *whole,
     const struct cache_id *name, uint64_t *ret)
 {
     struct cache_id id = whole_id(q, whole, name);
-    return cache_get(q->read.core->cache, &id, &whole->by, take_number, ret);
+    return cache_get(q->read.core->cache, &id, &whole->by, cache_copy_to, ret);
 }
 
 static struct bucket_run buckets_of(const struct count_question *q, const struct whole_run *whole)
@@ -169,7 +164,7 @@ static bool holds_by_print(const struct count_question *q, const struct whole_ru
     }
     struct cache_id name = said_name(q, whole);
     struct ver said = said_proof(q, &whole->by);
-    bool holds = cache_get(q->read.core->cache, &name, &said, take_number, &read_us) &&
+    bool holds = cache_get(q->read.core->cache, &name, &said, cache_copy_to, &read_us) &&
                  answers_fresh(q->read.session, read_us);
     moment->read_us = holds && read_us < moment->read_us ? read_us : moment->read_us;
     return holds;
@@ -282,7 +277,7 @@ void whole_add(struct count_question *q, const struct portion *portion,
 {
     struct whole_run *whole = find_whole(q, portion, run);
     if (whole != NULL) {
-        whole_take_part(q, whole, (size_t)(portion - q->portions) - whole->first, metric, sum);
+        parts_take(q, whole, (size_t)(portion - q->portions) - whole->first, metric, sum);
     }
 }
 

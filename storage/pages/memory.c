@@ -24,18 +24,13 @@ static bool has_own_tables(
            run_own_buckets(run) > 1;
 }
 
-static void copy_table(void *data, const void *value, size_t n)
-{
-    buffer_append(data, value, n);
-}
-
 /* The table of @run behind those in @tables.  False: it is not remembered. */
 static bool recall_table(struct pages_memory *memory, unsigned p, const struct remembered_run *run,
     struct buffer *tables)
 {
     struct proved_read *r = memory->r;
     struct cache_id id = run_id(r->core->cache, &memory->of[p].name, &r->covers[p], run);
-    return proved_recall(r, p, run, &id, copy_table, tables);
+    return proved_recall(r, p, run, &id, cache_append_to, tables);
 }
 
 /* What was recalled need not be read. */

@@ -117,8 +117,7 @@ static void rank_sketch(void *data, size_t i, const struct hll *sketch)
 static struct page_row row_of(const struct ranking *r, const struct page_sum *sum)
 {
     uint64_t hidden = 0;
-    if (r->job
-            ->entries) { /* a page is in each partition of visitors: any of what was put together */
+    if (r->job->entries) { /* a page is in many partitions: any of what was put together */
         hidden = capped_runs_pv(&r->scan.capped);
     } else if (r->scan.capped.n > 0) {
         unsigned p = page_partition(&r->read, sum->page);
@@ -193,10 +192,12 @@ static void add_partitions(const struct ranking *r, struct scan_wanted *wanted)
 {
     const struct partitions *partitions = &r->read.core->partitions;
     bool visits = wanted->kind == KEY_VV;
-    bool at_site = !visits && counted_name_at_site(wanted->class);
-    unsigned home = at_site ? page_partition(&r->read, wanted->class) : 0;
+    if (!visits && counted_name_at_site(wanted->class)) {
+        part_set_add(&wanted->parts, page_partition(&r->read, wanted->class));
+        return;
+    }
     for (unsigned p = 0; p < partitions->n; p++) {
-        if (at_site ? p == home : !visits || partition_has_visitors(partitions, p)) {
+        if (!visits || partition_has_visitors(partitions, p)) {
             part_set_add(&wanted->parts, p);
         }
     }

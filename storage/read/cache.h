@@ -39,6 +39,10 @@ struct cache_id cache_id(const struct cache *cache, const void *text, size_t n);
 bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     void (*use)(void *data, const void *value, size_t n), void *data);
 
+/* Two such uses: append the value to a struct buffer; copy it to where it fits. */
+void cache_append_to(void *buffer, const void *value, size_t n);
+void cache_copy_to(void *to, const void *value, size_t n);
+
 /* Keep a copy of @value in place of an older one.  Nothing is kept without memory, of a value
  * larger than the whole cache, or if @ver is empty. */
 void cache_put(struct cache *cache, const struct cache_id *id, const struct ver *ver,
