@@ -18,9 +18,6 @@ struct part {
 
 #define PARTS_KEPT (VISITOR_PARTITIONS_MAX * sizeof(struct part))
 
-/* The value as a whole wants no proof: each part has its own. */
-static const struct ver no_proof = {1, "-"};
-
 static struct cache_id parts_id(
     struct count_question *q, const struct whole_run *whole, enum metric metric)
 {
@@ -44,18 +41,10 @@ static size_t part_number(const struct count_question *q, const struct whole_run
 /* Append the parts that are remembered under @id.  False: there are none. */
 static bool append_parts(struct count_question *q, const struct cache_id *id)
 {
-    return cache_get(q->read.core->cache, id, &no_proof, cache_append_to, &q->parts);
+    return cache_get(q->read.core->cache, id, &cache_no_proof, cache_append_to, &q->parts);
 }
 
 /* ---- recalling ---- */
-
-/* What the portion's id must be.  0: there is none, or it will hardly be the same. */
-static uint64_t part_proof(
-    const struct count_question *q, const struct portion *portion, enum proof proof)
-{
-    const struct partition_view *view = &q->read.known[portion->partition].view;
-    return proof_is_steady(view, proof, q->read.begun_ms) ? ver_hash(proof_ver(view, proof)) : 0;
-}
 
 /* The parts of all metrics that are asked for, one behind the other.  NULL: they are not there. */
 static const struct part *find_parts(struct count_question *q, const struct whole_run *whole)
@@ -111,7 +100,7 @@ void parts_recall(struct count_question *q, struct whole_run *whole, size_t poin
     }
     const struct part *parts = find_parts(q, whole);
     for (size_t i = 0; parts != NULL && i < whole->n; i++) {
-        uint64_t by = part_proof(q, &q->portions[whole->first + i], proof);
+        uint64_t by = proved_by(&q->read, q->portions[whole->first + i].partition, proof);
         const struct part *part = &parts[part_number(q, whole, i)];
         if (is_proved(part, n_parts(q), n_metrics, by)) {
             take_part(q, whole, i, part, point);
@@ -166,7 +155,7 @@ void parts_keep(struct count_question *q, const struct whole_run *whole)
             }
         }
         if (parts != NULL) {
-            cache_put(q->read.core->cache, &id, &no_proof, parts, q->parts.n);
+            cache_put(q->read.core->cache, &id, &cache_no_proof, parts, q->parts.n);
         }
     }
 }

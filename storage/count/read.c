@@ -119,7 +119,7 @@ static bool begin_chunk(struct count_question *q, const struct chunk *chunk)
     return (portion->metrics & METRICS_SKETCHES) != 0
                ? proved_piece(
                      &q->read, portion->partition, &portion->cover, &portion->runs, chunk->first)
-               : proved_minutes(&q->read, portion->partition, &portion->cover, &portion->runs,
+               : proved_plain(&q->read, portion->partition, &portion->cover, &portion->runs,
                      chunk->first, chunk->n);
 }
 

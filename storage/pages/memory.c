@@ -5,8 +5,9 @@
 #include "storage/pages/table.h"
 
 #define CACHE_SHARE 8 /* one run, of all partitions: at most this part of the cache */
-#define BUCKET_KEPT ((size_t)64 * 1024)
-#define ENTRY_LEAST 16 /* bytes of a page in a table, beside its bits */
+#define MADE_KEPT   ((size_t)64 * 1024)
+#define ENTRY_LEAST 16                   /* bytes of a page in a table, beside its bits */
+#define NAME_OF_ALL (PARTITIONS_MAX + 2) /* in place of a partition: all that are asked for */
 
 static size_t memory_table_max(const struct pages_memory *memory)
 {
@@ -24,13 +25,31 @@ static bool has_own_tables(
            run_own_buckets(run) > 1;
 }
 
-/* The table of @run behind those in @tables.  False: it is not remembered. */
-static bool recall_table(struct pages_memory *memory, unsigned p, const struct remembered_run *run,
-    struct buffer *tables)
+/* What holds the partition's table of @run.  NULL: it is not remembered. */
+static const struct kept_table *recall_table(
+    struct pages_memory *memory, unsigned p, const struct remembered_run *run)
 {
     struct proved_read *r = memory->r;
-    struct cache_id id = run_id(r->core->cache, &memory->of[p].name, &r->covers[p], run);
-    return proved_recall(r, p, run, &id, cache_append_to, tables);
+    const struct kept_table *kept = kept_tables_find(&memory->kept, &r->covers[p], run);
+    bool found = kept != NULL && kept_table_proved(kept, p, proved_by(r, p, run->proof));
+    if (found) {
+        proved_rely(r, p, run->proof, false);
+    }
+    atomic_fetch_add(found ? &r->core->stats.cache_hits : &r->core->stats.cache_misses, 1);
+    return found ? kept : NULL;
+}
+
+/* Remember the partition's table of @run, if one proof stands for all of it. */
+static void keep_table(
+    struct pages_memory *memory, unsigned p, const struct remembered_run *run, struct slice table)
+{
+    struct proved_read *r = memory->r;
+    if (table.n <= memory_table_max(memory) && proved_may_keep(r, p, &r->covers[p], run)) {
+        struct kept_table *kept = kept_tables_find(&memory->kept, &r->covers[p], run);
+        if (kept != NULL) {
+            kept_table_put(kept, p, ver_hash(proof_ver(&r->known[p].view, run->proof)), table);
+        }
+    }
 }
 
 /* What was recalled need not be read. */
@@ -44,9 +63,9 @@ static bool note_known(struct partition_runs *of, const struct remembered_run *r
 }
 
 /* Add a bucket's table, @i of its run, to the run's own sums.  False: no memory. */
-static bool add_bucket(struct pages_memory *memory, struct run_sums *sums, size_t n, size_t i)
+static bool add_bucket(
+    struct pages_memory *memory, struct run_sums *sums, size_t n, size_t i, struct slice table)
 {
-    const struct slice table = {memory->bucket.p, memory->bucket.n};
     struct page_entry entry;
     size_t at = 0;
     uint32_t turn = ++memory->turn;
@@ -69,10 +88,9 @@ static bool recall_buckets(struct pages_memory *memory, unsigned p,
     size_t n = has_own_tables(memory, p, run) ? run->n : 0;
     for (size_t i = 0; i < n && pages_memory_has_room(memory, sums, run->n); i++) {
         struct remembered_run bucket = run_one_bucket(run, i);
-        buffer_clear(&memory->bucket, BUCKET_KEPT);
-        if (recall_table(memory, p, &bucket, &memory->bucket) &&
-            (memory->bucket.failed || !note_known(&memory->of[p], &bucket) ||
-                !add_bucket(memory, sums, run->n, i))) {
+        const struct kept_table *kept = recall_table(memory, p, &bucket);
+        if (kept != NULL && (!note_known(&memory->of[p], &bucket) ||
+                                !add_bucket(memory, sums, run->n, i, kept_table_part(kept, p)))) {
             return false;
         }
     }
@@ -82,9 +100,8 @@ static bool recall_buckets(struct pages_memory *memory, unsigned p,
 static bool memory_recall(
     struct pages_memory *memory, unsigned p, struct remembered_run *run, struct run_sums *sums)
 {
-    run->text = memory->tables.n;
-    run->recalled = recall_table(memory, p, run, &memory->tables);
-    run->n_text = memory->tables.n - run->text;
+    sums->kept = recall_table(memory, p, run);
+    run->recalled = sums->kept != NULL;
     sums->left = run->recalled ? 0 : run->n;
     return run->recalled ? note_known(&memory->of[p], run) : recall_buckets(memory, p, run, sums);
 }
@@ -94,12 +111,7 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
     struct proved_read *r = memory->r;
     struct partition_runs *of = &memory->of[p];
     const struct cover *cover = &r->covers[p];
-    struct buffer scratch;
-    buffer_init(&scratch);
-    of->name = run_name(r->core->cache, &scratch, p, memory->kind, r->asked->site, NULL, 0);
-    bool ok = !scratch.failed &&
-              runs_find(&of->runs, r->zone, &r->known[p].view, cover, 0, cover->n, false);
-    buffer_release(&scratch);
+    bool ok = runs_find(&of->runs, r->zone, &r->known[p].view, cover, 0, cover->n, false);
     of->sums = ok ? calloc(of->runs.n + 1, sizeof(*of->sums)) : NULL;
     ok = of->sums != NULL;
     for (size_t i = 0; ok && i < of->runs.n; i++) {
@@ -108,12 +120,33 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
     return ok;
 }
 
+/* All that a question reads is remembered together, so one of a single partition has a name of its
+ * own. */
+static struct cache_id name_of(const struct pages_memory *memory, const struct part_set *parts)
+{
+    const struct proved_read *r = memory->r;
+    unsigned n = 0;
+    unsigned of = 0;
+    struct buffer scratch;
+    buffer_init(&scratch);
+    for (unsigned p = 0; p < r->core->partitions.n; p++) {
+        of = part_set_has(parts, p) ? (n++ == 0 ? p : NAME_OF_ALL) : of;
+    }
+    struct cache_id name =
+        run_name(r->core->cache, &scratch, of, memory->kind, r->asked->site, NULL, 0);
+    buffer_release(&scratch);
+    return name;
+}
+
 bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum key_kind kind,
     const struct part_set *parts)
 {
     *memory = (struct pages_memory){.r = r, .kind = kind};
-    buffer_init(&memory->tables);
-    buffer_init(&memory->bucket);
+    buffer_init(&memory->made);
+    if (r->core->cache != NULL) {
+        kept_tables_begin(&memory->kept, r->core->cache, name_of(memory, parts),
+            r->core->partitions.n, r->core->config.cache_bytes / CACHE_SHARE);
+    }
     memory->of = calloc(r->core->partitions.n, sizeof(*memory->of));
     if (memory->of == NULL) {
         return false;
@@ -123,8 +156,12 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum
             return false;
         }
     }
-    memory->n_recalled = memory->tables.n;
-    return !memory->tables.failed;
+    return true;
+}
+
+void pages_memory_keep(struct pages_memory *memory)
+{
+    kept_tables_keep(&memory->kept);
 }
 
 void pages_memory_release(struct pages_memory *memory)
@@ -139,8 +176,8 @@ void pages_memory_release(struct pages_memory *memory)
         runs_release(&of->known);
     }
     free(memory->of);
-    buffer_release(&memory->tables);
-    buffer_release(&memory->bucket);
+    kept_tables_release(&memory->kept);
+    buffer_release(&memory->made);
 }
 
 struct remembered_run *pages_memory_run(
@@ -164,63 +201,63 @@ bool pages_memory_has_room(const struct pages_memory *memory, struct run_sums *s
     return !sums->given_up;
 }
 
+/* The table that was made last. */
+static struct slice table_made(const struct pages_memory *memory)
+{
+    return (struct slice){memory->made.n > 0 ? memory->made.p : "", memory->made.n};
+}
+
 void pages_memory_keep_bucket(struct pages_memory *memory, unsigned partition,
     const struct remembered_run *run, size_t i, uint32_t turn, const struct staged *staged,
     size_t n)
 {
-    struct proved_read *r = memory->r;
     struct page_sum *own = pages_memory_sums(memory, partition, run)->own.all;
     struct remembered_run bucket = run_one_bucket(run, i);
     const uint8_t present = 1;
     if (!has_own_tables(memory, partition, run)) {
         return;
     }
-    buffer_clear(&memory->bucket, BUCKET_KEPT);
+    buffer_clear(&memory->made, MADE_KEPT);
     for (size_t k = 0; k < n; k++) {
         struct page_sum *sum = &own[staged[k].sum];
         if (sum->last == turn) { /* a page that came twice is here once */
             struct page_entry entry = {sum->page, sum->last_pv, &present};
-            page_table_put(&memory->bucket, &entry, 1);
+            page_table_put(&memory->made, &entry, 1);
             sum->last = 0;
         }
     }
-    if (!memory->bucket.failed && memory->bucket.n <= memory_table_max(memory)) {
-        const struct cover *cover = &r->covers[partition];
-        struct cache_id id = run_id(r->core->cache, &memory->of[partition].name, cover, &bucket);
-        (void)proved_keep(r, partition, cover, &bucket, &id, memory->bucket.p, memory->bucket.n);
+    if (!memory->made.failed) {
+        keep_table(memory, partition, &bucket, table_made(memory));
     }
 }
 
-/* The table of what was read of @run, behind those that were recalled.  False: no memory. */
-static bool memory_make_table(
-    struct pages_memory *memory, struct remembered_run *run, struct run_sums *sums)
+/* Make the table of what was read of a run of @n buckets.  False: no memory. */
+static bool memory_make_table(struct pages_memory *memory, size_t n, struct run_sums *sums)
 {
-    struct buffer *tables = &memory->tables;
-    tables->n = run->text = memory->n_recalled;
+    buffer_clear(&memory->made, MADE_KEPT);
     for (size_t i = 0; i < sums->own.n; i++) {
         const struct page_sum *sum = &sums->own.all[i];
         struct page_entry entry = {sum->page, sum->pv, sum->present};
-        page_table_put(tables, &entry, run->n);
+        page_table_put(&memory->made, &entry, n);
     }
-    run->n_text = tables->n - run->text;
     page_sums_release(&sums->own);
-    return !tables->failed;
+    return !memory->made.failed;
 }
 
 bool pages_memory_table(struct pages_memory *memory, unsigned partition, struct remembered_run *run,
     struct slice *ret_table)
 {
-    struct proved_read *r = memory->r;
     struct run_sums *sums = pages_memory_sums(memory, partition, run);
-    if (!run->recalled && !memory_make_table(memory, run, sums)) {
+    if (run->recalled) {
+        *ret_table = kept_table_part(sums->kept, partition);
+        return true;
+    }
+    if (!memory_make_table(memory, run->n, sums)) {
         return false;
     }
-    const char *tables = memory->tables.n > 0 ? memory->tables.p + run->text : "";
-    *ret_table = (struct slice){tables, run->n_text};
-    if (!run->recalled && !sums->given_up && run->n_text <= memory_table_max(memory)) {
-        const struct cover *cover = &r->covers[partition];
-        struct cache_id id = run_id(r->core->cache, &memory->of[partition].name, cover, run);
-        (void)proved_keep(r, partition, cover, run, &id, ret_table->p, ret_table->n);
+    *ret_table = table_made(memory);
+    if (!sums->given_up) {
+        keep_table(memory, partition, run, *ret_table);
     }
     return true;
 }

@@ -15,6 +15,7 @@
 #ifndef STORAGE_PAGES_MEMORY_H
 #define STORAGE_PAGES_MEMORY_H
 
+#include "storage/pages/kept_tables.h"
 #include "storage/pages/sums.h"
 #include "storage/read/proved_read.h"
 #include "storage/schema/part_set.h"
@@ -22,29 +23,30 @@
 /* What was read of a run so far; buckets by their place in the run. */
 struct run_sums {
     struct page_sums own;
-    size_t left;   /* buckets that are not read through */
-    bool given_up; /* the table would be too large to keep */
+    const struct kept_table *kept; /* of a run that is recalled, what holds its table */
+    size_t left;                   /* buckets that are not read through */
+    bool given_up;                 /* the table would be too large to keep */
 };
 
 struct pages_memory {
     struct proved_read *r;
-    enum key_kind kind;   /* of the buckets: KEY_PV or KEY_VV */
-    struct buffer tables; /* those that were recalled, and behind them the last one that was made */
-    size_t n_recalled;
-    struct buffer bucket;   /* the last table of a bucket alone */
+    enum key_kind kind; /* of the buckets: KEY_PV or KEY_VV */
+    struct kept_tables kept;
+    struct buffer made;     /* the last table that was made */
     uint32_t turn;          /* buckets added to sums: a number of its own for each */
     struct partition_runs { /* owned, one a partition */
         struct remembered_runs runs;
         struct remembered_runs known; /* runs and buckets that are recalled, and are not read */
         struct run_sums *sums;        /* owned: of each of runs */
-        struct cache_id name;
     } * of;
 };
 
 /* Find the runs of the covers of @parts, which are planned, and the tables of @kind that are
- * remembered of them and of their buckets.  False: no memory.  Release in either case. */
+ * remembered of them and of their buckets.  False: no memory. */
 bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum key_kind kind,
     const struct part_set *parts);
+/* Remember what was read, also after an error.  Release in any case. */
+void pages_memory_keep(struct pages_memory *memory);
 void pages_memory_release(struct pages_memory *memory);
 
 /* The run that bucket @i of the partition's cover is in; NULL: none. */

@@ -91,32 +91,38 @@ static size_t next_unread(const struct scanning *s, unsigned p, size_t bucket)
     return runs_next_unread(&s->g.memory.of[p].known, bucket);
 }
 
-/* Where nothing must be read, the ids alone may do. */
-static bool begin_piece(struct scanning *s, unsigned p, size_t first)
+static bool begin_piece(struct scanning *s, unsigned p, size_t first, size_t end)
 {
     const struct cover *cover = &s->g.r->covers[p];
-    const struct remembered_runs *known = &s->g.memory.of[p].known;
-    return first < cover->n ? proved_piece(s->g.r, p, cover, known, first)
-                            : proved_minutes(s->g.r, p, cover, known, first, 0);
+    return proved_plain(s->g.r, p, cover, &s->g.memory.of[p].known, first, end - first);
 }
 
-/* One piece of the first look, from *bucket on, which moves behind it. */
-static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
+/* Behind how many buckets does a piece of the first look end that begins with @first? */
+static size_t look_end(const struct scanning *s, unsigned p, size_t first)
 {
-    struct proved_read *r = s->g.r;
-    size_t first = *bucket;
+    const struct proved_read *r = s->g.r;
     size_t end = first;
     size_t work = 0;
-    if (!begin_piece(s, p, first)) {
+    for (size_t i = first; i < r->covers[p].n && work < LOOK_WORK; i = next_unread(s, p, end)) {
+        work += work_of(r, p, i);
+        end = i + 1;
+    }
+    return end;
+}
+
+/* One piece of the first look, from *bucket on, which moves behind it.  Where nothing must be read,
+ * it asks for the ids alone. */
+static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
+{
+    size_t first = *bucket;
+    size_t end = look_end(s, p, first);
+    if (!begin_piece(s, p, first, end)) {
         return false;
     }
-    while (*bucket < r->covers[p].n && work < LOOK_WORK) {
+    for (; *bucket < end; *bucket = next_unread(s, p, *bucket + 1)) {
         put_scan(s, p, *bucket, "0", LOOK_COUNT);
-        work += work_of(r, p, *bucket);
-        end = *bucket + 1;
-        *bucket = next_unread(s, p, end);
     }
-    proved_piece_end(r, end - first);
+    proved_piece_end(s->g.r, end - first);
     return true;
 }
 
@@ -225,7 +231,7 @@ static enum storage_err ask_steps(struct scanning *s, unsigned p)
     if (lot->n_asked == 0) {
         return STORAGE_OK;
     }
-    if (!begin_piece(s, p, first)) {
+    if (!begin_piece(s, p, first, last + 1)) {
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < lot->n_asked; i++) {
@@ -309,6 +315,7 @@ enum storage_err pages_scan_run(
     err = err == STORAGE_OK ? gathering_add_recalled(&s->g) : err; /* while Redis works */
     err = err == STORAGE_OK ? take_looks(s) : err;
     err = err == STORAGE_OK && !r->stale ? read_large(s) : err;
+    pages_memory_keep(&s->g.memory);
     scan->buckets_read += s->g.buckets_read;
     scanning_free(s);
     return err;

@@ -9,9 +9,11 @@
 
 _Static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(struct cache_id), "128 bits");
 
-#define VALUE_USUAL 1024 /* bytes; how many chains there are follows from it */
+#define VALUE_USUAL 128 /* bytes; how many chains there are follows from it */
 #define HEADS_MIN   16
 #define MALLOC_HEAD 16 /* what the allocator takes besides */
+
+const struct ver cache_no_proof = {1, "-"};
 
 struct entry {
     struct cache_id id;

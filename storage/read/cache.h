@@ -48,6 +48,9 @@ void cache_copy_to(void *to, const void *value, size_t n);
 void cache_put(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     const void *value, size_t n);
 
+/* For a value that needs no proof as a whole, since each of its parts has its own. */
+extern const struct ver cache_no_proof;
+
 /* How many bytes are in use. */
 size_t cache_bytes(struct cache *cache);
 

@@ -4,6 +4,10 @@
 
 static const struct remembered_runs no_runs = {0};
 
+/* Longer than any question takes: what is kept for so long after it began was kept when it was
+ * read. */
+#define PLAIN_KEPT_S 3600
+
 /* Is it a minute of an hour that is open for readers? */
 static bool is_open_minute(
     const struct zone *zone, const struct partition_view *view, struct bucket bucket)
@@ -12,23 +16,23 @@ static bool is_open_minute(
            !closed_for_readers(&view->state, bucket_at(zone, LEVEL_HOUR, bucket.start_s));
 }
 
-bool piece_may_be_plain(
-    const struct zone *zone, const struct proved_piece *piece, const struct partition_view *view)
+bool piece_may_be_plain(const struct zone *zone, const struct proved_piece *piece,
+    const struct partition_view *view, int64_t now_s)
 {
-    return view->known && view->ver_held && piece_is_legal(zone, piece, view, 0);
+    return view->known && view->ver_held && piece_is_legal(zone, piece, view, now_s);
 }
 
 bool piece_is_legal(const struct zone *zone, const struct proved_piece *piece,
     const struct partition_view *view, int64_t now_s)
 {
     const struct remembered_runs *runs = piece->runs != NULL ? piece->runs : &no_runs;
-    struct cover_basis basis = plan_basis(zone, view, now_s);
+    bool plain = piece->kind == PIECE_PLAIN;
+    struct cover_basis basis = plan_basis(zone, view, plain ? now_s + PLAIN_KEPT_S : now_s);
     size_t end = piece->first + piece->n;
     for (size_t i = runs_next_unread(runs, piece->first); i < end;
          i = runs_next_unread(runs, i + 1)) {
         struct bucket bucket = piece->cover->buckets[i];
-        if (piece->kind == PIECE_PLAIN ? !is_open_minute(zone, view, bucket)
-                                       : !cover_legal(&basis, bucket)) {
+        if (!cover_legal(&basis, bucket) && !(plain && is_open_minute(zone, view, bucket))) {
             return false;
         }
     }

@@ -65,7 +65,7 @@ bool proved_piece(struct proved_read *r, unsigned partition, const struct cover 
     return piece != NULL;
 }
 
-bool proved_minutes(struct proved_read *r, unsigned partition, const struct cover *cover,
+bool proved_plain(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_runs *runs, size_t first, size_t n)
 {
     struct proved_piece *piece = new_piece(r, partition, cover, runs, first);
@@ -75,7 +75,7 @@ bool proved_minutes(struct proved_read *r, unsigned partition, const struct cove
     if (r->has_time && !r->careful && piece->kind == PIECE_MULTI) {
         piece->n = n;
         piece->kind = PIECE_PLAIN;
-        if (!piece_may_be_plain(r->zone, piece, &r->known[partition].view)) {
+        if (!piece_may_be_plain(r->zone, piece, &r->known[partition].view, r->now_s)) {
             piece->kind = PIECE_MULTI;
         }
     }

@@ -115,6 +115,12 @@ bool proved_may_recall(const struct proved_read *r, unsigned partition)
     return r->core->cache != NULL && !r->full && !r->forgetful && r->known[partition].view.known;
 }
 
+uint64_t proved_by(const struct proved_read *r, unsigned partition, enum proof proof)
+{
+    const struct partition_view *view = &r->known[partition].view;
+    return proof_is_steady(view, proof, r->begun_ms) ? ver_hash(proof_ver(view, proof)) : 0;
+}
+
 void proved_rely(struct proved_read *r, unsigned partition, enum proof proof, bool held)
 {
     struct proved_partition *known = &r->known[partition];

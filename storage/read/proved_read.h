@@ -12,13 +12,13 @@
  * A piece is one turn of Redis's thread: a caller keeps it below 5 ms.  A Redis whose memory is
  * full queues nothing in a MULTI; then the same goes out as a script (lua/read.lua).
  *
- * A piece that reads minutes of open hours alone is *plain*: its commands and then the state, one
- * after the other over one connection, which costs Redis a third.  See proved_minutes().
+ * A piece may be *plain*: its commands and then the ids of the state, one after the other over one
+ * connection, which costs Redis a third.  See proved_plain().
  *
  *     proved_attempts(r, attempt, data)           until one attempt holds; an attempt does:
  *     proved_view(r, p)                               plan by this, for each partition
  *     proved_piece(r, p, cover, runs, first)          ask: the buckets of a cover from first on;
- *                                                     or proved_minutes(r, p, .., first, n)
+ *                                                     or proved_plain(r, p, .., first, n)
  *       proved_command(r, "MGET", 2, 0); proved_key(r, ..); proved_key(r, ..); ..
  *     proved_piece_end(r, n)                          they are n buckets
  *     proved_send(r)
@@ -116,19 +116,19 @@ const struct partition_view *proved_view(struct proved_read *r, unsigned partiti
  * memory, and no piece. */
 bool proved_piece(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_runs *runs, size_t first);
-/* The same for @n buckets that are known.  The piece is a plain one if all of them that must be
- * read are minutes of hours that are not closed for readers, and an earlier piece of the attempt
- * brings the clock.
+/* The same for @n buckets that are known.  The piece is a plain one if each of them that must be
+ * read is a minute of an hour that is not closed for readers, or may be used for an hour to come,
+ * and an earlier piece of the attempt brings the clock.
  *
- * Data and state are two readings then, and the proof is as good.  A minute is complete at any
- * time.  An hour that is closed stays closed, so one that is open by the state behind the data was
- * open when the data was read, and then its minutes were kept whatever the time.  What is recalled
- * must have its proof in that state.  What is to be remembered must have the proof that it was
- * planned by: an id never comes twice, so nothing has changed in between.
+ * Data and state are two readings then, and the proof is as good.  The id behind the data must be
+ * the one by which the piece was planned, and an id never comes twice.  So what was closed then was
+ * closed when the data was read, and what was open was open: its minutes were kept whatever the
+ * time.  What is recalled must have its proof in that state.  What is to be remembered must have
+ * the proof that it was planned by: nothing has changed in between.
  *
  * A fold may come between two commands, so figures that are compared with each other must be in one
  * reply, or in a piece of the other kind. */
-bool proved_minutes(struct proved_read *r, unsigned partition, const struct cover *cover,
+bool proved_plain(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_runs *runs, size_t first, size_t n);
 /* A command of so many keys and so many words behind these; then give them, in that order.  A
  * failure shows in proved_send(). */
@@ -160,6 +160,10 @@ bool proved_may_recall(const struct proved_read *r, unsigned partition);
  * attempt has had it already: then what is remembered is later than the question, too. */
 bool proved_recall(struct proved_read *r, unsigned partition, const struct remembered_run *run,
     const struct cache_id *id, void (*use)(void *data, const void *value, size_t n), void *data);
+
+/* The hash of the id by which something that is remembered of @partition may be taken.  0: there is
+ * none, or the next reply will hardly have the same. */
+uint64_t proved_by(const struct proved_read *r, unsigned partition, enum proof proof);
 
 /* Something that is remembered elsewhere was taken by @proof of @partition: the same holds.  @held:
  * no reply need come, but one that comes must have the proof all the same: what else is remembered

@@ -118,7 +118,7 @@ static void judge_plain(
     bool is_held = before->over_held && before->fold_held &&
                    r->begun_ms - before->seen_ms < FOLD_STEADY_MS / 2;
     if (is_held && partition_proof_same(proof, before) &&
-        piece_is_legal(r->zone, piece, before, 0)) { /* as a rule: nothing is to be learnt */
+        piece_is_legal(r->zone, piece, before, r->now_s)) { /* as a rule: nothing is to be learnt */
         known->seen = true;
         known->unproved = known->held = 0;
         return;
@@ -127,7 +127,7 @@ static void judge_plain(
     if (!same) {
         core_forget_ver(r->core, piece->partition, &before->ver);
     }
-    if (!same || !piece_is_legal(r->zone, piece, &view, 0)) {
+    if (!same || !piece_is_legal(r->zone, piece, &view, r->now_s)) {
         r->careful = r->stale = true;
         return;
     }

@@ -37,15 +37,15 @@ static bool may_be_plain(size_t first, size_t n, const struct remembered_runs *r
     struct partition_view view = at_noon();
     struct proved_piece piece = piece_of(PIECE_PLAIN, first, n);
     piece.runs = runs;
-    return piece_may_be_plain(zone_utc(), &piece, &view);
+    return piece_may_be_plain(zone_utc(), &piece, &view, NOON_S);
 }
 
-Test(judge, only_minutes_of_open_hours_are_read_plainly)
+Test(judge, what_stays_for_longer_than_a_question_takes_is_read_plainly)
 {
     cr_expect(may_be_plain(3, 2, NULL));
     cr_expect(may_be_plain(3, 0, NULL), "nothing but the state");
+    cr_expect(may_be_plain(0, 1, NULL), "a closed hour that is kept");
     cr_expect_not(may_be_plain(2, 3, NULL), "a minute of a closed hour may go");
-    cr_expect_not(may_be_plain(0, 1, NULL), "an hour is not complete at any time");
     struct remembered_run closed[] = {{.first = 0, .n = 3, .proof = PROOF_VER, .recalled = true}};
     struct remembered_runs runs = {.all = closed, .n = 1};
     cr_expect(may_be_plain(0, 5, &runs), "what is recalled is not read");
@@ -54,10 +54,24 @@ Test(judge, only_minutes_of_open_hours_are_read_plainly)
     struct partition_view view = at_noon();
     struct proved_piece piece = piece_of(PIECE_PLAIN, 3, 2);
     view.known = false;
-    cr_expect_not(piece_may_be_plain(zone_utc(), &piece, &view), "nothing is known to be open");
+    cr_expect_not(
+        piece_may_be_plain(zone_utc(), &piece, &view, NOON_S), "nothing is known to be open");
     view = at_noon();
     view.ver_held = false;
-    cr_expect_not(piece_may_be_plain(zone_utc(), &piece, &view), "it changes just now");
+    cr_expect_not(piece_may_be_plain(zone_utc(), &piece, &view, NOON_S), "it changes just now");
+}
+
+Test(judge, a_closed_bucket_is_read_plainly_until_an_hour_before_its_end)
+{
+    struct partition_view view = at_noon();
+    struct proved_piece hour = piece_of(PIECE_PLAIN, 0, 1);
+    int64_t end_s = buckets[0].end_s + 24 * HOUR_S;
+    view.retention.keep_s[LEVEL_HOUR] = 24 * HOUR_S;
+    view.state.writers_s[LEVEL_DAY] = view.state.readers_s[LEVEL_DAY] = NOON_S + 12 * HOUR_S;
+    cr_expect(piece_may_be_plain(zone_utc(), &hour, &view, end_s - HOUR_S - 1));
+    cr_expect_not(piece_may_be_plain(zone_utc(), &hour, &view, end_s - HOUR_S));
+    view.state.readers_s[LEVEL_HOUR] = NOON_S - 2 * HOUR_S;
+    cr_expect_not(piece_may_be_plain(zone_utc(), &hour, &view, NOON_S), "not complete");
 }
 
 Test(judge, the_state_behind_the_data_says_whether_its_hour_was_open)
@@ -69,7 +83,7 @@ Test(judge, the_state_behind_the_data_says_whether_its_hour_was_open)
     cr_expect(piece_is_legal(zone_utc(), &plain, &view, INT64_MAX / 2), "at whatever time");
     cr_expect(piece_is_legal(zone_utc(), &multi, &view, NOON_S));
     view.state.writers_s[LEVEL_HOUR] = view.state.readers_s[LEVEL_HOUR] = NOON_S + HOUR_S;
-    cr_expect_not(piece_is_legal(zone_utc(), &plain, &view, NOON_S), "closed meanwhile");
+    cr_expect_not(piece_is_legal(zone_utc(), &plain, &view, NOON_S + HOUR_S), "closed meanwhile");
     cr_expect(piece_is_legal(zone_utc(), &multi, &view, NOON_S + HOUR_S), "kept for an hour");
     cr_expect_not(piece_is_legal(zone_utc(), &multi, &view, NOON_S + 2 * HOUR_S));
 }
