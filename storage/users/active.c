@@ -38,6 +38,8 @@ struct plain_counting {
     struct activity *a;
     struct activity_job *job;
     uint64_t users[PARTITIONS_MAX]; /* of each partition */
+    struct plain_place asked;       /* what is asked for next */
+    size_t ahead;                   /* the weight of what was asked for and not taken */
 };
 
 /* The place, or the first one behind it whose partition has users. */
@@ -85,36 +87,49 @@ static size_t weight(const struct plain_counting *c, const struct plain_place *p
     return COMMAND_BYTES + (left < COUNT_PIECE ? (size_t)left : COUNT_PIECE);
 }
 
+/* It waits until half is taken, for each sending is a system call. */
+static void ask_ahead(struct plain_counting *c)
+{
+    unsigned n = c->a->core->partitions.n;
+    if (c->ahead > COUNT_AHEAD / 2) {
+        return;
+    }
+    for (; c->asked.partition < n && c->ahead < COUNT_AHEAD; go_on(c, &c->asked)) {
+        ask_count(c, &c->asked);
+        c->ahead += weight(c, &c->asked);
+    }
+    if (c->asked.partition == n) {
+        activity_ask_kept(c->a, 0, n);
+    }
+}
+
 /* Redis counts.  False: see pipe.err. */
 static bool count_plain(struct activity *a, struct activity_job *job)
 {
     struct plain_counting c = {.a = a, .job = job};
-    struct plain_place asked = {0};
-    size_t ahead = 0;
     if (job->n_counts == 0 || !activity_sizes(a, job->asked.site, c.users)) {
         return job->n_counts == 0;
     }
-    skip_empty(&c, &asked);
-    for (struct plain_place taken = asked; taken.partition < a->core->partitions.n;
+    skip_empty(&c, &c.asked);
+    for (struct plain_place taken = c.asked; taken.partition < a->core->partitions.n;
          go_on(&c, &taken)) {
-        for (; asked.partition < a->core->partitions.n && ahead < COUNT_AHEAD; go_on(&c, &asked)) {
-            ask_count(&c, &asked);
-            ahead += weight(&c, &asked);
-        }
         uint64_t users = 0;
+        ask_ahead(&c);
         if (!pipeline_send(&a->pipe, false) || !pipeline_number(&a->pipe, &users)) {
             return false;
         }
-        ahead -= weight(&c, &taken);
+        c.ahead -= weight(&c, &taken);
         job->counts[taken.count].users += users;
     }
     return true;
 }
 
 /* A piece of the sets: count the users. */
-static void take_counts(const struct day_sets *sets, size_t n, void *data)
+static void take_counts(
+    const struct day_sets *sets, const struct day_place *place, size_t n, void *data)
 {
     struct activity_job *job = data;
+    (void)place;
     for (size_t i = 0; i < job->n_counts; i++) {
         struct activity_count *count = &job->counts[i];
         count->users +=
@@ -122,14 +137,16 @@ static void take_counts(const struct day_sets *sets, size_t n, void *data)
     }
 }
 
-static void take_frequency(const struct day_sets *sets, size_t n, void *data)
+static void take_frequency(
+    const struct day_sets *sets, const struct day_place *place, size_t n, void *data)
 {
     const struct frequency_job *job = data;
+    (void)place;
     sliced_histogram(&sets->days, n, job->users);
 }
 
-static void read_all(struct activity *a, const struct activity_question *asked,
-    void (*take)(const struct day_sets *sets, size_t n, void *data), void *data)
+static void read_all(
+    struct activity *a, const struct activity_question *asked, day_sets_take *take, void *data)
 {
     struct day_sets sets;
     if (day_sets_make(&sets, a, asked, DAY_SETS_PIECE)) {

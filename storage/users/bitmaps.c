@@ -10,7 +10,7 @@
 void activity_begin(
     struct activity *a, struct core *core, struct session *session, int64_t deadline_ms)
 {
-    a->core = core;
+    *a = (struct activity){.core = core};
     pipeline_init(&a->pipe, session, deadline_ms);
 }
 
@@ -84,23 +84,39 @@ static bool take_swept(struct activity *a, unsigned partition, int64_t *oldest)
     return true;
 }
 
-bool activity_were_kept(struct activity *a, struct slice site, unsigned low, unsigned high,
-    int64_t first_day, int64_t *ret_oldest)
+static void ask_kept(struct activity *a, unsigned low, unsigned high)
 {
-    struct core *core = a->core;
-    int64_t oldest = 0;
+    const struct partitions *partitions = &a->core->partitions;
     for (unsigned p = low; p < high; p++) {
         struct key key;
-        if (!partition_has_visitors(&core->partitions, p)) {
+        if (!partition_has_visitors(partitions, p)) {
             continue;
         }
-        key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
+        key_fixed(&key, partitions->tag[p], "state", SLICE(""));
         struct buffer *out = pipeline_command(&a->pipe, p, "HMGET", 3);
         resp_word(out, key.p, key.n);
         resp_text(out, "cfg");
         resp_text(out, "swept");
     }
     (void)pipeline_command(&a->pipe, 0, "TIME", 0);
+    a->kept_is_asked = true;
+}
+
+void activity_ask_kept(struct activity *a, unsigned low, unsigned high)
+{
+    if (a->pipe.session->dispatcher == NULL && !a->kept_is_asked) {
+        ask_kept(a, low, high);
+    }
+}
+
+bool activity_were_kept(struct activity *a, struct slice site, unsigned low, unsigned high,
+    int64_t first_day, int64_t *ret_oldest)
+{
+    struct core *core = a->core;
+    int64_t oldest = 0;
+    if (!a->kept_is_asked) {
+        ask_kept(a, low, high);
+    }
     bool ok = pipeline_send(&a->pipe, false);
     for (unsigned p = low; ok && p < high; p++) {
         ok = !partition_has_visitors(&core->partitions, p) || take_swept(a, p, &oldest);

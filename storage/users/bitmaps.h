@@ -21,6 +21,7 @@
 struct activity {
     struct core *core;
     struct pipeline pipe;
+    bool kept_is_asked; /* the replies that activity_were_kept() takes come next */
 };
 
 /* Begin one on @session, which is connected; pipeline_end or pipeline_answer must follow. */
@@ -43,6 +44,12 @@ bool activity_sizes(
 /* The first day (a number of time/day.h, of @zone) that is kept, as far as is known without asking
  * Redis. */
 int64_t activity_oldest_day(const struct core *core, const struct zone *zone, int64_t now_s);
+
+/* All that is to be read in partitions [@low, @high) was begun, and nothing else will be: what
+ * activity_were_kept() wants to know is asked right behind it, which saves a round trip.  One Redis
+ * carries commands out in their order.  Several servers do not: there this does nothing, and
+ * activity_were_kept() asks when all is read. */
+void activity_ask_kept(struct activity *a, unsigned low, unsigned high);
 
 /* To be called after bitmaps of @site's days from @first_day on were read in partitions [@low,
  * @high): were they kept all the while?  pipe.err is STORAGE_NOT_KEPT if not; *ret_oldest, the

@@ -5,10 +5,11 @@
 #include "storage/redis/resp.h"
 #include "storage/sketch/bitmap.h"
 
-#define PIECE_MIN   4096 /* with many sets, whose pieces are all in memory */
-#define BLOCK       (SLICED_WORDS * sizeof(uint64_t))
-#define WORDS_BYTES (16 * 1024 * 1024)
-#define AHEAD_BYTES (2 * 1024 * 1024) /* asked for and not answered */
+#define PIECE_MIN     4096 /* with many sets, whose pieces are all in memory */
+#define BLOCK         (SLICED_WORDS * sizeof(uint64_t))
+#define WORDS_BYTES   (16 * 1024 * 1024)
+#define AHEAD_BYTES   (2 * 1024 * 1024) /* asked for and not answered */
+#define COMMAND_BYTES 2048 /* for so many a command counts, beside those of the bitmap */
 
 /* What a bitmap is read for. */
 struct day_use {
@@ -239,20 +240,67 @@ static void ask_range(
     resp_decimal(out, (int64_t)(at + n - 1));
 }
 
-bool day_sets_read(struct day_sets *s, unsigned partition, uint64_t at, size_t n)
+/* ---- asking ahead ---- */
+
+/* Replies come in the order of partitions, pieces and bitmaps.  Most partitions have but a few
+ * bytes, so bitmaps are asked for ahead over all of these. */
+struct reading {
+    struct day_sets *s;
+    const uint64_t *users; /* of each partition */
+    struct day_place asked;
+    size_t use;   /* what is asked for next there */
+    size_t left;  /* so many pieces are still to be asked for, that one too */
+    size_t ahead; /* bytes: what was asked for and not taken */
+    bool is_last; /* of the question: nothing is read behind it */
+};
+
+/* Is there a piece at @place or behind it?  It is the first one then. */
+static bool find_piece(const struct reading *r, struct day_place *place)
 {
+    unsigned n = r->s->activity->core->partitions.n;
+    while (place->partition < n && place->at >= (r->users[place->partition] + 7) / 8) {
+        *place = (struct day_place){.partition = place->partition + 1};
+    }
+    return place->partition < n;
+}
+
+static size_t piece_bytes(const struct reading *r, const struct day_place *place)
+{
+    uint64_t left = (r->users[place->partition] + 7) / 8 - place->at;
+    return left < r->s->piece ? (size_t)left : r->s->piece;
+}
+
+/* It waits until half is taken, for each sending is a system call. */
+static void ask_ahead(struct reading *r)
+{
+    struct day_sets *s = r->s;
+    if (r->ahead > AHEAD_BYTES / 2) {
+        return;
+    }
+    while (r->ahead < AHEAD_BYTES && r->left > 0 && find_piece(r, &r->asked)) {
+        size_t n = piece_bytes(r, &r->asked);
+        ask_range(s, &s->uses[r->use], r->asked.partition, r->asked.at, n);
+        r->ahead += COMMAND_BYTES + n;
+        r->use = next_bitmap(s, r->use);
+        if (r->use == s->n_uses) {
+            r->use = 0;
+            r->asked.at += s->piece;
+            r->left--;
+        }
+    }
+    if (r->is_last && !find_piece(r, &r->asked)) {
+        activity_ask_kept(s->activity, 0, s->activity->core->partitions.n);
+    }
+}
+
+static bool read_piece(struct reading *r, size_t n)
+{
+    struct day_sets *s = r->s;
     struct pipeline *pipe = &s->activity->pipe;
-    size_t most = AHEAD_BYTES / n + 1;
-    size_t ahead = 0; /* bitmaps that were asked for and not taken */
-    size_t asked = 0;
     size_t words = day_sets_words(n);
     begin_piece(s, words);
     for (size_t i = 0; i < s->n_uses;) {
-        while (asked < s->n_uses && ahead < most) {
-            ask_range(s, &s->uses[asked], partition, at, n);
-            asked = next_bitmap(s, asked);
-            ahead++;
-        }
+        ask_ahead(r);
         const struct reply *reply = pipeline_ask(pipe, false);
         if (reply == NULL) {
             return false;
@@ -263,26 +311,42 @@ bool day_sets_read(struct day_sets *s, unsigned partition, uint64_t at, size_t n
         for (size_t end = next_bitmap(s, i); i < end; i++) {
             use_bitmap(s, &s->uses[i], words, reply->text);
         }
-        ahead--;
+        r->ahead -= COMMAND_BYTES + n;
     }
     end_piece(s, words);
     return true;
 }
 
-void day_sets_read_all(
-    struct day_sets *s, void (*take)(const struct day_sets *s, size_t n, void *data), void *data)
+static bool read_pieces(
+    struct reading *r, struct day_place *place, size_t most, day_sets_take *take, void *data)
+{
+    r->asked = *place;
+    r->left = most;
+    for (; most > 0 && find_piece(r, place); most--) {
+        size_t n = piece_bytes(r, place);
+        if (!read_piece(r, n)) {
+            return false;
+        }
+        take(r->s, place, day_sets_words(n), data);
+        place->at += r->s->piece;
+    }
+    return true;
+}
+
+bool day_sets_read(struct day_sets *s, const uint64_t users[static PARTITIONS_MAX],
+    struct day_place *place, size_t most, day_sets_take *take, void *data)
+{
+    struct reading r = {.s = s, .users = users};
+    return read_pieces(&r, place, most, take, data);
+}
+
+void day_sets_read_all(struct day_sets *s, day_sets_take *take, void *data)
 {
     uint64_t users[PARTITIONS_MAX];
-    bool ok = activity_sizes(s->activity, s->asked->site, users);
-    for (unsigned p = 0; ok && p < s->activity->core->partitions.n; p++) {
-        uint64_t bytes = (users[p] + 7) / 8;
-        for (uint64_t at = 0; ok && at < bytes; at += s->piece) {
-            size_t n = bytes - at < s->piece ? (size_t)(bytes - at) : s->piece;
-            ok = day_sets_read(s, p, at, n);
-            if (ok) {
-                take(s, day_sets_words(n), data);
-            }
-        }
+    struct reading r = {.s = s, .users = users, .is_last = true};
+    struct day_place place = {0};
+    if (activity_sizes(s->activity, s->asked->site, users)) {
+        (void)read_pieces(&r, &place, SIZE_MAX, take, data);
     }
 }
 

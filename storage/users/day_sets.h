@@ -43,9 +43,6 @@ bool day_sets_make(struct day_sets *s, struct activity *a, const struct activity
     size_t piece) MUST_CHECK;
 void day_sets_release(struct day_sets *s);
 
-/* Read bytes [@at, @at + @n) of each bitmap in @partition; n is at most s->piece. */
-bool day_sets_read(struct day_sets *s, unsigned partition, uint64_t at, size_t n) MUST_CHECK;
-
 /* The users of set @i in the piece that was read, as day_sets_words(n) words. */
 static inline uint64_t *day_sets_users(const struct day_sets *s, size_t i)
 {
@@ -57,10 +54,23 @@ static inline size_t day_sets_words(size_t n)
     return (n + block - 1) / block * SLICED_WORDS;
 }
 
-/* Read all pieces of all partitions.  @take gets each piece, of @n words.  After a fault, which is
- * in pipe.err, it gets no more. */
-void day_sets_read_all(
-    struct day_sets *s, void (*take)(const struct day_sets *s, size_t n, void *data), void *data);
+/* Where a piece begins: at byte @at of each bitmap in @partition. */
+struct day_place {
+    unsigned partition;
+    uint64_t at;
+};
+
+/* Gets a piece that was read, of @n words. */
+typedef void day_sets_take(
+    const struct day_sets *s, const struct day_place *place, size_t n, void *data);
+
+/* Read @most pieces, or as many as there are, from @place on, which is moved behind them.  @users
+ * are the activity_sizes().  After a fault, which is in pipe.err, @take gets no more. */
+bool day_sets_read(struct day_sets *s, const uint64_t users[static PARTITIONS_MAX],
+    struct day_place *place, size_t most, day_sets_take *take, void *data) MUST_CHECK;
+
+/* Read all pieces of all partitions.  day_sets_answer() must follow. */
+void day_sets_read_all(struct day_sets *s, day_sets_take *take, void *data);
 
 /* Are all days of @asked kept, as far as is known without asking Redis?  *ret_oldest is the first
  * day that is kept. */

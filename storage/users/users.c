@@ -12,39 +12,57 @@
 
 /* ---- the users of a set ---- */
 
+/* A user whose name is wanted. */
+struct found_user {
+    unsigned partition;
+    uint64_t index;
+};
+
 /* A walk over the places of a set's users. */
 struct walk {
     struct activity *activity;
     struct active_users_job *job;
     struct day_sets sets;
-    uint64_t
-        found[ACTIVITY_USERS_MAX + 1]; /* indices in job->next_partition whose names are wanted */
+    uint64_t sizes[PARTITIONS_MAX];
+    struct found_user next; /* the first one that was not looked at */
+    struct found_user found[ACTIVITY_USERS_MAX + 1];
     size_t n;
 };
 
-/* Ask for the names of found[from, ..)'s block; returns how many of them are in it. */
-static size_t ask_block(struct walk *w, size_t from)
+/* So many names are looked up at once.  One more than is missing: is there another page? */
+static size_t wanted(const struct walk *w)
 {
-    const char *tag = w->activity->core->partitions.tag[w->job->next_partition];
-    uint64_t block = w->found[from] / KEY_IDS_BLOCK;
-    size_t n = 1;
+    return w->job->limit - w->job->n_users + 1;
+}
+
+/* The end of those in found[@from, ..) whose names are in one list. */
+static size_t block_end(const struct walk *w, size_t from)
+{
+    size_t end = from + 1;
+    while (end < w->n && w->found[end].partition == w->found[from].partition &&
+           w->found[end].index / KEY_IDS_BLOCK == w->found[from].index / KEY_IDS_BLOCK) {
+        end++;
+    }
+    return end;
+}
+
+/* Ask for the names of found[@from, @end), which are in one list. */
+static void ask_block(struct walk *w, size_t from, size_t end)
+{
+    const struct found_user *first = &w->found[from];
     struct key key;
     char digits[21];
-    key_user_ids(&key, tag, w->job->asked.site);
-    size_t n_digits = decimal_print((int64_t)block, digits);
-    while (from + n < w->n && w->found[from + n] / KEY_IDS_BLOCK == block) {
-        n++;
-    }
-    struct buffer *out = pipeline_command(&w->activity->pipe, w->job->next_partition, "LRANGE", 3);
+    key_user_ids(&key, w->activity->core->partitions.tag[first->partition], w->job->asked.site);
+    size_t n_digits = decimal_print((int64_t)(first->index / KEY_IDS_BLOCK), digits);
+    struct buffer *out = pipeline_command(&w->activity->pipe, first->partition, "LRANGE", 3);
     memcpy(key.p + key.n, digits, n_digits);
     resp_word(out, key.p, key.n + n_digits);
-    resp_decimal(out, (int64_t)(w->found[from] % KEY_IDS_BLOCK));
-    resp_decimal(out, (int64_t)(w->found[from + n - 1] % KEY_IDS_BLOCK));
-    return n;
+    resp_decimal(out, (int64_t)(first->index % KEY_IDS_BLOCK));
+    resp_decimal(out, (int64_t)(w->found[end - 1].index % KEY_IDS_BLOCK));
 }
 
 /* One more user of the answer, or, if it is full, the place of the next page. */
-static bool take_name(struct walk *w, uint64_t index, const struct reply *name)
+static bool take_name(struct walk *w, const struct found_user *user, const struct reply *name)
 {
     struct active_users_job *job = w->job;
     if (name->text.n == 0 || job->more) {
@@ -52,7 +70,8 @@ static bool take_name(struct walk *w, uint64_t index, const struct reply *name)
     }
     if (job->n_users == job->limit) {
         job->more = true;
-        job->next_index = index;
+        job->next_partition = user->partition;
+        job->next_index = user->index;
         return true;
     }
     char *copy = arena_alloc(&job->arena, name->text.n);
@@ -64,10 +83,10 @@ static bool take_name(struct walk *w, uint64_t index, const struct reply *name)
     return true;
 }
 
-/* Names of one block, from found[*at] on; *at is moved behind them. */
-static bool take_block(struct walk *w, size_t *at)
+/* The names of found[@from, @end), which are in one list. */
+static bool take_block(struct walk *w, size_t from, size_t end)
 {
-    uint64_t first = w->found[*at];
+    uint64_t first = w->found[from].index;
     const struct reply *reply = pipeline_take(&w->activity->pipe);
     if (reply == NULL) {
         return false;
@@ -75,9 +94,9 @@ static bool take_block(struct walk *w, size_t *at)
     if (reply->type != REPLY_ARRAY) {
         return pipeline_foreign(&w->activity->pipe, "a list of users");
     }
-    while (*at < w->n && w->found[*at] / KEY_IDS_BLOCK == first / KEY_IDS_BLOCK) {
-        uint64_t index = w->found[(*at)++];
-        if (index - first < reply->n && !take_name(w, index, &reply->items[index - first])) {
+    for (size_t i = from; i < end; i++) {
+        uint64_t at = w->found[i].index - first;
+        if (at < reply->n && !take_name(w, &w->found[i], &reply->items[at])) {
             return false;
         }
     }
@@ -87,59 +106,57 @@ static bool take_block(struct walk *w, size_t *at)
 /* The names of what was found. */
 static bool take_names(struct walk *w)
 {
-    size_t n_blocks = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < w->n; n_blocks++) {
-        i += ask_block(w, i);
+    for (size_t i = 0, end; i < w->n; i = end) {
+        end = block_end(w, i);
+        ask_block(w, i, end);
     }
     bool ok = pipeline_send(&w->activity->pipe, false);
-    for (; ok && n_blocks > 0; n_blocks--) {
-        ok = take_block(w, &at);
+    for (size_t i = 0, end; ok && i < w->n; i = end) {
+        end = block_end(w, i);
+        ok = take_block(w, i, end);
     }
     w->n = 0;
     return ok;
 }
 
-/* Users of one piece of the partition at hand, from job->next_index on. */
-static bool walk_piece(struct walk *w, uint64_t at, size_t n)
+/* Users of one piece, from w->next on. */
+static void find_users(
+    const struct day_sets *sets, const struct day_place *place, size_t n, void *data)
 {
-    struct active_users_job *job = w->job;
-    bool ok = day_sets_read(&w->sets, job->next_partition, at, n);
-    size_t n_words = day_sets_words(n);
-    uint64_t bit = job->next_index > at * 8 ? job->next_index - at * 8 : 0;
-    while (ok && !job->more) {
-        bit = bitmap_next(day_sets_users(&w->sets, 0), n_words, bit);
-        bool end = bit >= (uint64_t)n_words * 64;
-        if (!end) {
-            w->found[w->n++] = at * 8 + bit++;
+    struct walk *w = data;
+    const uint64_t *users = day_sets_users(sets, 0);
+    bool is_inside = place->partition == w->next.partition && place->at * 8 < w->next.index;
+    uint64_t bit = is_inside ? w->next.index - place->at * 8 : 0;
+    while (w->n < wanted(w)) {
+        bit = bitmap_next(users, n, bit);
+        if (bit >= (uint64_t)n * 64) {
+            w->next = (struct found_user){place->partition, (place->at + sets->piece) * 8};
+            return;
         }
-        if (end || job->n_users + w->n > job->limit) {
-            ok = take_names(w);
-        }
-        if (end) {
-            break;
-        }
+        w->found[w->n++] = (struct found_user){place->partition, place->at * 8 + bit++};
+        w->next = (struct found_user){place->partition, place->at * 8 + bit};
     }
-    return ok;
 }
 
+/* A page's users are mostly in one piece.  Where there are few, the pieces of many partitions are
+ * asked for together: twice as many each time, so that about as much is read in vain as was looked
+ * at. */
 static bool walk_all(struct walk *w)
 {
-    struct active_users_job *job = w->job;
-    uint64_t sizes[PARTITIONS_MAX];
-    bool ok = activity_sizes(w->activity, job->asked.site, sizes);
-    while (ok && job->next_partition < w->activity->core->partitions.n) {
-        uint64_t bytes = (sizes[job->next_partition] + 7) / 8;
-        size_t piece = w->sets.piece;
-        for (uint64_t at = job->next_index / 8 / piece * piece; ok && !job->more && at < bytes;
-             at += piece) {
-            ok = walk_piece(w, at, bytes - at < piece ? (size_t)(bytes - at) : piece);
+    const struct active_users_job *job = w->job;
+    unsigned n = w->activity->core->partitions.n;
+    bool ok = activity_sizes(w->activity, job->asked.site, w->sizes);
+    size_t most = 1;
+    while (ok && !job->more && w->next.partition < n) {
+        uint64_t piece = w->sets.piece;
+        struct day_place place = {w->next.partition, w->next.index / 8 / piece * piece};
+        ok = day_sets_read(&w->sets, w->sizes, &place, most, find_users, w);
+        bool is_full = w->n == wanted(w);
+        if (!is_full) {
+            w->next = (struct found_user){place.partition, place.at * 8};
         }
-        if (job->more) {
-            return ok;
-        }
-        job->next_partition++;
-        job->next_index = 0;
+        most = is_full ? 1 : most * 2;
+        ok = ok && take_names(w);
     }
     return ok;
 }
@@ -154,15 +171,13 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
     struct walk *w = malloc(sizeof(*w));
     users->n_users = 0; /* it may have been asked before: by a lost connection, or too early */
     users->more = false;
-    users->next_partition = users->partition;
-    users->next_index = users->index;
     users->users = arena_alloc(&users->arena, users->limit * sizeof(*users->users));
     if (w == NULL || users->users == NULL) {
         free(w);
         return STORAGE_NOMEM;
     }
     activity_begin(&a, reader->core, &reader->session, job->deadline_ms);
-    *w = (struct walk){.activity = &a, .job = users};
+    *w = (struct walk){.activity = &a, .job = users, .next = {users->partition, users->index}};
     if (day_sets_make(&w->sets, &a, &users->asked, PIECE)) {
         (void)walk_all(w);
     }
@@ -186,6 +201,9 @@ static bool read_days(
             struct buffer *out = pipeline_command(&a->pipe, partition, "GETBIT", 2);
             resp_word(out, key.p, key.n);
             resp_decimal(out, index);
+        }
+        if (asked == job->days.n) {
+            activity_ask_kept(a, partition, partition + 1);
         }
         if (!pipeline_send(&a->pipe, false) || !pipeline_number(&a->pipe, &bit)) {
             return false;
