@@ -12,13 +12,16 @@ struct head {
 };
 
 #define SCRATCH_KEPT ((size_t)64 * 1024)
-#define PARTS_MAX    ((size_t)1 << 30) /* bytes: places are 32 bits */
+#define ROOM_MAX     ((size_t)1 << 30) /* bytes: places are 32 bits */
 
 void kept_tables_begin(struct kept_tables *tables, struct cache *cache, struct cache_id name,
-    unsigned n_partitions, size_t most)
+    unsigned n_partitions, size_t most, size_t room)
 {
-    *tables = (struct kept_tables){
-        .cache = cache, .n_partitions = n_partitions, .most = most, .name = name};
+    *tables = (struct kept_tables){.cache = cache,
+        .n_partitions = n_partitions,
+        .most = most < ROOM_MAX ? most : ROOM_MAX,
+        .room = room < ROOM_MAX ? room : ROOM_MAX,
+        .name = name};
 }
 
 static void table_free(struct kept_table *table)
@@ -119,16 +122,17 @@ struct slice kept_table_part(const struct kept_table *table, unsigned partition)
     return (struct slice){table->parts.p + table->at[partition], head_of(table, partition).n};
 }
 
-void kept_table_put(struct kept_table *table, unsigned partition, uint64_t proof, struct slice part)
+void kept_tables_put(struct kept_tables *tables, struct kept_table *table, unsigned partition,
+    uint64_t proof, struct slice part)
 {
     struct head head = {proof, partition, (uint32_t)part.n};
-    table->holes = table->holes || table->at[partition] != 0;
-    table->changed = true;
-    table->at[partition] = 0;
-    if (part.n > PARTS_MAX || table->parts.n > PARTS_MAX - part.n) {
+    size_t at = table->parts.n + sizeof(head);
+    if (part.n > tables->room || sizeof(head) > tables->room - part.n) {
         return;
     }
-    size_t at = table->parts.n + sizeof(head);
+    tables->room -= sizeof(head) + part.n;
+    table->holes = table->holes || table->at[partition] != 0;
+    table->changed = true;
     buffer_append(&table->parts, (const char *)&head, sizeof(head));
     buffer_append(&table->parts, part.p, part.n);
     table->at[partition] = table->parts.failed ? 0 : (uint32_t)at;

@@ -32,15 +32,16 @@ struct kept_tables {
     struct cache *cache;
     unsigned n_partitions;
     size_t most;                /* bytes of one value */
+    size_t room;                /* so many bytes may still be put */
     struct cache_id name;       /* of all of them: read/run.h */
     struct kept_table **all;    /* owned */
     size_t n, capacity, likely; /* the one that is likely asked for next */
 };
 
 /* Begin with tables of @name, of partitions below @n_partitions.  A value takes at most @most
- * bytes.  Release in any case. */
+ * bytes, and all that is put @room.  Release in any case. */
 void kept_tables_begin(struct kept_tables *tables, struct cache *cache, struct cache_id name,
-    unsigned n_partitions, size_t most);
+    unsigned n_partitions, size_t most, size_t room);
 void kept_tables_release(struct kept_tables *tables);
 
 /* The table of @run of @cover, with the parts that are remembered.  NULL: no memory. */
@@ -50,12 +51,13 @@ struct kept_table *kept_tables_find(
 /* Is there a part of @partition that was read under @proof, a ver_hash()?  0 proves nothing. */
 bool kept_table_proved(const struct kept_table *table, unsigned partition, uint64_t proof);
 
-/* That part.  It lives until the next kept_table_put(). */
+/* That part.  It lives until the next kept_tables_put(). */
 struct slice kept_table_part(const struct kept_table *table, unsigned partition);
 
-/* Set the part of @partition, in place of an older one.  Without memory, or room, it has none. */
-void kept_table_put(
-    struct kept_table *table, unsigned partition, uint64_t proof, struct slice part);
+/* Set the part of @partition in @table, in place of an older one.  Nothing is done where there is
+ * no room for it.  Without memory there is no part then. */
+void kept_tables_put(struct kept_tables *tables, struct kept_table *table, unsigned partition,
+    uint64_t proof, struct slice part);
 
 /* Remember all parts that are new, beside those that were there. */
 void kept_tables_keep(struct kept_tables *tables);

@@ -5,6 +5,7 @@
 #include "storage/pages/table.h"
 
 #define CACHE_SHARE 8 /* one run, of all partitions: at most this part of the cache */
+#define NEW_SHARE   2 /* all that a question has read: they are in memory until it is answered */
 #define MADE_KEPT   ((size_t)64 * 1024)
 #define ENTRY_LEAST 16                   /* bytes of a page in a table, beside its bits */
 #define NAME_OF_ALL (PARTITIONS_MAX + 2) /* in place of a partition: all that are asked for */
@@ -47,7 +48,8 @@ static void keep_table(
     if (table.n <= memory_table_max(memory) && proved_may_keep(r, p, &r->covers[p], run)) {
         struct kept_table *kept = kept_tables_find(&memory->kept, &r->covers[p], run);
         if (kept != NULL) {
-            kept_table_put(kept, p, ver_hash(proof_ver(&r->known[p].view, run->proof)), table);
+            kept_tables_put(
+                &memory->kept, kept, p, ver_hash(proof_ver(&r->known[p].view, run->proof)), table);
         }
     }
 }
@@ -145,7 +147,8 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum
     buffer_init(&memory->made);
     if (r->core->cache != NULL) {
         kept_tables_begin(&memory->kept, r->core->cache, name_of(memory, parts),
-            r->core->partitions.n, r->core->config.cache_bytes / CACHE_SHARE);
+            r->core->partitions.n, r->core->config.cache_bytes / CACHE_SHARE,
+            r->core->config.cache_bytes / NEW_SHARE);
     }
     memory->of = calloc(r->core->partitions.n, sizeof(*memory->of));
     if (memory->of == NULL) {

@@ -19,7 +19,7 @@ static const struct remembered_run two = {.first = 1, .n = 2, .proof = PROOF_VER
 static struct kept_tables tables_of(struct cache *cache, size_t most)
 {
     struct kept_tables tables;
-    kept_tables_begin(&tables, cache, cache_id(cache, "site", 4), N, most);
+    kept_tables_begin(&tables, cache, cache_id(cache, "site", 4), N, most, 1 << 16);
     return tables;
 }
 
@@ -30,9 +30,10 @@ static struct kept_table *find(struct kept_tables *tables, const struct remember
     return table;
 }
 
-static void put(struct kept_table *table, unsigned partition, uint64_t proof, const char *text)
+static void put(struct kept_tables *tables, const struct remembered_run *run, unsigned partition,
+    uint64_t proof, const char *text)
 {
-    kept_table_put(table, partition, proof, slice_of(text));
+    kept_tables_put(tables, find(tables, run), partition, proof, slice_of(text));
 }
 
 static bool has(
@@ -56,9 +57,9 @@ Test(kept_tables, each_partition_has_its_part_under_its_own_proof)
 {
     struct cache *cache = cache_new(1 << 20);
     struct kept_tables tables = tables_of(cache, 1 << 16);
-    put(find(&tables, &one), 0, 10, "zero");
-    put(find(&tables, &one), 3, 13, "three");
-    put(find(&tables, &two), 0, 10, "both hours");
+    put(&tables, &one, 0, 10, "zero");
+    put(&tables, &one, 3, 13, "three");
+    put(&tables, &two, 0, 10, "both hours");
     keep(&tables);
     const struct kept_table *table = find(&tables, &one);
     cr_expect(has(table, 0, 10, "zero"));
@@ -75,11 +76,11 @@ Test(kept_tables, a_part_that_is_read_anew_leaves_the_others)
 {
     struct cache *cache = cache_new(1 << 20);
     struct kept_tables tables = tables_of(cache, 1 << 16);
-    put(find(&tables, &one), 0, 10, "zero");
-    put(find(&tables, &one), 1, 11, "one");
+    put(&tables, &one, 0, 10, "zero");
+    put(&tables, &one, 1, 11, "one");
     keep(&tables);
     size_t bytes = cache_bytes(cache);
-    put(find(&tables, &one), 0, 20, "ZERO");
+    put(&tables, &one, 0, 20, "ZERO");
     cr_expect(has(find(&tables, &one), 0, 20, "ZERO"), "before it is kept, too");
     keep(&tables);
     const struct kept_table *table = find(&tables, &one);
@@ -95,7 +96,7 @@ Test(kept_tables, an_empty_part_is_known_too)
 {
     struct cache *cache = cache_new(1 << 20);
     struct kept_tables tables = tables_of(cache, 1 << 16);
-    put(find(&tables, &one), N - 1, 7, "");
+    put(&tables, &one, N - 1, 7, "");
     keep(&tables);
     cr_expect(has(find(&tables, &one), N - 1, 7, ""));
     kept_tables_release(&tables);
@@ -106,12 +107,30 @@ Test(kept_tables, what_is_too_large_is_not_kept)
 {
     struct cache *cache = cache_new(1 << 20);
     struct kept_tables tables = tables_of(cache, 64);
-    put(find(&tables, &one), 0, 10, "0123456789012345678901234567890123456789");
-    put(find(&tables, &two), 1, 11, "0123456789012345678901234567890123456789");
-    put(find(&tables, &two), 2, 12, "0123456789012345678901234567890123456789");
+    put(&tables, &one, 0, 10, "0123456789012345678901234567890123456789");
+    put(&tables, &two, 1, 11, "0123456789012345678901234567890123456789");
+    put(&tables, &two, 2, 12, "0123456789012345678901234567890123456789");
     keep(&tables);
     cr_expect(kept_table_proved(find(&tables, &one), 0, 10));
     cr_expect_not(kept_table_proved(find(&tables, &two), 1, 11));
+    kept_tables_release(&tables);
+    cache_free(cache);
+}
+
+Test(kept_tables, what_there_is_no_room_for_leaves_what_was_there)
+{
+    struct cache *cache = cache_new(1 << 20);
+    struct kept_tables tables = tables_of(cache, 1 << 16);
+    put(&tables, &one, 0, 10, "zero");
+    keep(&tables);
+    tables.room = 40;
+    put(&tables, &one, 1, 11, "one");
+    put(&tables, &one, 0, 20, "no room for this one");
+    put(&tables, &two, 2, 12, "");
+    keep(&tables);
+    cr_expect(has(find(&tables, &one), 0, 10, "zero"));
+    cr_expect(has(find(&tables, &one), 1, 11, "one"));
+    cr_expect(has(find(&tables, &two), 2, 12, ""), "a smaller one has room");
     kept_tables_release(&tables);
     cache_free(cache);
 }
