@@ -4,9 +4,9 @@
 
 static const struct remembered_runs no_runs = {0};
 
-/* Longer than any question takes: what is kept for so long after it began was kept when it was
- * read. */
-#define PLAIN_KEPT_S 3600
+/* Longer than any question takes, which is an hour at most: what is kept for so long after it began
+ * was kept when it was read. */
+#define PLAIN_KEPT_S 7200
 
 /* Is it a minute of an hour that is open for readers? */
 static bool is_open_minute(

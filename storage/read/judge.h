@@ -14,7 +14,7 @@ bool piece_may_be_plain(const struct zone *zone, const struct proved_piece *piec
 
 /* By @view, which came with @piece: may all of its buckets be used that were read?  Those that are
  * recalled may if their proofs hold.  @now_s is Redis's clock: at the piece's moment, or where the
- * piece is plain when the attempt began. */
+ * piece is plain when the attempt began or its first piece was read. */
 bool piece_is_legal(const struct zone *zone, const struct proved_piece *piece,
     const struct partition_view *view, int64_t now_s);
 

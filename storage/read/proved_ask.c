@@ -73,10 +73,14 @@ bool proved_plain(struct proved_read *r, unsigned partition, const struct cover 
         return false;
     }
     if (r->has_time && !r->careful && piece->kind == PIECE_MULTI) {
+        const struct partition_view *view = &r->known[partition].view;
         piece->n = n;
         piece->kind = PIECE_PLAIN;
-        if (!piece_may_be_plain(r->zone, piece, &r->known[partition].view, r->now_s)) {
+        if (!piece_may_be_plain(r->zone, piece, view, r->now_s)) {
             piece->kind = PIECE_MULTI;
+        }
+        for (unsigned proof = PROOF_VER; proof < N_PROOFS; proof++) {
+            piece->planned[proof] = ver_hash(proof_ver(view, proof));
         }
     }
     begin_piece(r, piece);

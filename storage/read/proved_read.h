@@ -42,7 +42,8 @@ struct proved_piece {
     size_t first, n;
     size_t n_commands;
     enum piece_kind kind;
-    size_t at; /* of its commands, in the bytes that are not sent yet */
+    uint64_t planned[N_PROOFS]; /* of a plain one: ver_hash() of the ids by which it was planned */
+    size_t at;                  /* of its commands, in the bytes that are not sent yet */
 };
 
 /* What is known of a partition: by what it was planned, then by the newest reply. */
@@ -117,7 +118,7 @@ const struct partition_view *proved_view(struct proved_read *r, unsigned partiti
 bool proved_piece(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_runs *runs, size_t first);
 /* The same for @n buckets that are known.  The piece is a plain one if each of them that must be
- * read is a minute of an hour that is not closed for readers, or may be used for an hour to come,
+ * read is a minute of an hour that is not closed for readers, or may be used for two hours to come,
  * and an earlier piece of the attempt brings the clock.
  *
  * Data and state are two readings then, and the proof is as good.  The id behind the data must be

@@ -107,18 +107,39 @@ static enum storage_err judge_moment(
     return STORAGE_OK;
 }
 
+/* Which ids of the partition, a set of bits 1 << enum proof, are others now than when @piece was
+ * planned? */
+static unsigned ids_moved(const struct proved_piece *piece, const struct partition_view *view)
+{
+    unsigned moved = 0;
+    for (unsigned proof = PROOF_VER; proof < N_PROOFS; proof++) {
+        moved |= ver_hash(proof_ver(view, proof)) != piece->planned[proof] ? 1u << proof : 0;
+    }
+    return moved;
+}
+
 /* The proof behind the data: does the plan hold by it?  Where the partition's state is another one,
- * it is read in the next attempt, which recalls nothing by the id of before. */
+ * it is read in the next attempt, which recalls nothing by the id of before.
+ *
+ * Of several servers an earlier piece may be carried out later.  So what is known by its reply may
+ * be newer than what this piece has read, and only the ids of the plan count. */
 static void judge_plain(
     struct proved_read *r, const struct proved_piece *piece, const struct reply *proof)
 {
     struct proved_partition *known = &r->known[piece->partition];
     const struct partition_view *before = &known->view;
     struct partition_view view;
+    int64_t now_s = r->first_s > r->now_s ? r->first_s : r->now_s;
+    unsigned moved = ids_moved(piece, before);
+    known->changed |= moved;
+    if ((moved >> PROOF_VER & 1) != 0) {
+        r->careful = r->stale = true;
+        return;
+    }
     bool is_held = before->over_held && before->fold_held &&
                    r->begun_ms - before->seen_ms < FOLD_STEADY_MS / 2;
     if (is_held && partition_proof_same(proof, before) &&
-        piece_is_legal(r->zone, piece, before, r->now_s)) { /* as a rule: nothing is to be learnt */
+        piece_is_legal(r->zone, piece, before, now_s)) { /* as a rule: nothing is to be learnt */
         known->seen = true;
         known->unproved = known->held = 0;
         return;
@@ -127,7 +148,7 @@ static void judge_plain(
     if (!same) {
         core_forget_ver(r->core, piece->partition, &before->ver);
     }
-    if (!same || !piece_is_legal(r->zone, piece, &view, r->now_s)) {
+    if (!same || !piece_is_legal(r->zone, piece, &view, now_s)) {
         r->careful = r->stale = true;
         return;
     }

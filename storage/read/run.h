@@ -27,6 +27,7 @@ enum proof {
     PROOF_VER,  /* of a bucket closed for readers, and of the minutes of such an hour */
     PROOF_OVER, /* of minutes of an open hour that are over */
     PROOF_FOLD, /* of all minutes of an open hour, until something is counted */
+    N_PROOFS
 };
 
 /* The proof of @bucket from now on, by @view; never PROOF_FOLD. */

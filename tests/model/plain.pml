@@ -12,6 +12,7 @@ byte cl[2]; bit ckept = 1; byte planned; /* the closed buckets: sums; kept; ques
 byte acked, lost;                        /* masks */
 bit unseen, undead, torn, goal;          /* never set: name what is broken, or reached */
 byte cval, cid; bit chas;                /* the cache entry: both minutes, by `fold` */
+byte dval, did; bit dhas;                /* another one: both closed buckets, by `ver` */
 
 inline newid(field) { ids++; field = ids }
 
@@ -65,13 +66,21 @@ active [2] proctype Query() {            /* what one reads the other one may rec
   fi;
   atomic { need = acked; gone = lost; c = conn }                   /* ..the question */
   if
+  :: closed && dhas && did == pver ->
+     atomic { a = dval; ok = (ver == pver && conn == c); planned-- }
   :: closed ->                                                     /* two closed buckets, and `ver` behind them */
      a = cl[0]; a = a | cl[1];
+#ifdef M_EARLIER
+     b = ver;                                                      /* a piece that was asked before, and is carried out behind */
+     atomic { ok = (ver == b);
+#else
      atomic { ok = (ver == pver);
+#endif
 #ifndef M_CONN
        ok = ok && conn == c;
 #endif
-       planned-- }
+       if :: ok -> dval = a; did = ver; dhas = 1 :: else fi;
+       b = 0; planned-- }
   :: !closed && chas && cid == pfold ->                                       /* recalled; the reply must have the same id */
      atomic { a = cval; ok = (fold == pfold && ver == pver && conn == c) }
   :: !closed ->

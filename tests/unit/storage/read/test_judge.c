@@ -61,15 +61,15 @@ Test(judge, what_stays_for_longer_than_a_question_takes_is_read_plainly)
     cr_expect_not(piece_may_be_plain(zone_utc(), &piece, &view, NOON_S), "it changes just now");
 }
 
-Test(judge, a_closed_bucket_is_read_plainly_until_an_hour_before_its_end)
+Test(judge, a_closed_bucket_is_read_plainly_until_two_hours_before_its_end)
 {
     struct partition_view view = at_noon();
     struct proved_piece hour = piece_of(PIECE_PLAIN, 0, 1);
     int64_t end_s = buckets[0].end_s + 24 * HOUR_S;
     view.retention.keep_s[LEVEL_HOUR] = 24 * HOUR_S;
     view.state.writers_s[LEVEL_DAY] = view.state.readers_s[LEVEL_DAY] = NOON_S + 12 * HOUR_S;
-    cr_expect(piece_may_be_plain(zone_utc(), &hour, &view, end_s - HOUR_S - 1));
-    cr_expect_not(piece_may_be_plain(zone_utc(), &hour, &view, end_s - HOUR_S));
+    cr_expect(piece_may_be_plain(zone_utc(), &hour, &view, end_s - 2 * HOUR_S - 1));
+    cr_expect_not(piece_may_be_plain(zone_utc(), &hour, &view, end_s - 2 * HOUR_S));
     view.state.readers_s[LEVEL_HOUR] = NOON_S - 2 * HOUR_S;
     cr_expect_not(piece_may_be_plain(zone_utc(), &hour, &view, NOON_S), "not complete");
 }

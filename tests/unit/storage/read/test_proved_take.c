@@ -71,6 +71,9 @@ static void setup(void)
     for (int i = 0; i < PIECES; i++) {
         t.pieces[i] = (struct proved_piece){
             .partition = 3, .cover = &one, .n = 1, .n_commands = 1, .kind = PIECE_PLAIN};
+        for (unsigned proof = PROOF_VER; proof < N_PROOFS; proof++) {
+            t.pieces[i].planned[proof] = ver_hash(proof_ver(&t.known[3].view, proof));
+        }
     }
     t.read = (struct proved_read){.core = t.core,
         .session = &t.session,
@@ -129,6 +132,23 @@ Test(proved_take, a_void_piece_leaves_its_partition_unremembered, .init = setup,
     cr_expect(take("$1\r\n5", "v1", "f1"), "the second piece holds");
     cr_expect(t.read.stale, "and does not mend the first");
     cr_expect_not(keeps());
+}
+
+/* Of several servers an earlier piece may be carried out later, and say so of a later time. */
+Test(proved_take, what_an_earlier_piece_says_proves_nothing, .init = setup, .fini = teardown)
+{
+    t.known[3].view.ver = (struct ver){2, "v2"};
+    cr_expect_not(take("$1\r\n5", "v2", "f1"));
+    cr_expect(t.read.stale && t.read.careful);
+    cr_expect_not(keeps());
+}
+
+Test(proved_take, minutes_hold_and_are_not_remembered, .init = setup, .fini = teardown)
+{
+    t.known[3].view.fold = (struct ver){2, "f2"};
+    cr_expect(take("$1\r\n5", "v1", "f2"));
+    cr_expect_eq(t.known[3].changed, 1u << PROOF_FOLD);
+    cr_expect(keeps(), "by the other id");
 }
 
 /* The answer to a question that is just asked again needs no look at the state: nothing is new. */
