@@ -73,15 +73,15 @@ class OneRedis:
 
 
 class Served:
-    """A tallyd and its nodes."""
+    """A tallyd with further @options, and its nodes."""
 
-    def __init__(self, name):
+    def __init__(self, name, *options):
         primaries, replicas = CONTENDERS[name]
         one = OneRedis(replicas) if primaries == 0 else Cluster(primaries, replicas, options=EVERYSEC, node_timeout_ms=5000)
         self.redis = one.start()
         self.nodes, self.primaries = one.nodes, one.nodes[:max(primaries, 1)]
         partitions = name.partition("P=")[2] or "auto"
-        self.tallyd = Tallyd("--partitions", partitions, "--ack-replicas", replicas, "--request-timeout", "60s", redis=one)
+        self.tallyd = Tallyd("--partitions", partitions, "--ack-replicas", replicas, "--request-timeout", "60s", *options, redis=one)
 
     def cpu(self):
         """CPU s of the primaries, of their replicas, of tallyd."""
