@@ -65,6 +65,20 @@ bool proved_piece(struct proved_read *r, unsigned partition, const struct cover 
     return piece != NULL;
 }
 
+/* If it may be one. */
+static void make_plain(const struct proved_read *r, struct proved_piece *piece)
+{
+    const struct partition_view *view = &r->known[piece->partition].view;
+    piece->kind = PIECE_PLAIN;
+    if (!piece_may_be_plain(r->zone, piece, view, r->now_s)) {
+        piece->kind = PIECE_MULTI;
+        return;
+    }
+    for (unsigned proof = PROOF_VER; proof < N_PROOFS; proof++) {
+        piece->planned[proof] = ver_hash(proof_ver(view, proof));
+    }
+}
+
 bool proved_plain(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_runs *runs, size_t first, size_t n)
 {
@@ -73,15 +87,8 @@ bool proved_plain(struct proved_read *r, unsigned partition, const struct cover 
         return false;
     }
     if (r->has_time && !r->careful && piece->kind == PIECE_MULTI) {
-        const struct partition_view *view = &r->known[partition].view;
         piece->n = n;
-        piece->kind = PIECE_PLAIN;
-        if (!piece_may_be_plain(r->zone, piece, view, r->now_s)) {
-            piece->kind = PIECE_MULTI;
-        }
-        for (unsigned proof = PROOF_VER; proof < N_PROOFS; proof++) {
-            piece->planned[proof] = ver_hash(proof_ver(view, proof));
-        }
+        make_plain(r, piece);
     }
     begin_piece(r, piece);
     return true;
