@@ -71,11 +71,6 @@ static size_t next_bucket(const struct walk *walk, size_t page, size_t bucket)
 
 /* ---- what is remembered ---- */
 
-static void copy_text(void *data, const void *value, size_t n)
-{
-    buffer_append(data, value, n);
-}
-
 static bool is_in_any(const struct sketched_page *page, size_t first, size_t end)
 {
     while (first < end && !may_be_in(page, first)) {
@@ -90,8 +85,8 @@ static void sketch_recall(struct walk *walk, size_t page, struct remembered_run 
     const struct walk_page *about = &walk->about[page];
     struct cache_id id = run_id(walk->r->core->cache, &about->name, cover_of(walk, page), run);
     run->text = walk->texts.n;
-    run->recalled =
-        proved_recall(walk->r, walk->pages[page].partition, run, &id, copy_text, &walk->texts);
+    run->recalled = proved_recall(
+        walk->r, walk->pages[page].partition, run, &id, cache_append_to, &walk->texts);
     run->n_text = walk->texts.n - run->text;
 }
 
