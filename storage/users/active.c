@@ -6,9 +6,8 @@
 #include "storage/sketch/bitmap.h"
 #include "storage/users/day_sets.h"
 
-#define COUNT_PIECE   (1024 * 1024) /* of BITCOUNT: 0.2 ms */
-#define COUNT_AHEAD   (4 * 1024 * 1024)
-#define COMMAND_BYTES 2048 /* for so many a command counts, beside those of the bitmap */
+#define COUNT_PIECE (1024 * 1024) /* of BITCOUNT: 0.2 ms */
+#define COUNT_AHEAD (4 * 1024 * 1024)
 
 /* Is each figure that of one bitmap? */
 static bool is_plain(const struct activity_job *job)
@@ -84,7 +83,7 @@ static void ask_count(const struct plain_counting *c, const struct plain_place *
 static size_t weight(const struct plain_counting *c, const struct plain_place *place)
 {
     uint64_t left = (c->users[place->partition] + 7) / 8 - place->piece * COUNT_PIECE;
-    return COMMAND_BYTES + (left < COUNT_PIECE ? (size_t)left : COUNT_PIECE);
+    return ACTIVITY_COMMAND + (left < COUNT_PIECE ? (size_t)left : COUNT_PIECE);
 }
 
 /* It waits until half is taken, for each sending is a system call. */

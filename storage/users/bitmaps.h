@@ -32,6 +32,9 @@ void activity_begin(
 enum storage_err activity_partition(
     struct core *core, struct slice site, struct slice user, unsigned *ret) MUST_CHECK;
 
+/* What is asked for ahead is bounded in bytes of bitmaps; a command counts for so many besides. */
+#define ACTIVITY_COMMAND 2048
+
 #define ACTIVITY_GENERATION 33 /* bytes of an id, with a NUL */
 
 /* A new, random value for field `users` of a partition's state. */

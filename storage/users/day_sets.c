@@ -5,11 +5,10 @@
 #include "storage/redis/resp.h"
 #include "storage/sketch/bitmap.h"
 
-#define PIECE_MIN     4096 /* with many sets, whose pieces are all in memory */
-#define BLOCK         (SLICED_WORDS * sizeof(uint64_t))
-#define WORDS_BYTES   (16 * 1024 * 1024)
-#define AHEAD_BYTES   (2 * 1024 * 1024) /* asked for and not answered */
-#define COMMAND_BYTES 2048 /* for so many a command counts, beside those of the bitmap */
+#define PIECE_MIN   4096 /* with many sets, whose pieces are all in memory */
+#define BLOCK       (SLICED_WORDS * sizeof(uint64_t))
+#define WORDS_BYTES (16 * 1024 * 1024)
+#define AHEAD_BYTES (2 * 1024 * 1024) /* asked for and not answered */
 
 /* What a bitmap is read for. */
 struct day_use {
@@ -280,7 +279,7 @@ static void ask_ahead(struct reading *r)
     while (r->ahead < AHEAD_BYTES && r->left > 0 && find_piece(r, &r->asked)) {
         size_t n = piece_bytes(r, &r->asked);
         ask_range(s, &s->uses[r->use], r->asked.partition, r->asked.at, n);
-        r->ahead += COMMAND_BYTES + n;
+        r->ahead += ACTIVITY_COMMAND + n;
         r->use = next_bitmap(s, r->use);
         if (r->use == s->n_uses) {
             r->use = 0;
@@ -311,7 +310,7 @@ static bool read_piece(struct reading *r, size_t n)
         for (size_t end = next_bitmap(s, i); i < end; i++) {
             use_bitmap(s, &s->uses[i], words, reply->text);
         }
-        r->ahead -= COMMAND_BYTES + n;
+        r->ahead -= ACTIVITY_COMMAND + n;
     }
     end_piece(s, words);
     return true;
