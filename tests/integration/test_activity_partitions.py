@@ -135,14 +135,21 @@ def questions(today):
 KINDS = list(questions(0))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_days_that_are_swept_away_while_the_last_bitmap_is_read(start_redis, start_proxy, start_tallyd, site, kind):
-    """Whether they were kept is read behind all that was read of them."""
+@pytest.fixture
+def filled(start_redis, start_proxy, start_tallyd, site):
+    """A Redis with the users of three days, the proxy in front of it, who asks through that, and today."""
     redis = start_redis()
     proxy = start_proxy(redis)
     http = start_tallyd("--partitions", "256", redis=proxy).client()
     today = int(redis.time()) // DAY_S
     fill(http, site, today)
+    return redis, proxy, http, today
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_days_that_are_swept_away_while_the_last_bitmap_is_read(filled, site, kind):
+    """Whether they were kept is read behind all that was read of them."""
+    redis, proxy, http, today = filled
     path, params, command, of_each, _, _ = questions(today)[kind]
     with_users = len(redis.command("KEYS", f"t:*:uid:{site}"))
     last = proxy.arm(Fault("command-held", nth=of_each * with_users or 3, match=lambda args: args[0].upper() == command))
@@ -162,12 +169,8 @@ def test_days_that_are_swept_away_while_the_last_bitmap_is_read(start_redis, sta
 
 @pytest.mark.parametrize("point", ["command-before", "reply-before", "reply-inside"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_question_that_is_cut_amid_the_partitions_is_asked_again(start_redis, start_proxy, start_tallyd, site, kind, point):
-    redis = start_redis()
-    proxy = start_proxy(redis)
-    http = start_tallyd("--partitions", "256", redis=proxy).client()
-    today = int(redis.time()) // DAY_S
-    fill(http, site, today)
+def test_a_question_that_is_cut_amid_the_partitions_is_asked_again(filled, site, kind, point):
+    _, proxy, http, today = filled
     path, params, command, of_each, of, expected = questions(today)[kind]
     fault = proxy.arm(Fault(point, nth=100 if of_each else 2, match=lambda args: args[0].upper() == command))
     assert of(http.question(path, site=site, **params)) == expected
@@ -175,12 +178,9 @@ def test_a_question_that_is_cut_amid_the_partitions_is_asked_again(start_redis, 
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
-def test_foreign_data_in_one_partition(start_redis, start_tallyd, site, kind):
+def test_foreign_data_in_one_partition(filled, site, kind):
     """It is refused, and the replies behind it are nobody's: the next answer is right."""
-    redis = start_redis()
-    http = start_tallyd("--partitions", "256", redis=redis).client()
-    today = int(redis.time()) // DAY_S
-    fill(http, site, today)
+    redis, _, http, today = filled
     path, params, _, _, of, expected = questions(today)[kind]
     keys = sorted(redis.command("KEYS", f"t:*:act:{site}:active:{date_of(today - 1).replace('-', '')}"))
     middle = keys[len(keys) // 2]
