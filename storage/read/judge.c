@@ -4,9 +4,10 @@
 
 static const struct remembered_runs no_runs = {0};
 
-/* Longer than any question takes, which is an hour at most: what is kept for so long after it began
- * was kept when it was read. */
-#define PLAIN_KEPT_S 7200
+/* A question takes an hour at most, and Redis's clock has not leapt by more than another one: what
+ * is kept for so long after an attempt began was kept when it was read. */
+#define LEAP_S       3600
+#define PLAIN_KEPT_S (3600 + LEAP_S)
 
 /* Is it a minute of an hour that is open for readers? */
 static bool is_open_minute(
@@ -37,6 +38,11 @@ bool piece_is_legal(const struct zone *zone, const struct proved_piece *piece,
         }
     }
     return true;
+}
+
+bool clock_leapt(int64_t planned_s, int64_t now_s)
+{
+    return now_s - planned_s > LEAP_S;
 }
 
 bool piece_proves_recalled(

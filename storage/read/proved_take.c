@@ -102,7 +102,8 @@ static enum storage_err judge_moment(
     int64_t now_s = time_us / 1000000;
     core_time_of(r->core, piece->partition, time_us);
     r->first_s = r->first_s == 0 ? now_s : r->first_s;
-    r->stale = r->stale || (view.known && !piece_is_legal(r->zone, piece, &view, now_s)) ||
+    r->stale = r->stale || clock_leapt(r->now_s, r->first_s) ||
+               (view.known && !piece_is_legal(r->zone, piece, &view, now_s)) ||
                !piece_proves_recalled(&r->known[piece->partition], &view, false);
     return STORAGE_OK;
 }
@@ -129,31 +130,25 @@ static void judge_plain(
     struct proved_partition *known = &r->known[piece->partition];
     const struct partition_view *before = &known->view;
     struct partition_view view;
-    int64_t now_s = r->first_s > r->now_s ? r->first_s : r->now_s;
-    unsigned moved = ids_moved(piece, before);
-    known->changed |= moved;
-    if ((moved >> PROOF_VER & 1) != 0) {
-        r->careful = r->stale = true;
-        return;
-    }
     bool is_held = before->over_held && before->fold_held &&
                    r->begun_ms - before->seen_ms < FOLD_STEADY_MS / 2;
-    if (is_held && partition_proof_same(proof, before) &&
-        piece_is_legal(r->zone, piece, before, now_s)) { /* as a rule: nothing is to be learnt */
-        known->seen = true;
+    unsigned moved = ids_moved(piece, before);
+    bool is_planned = (moved >> PROOF_VER & 1) == 0;
+    known->changed |= moved;
+    if (is_planned && is_held && partition_proof_same(proof, before)) {
+        known->seen = true; /* as a rule: nothing is to be learnt */
         known->unproved = known->held = 0;
         return;
     }
-    bool same = partition_proof_take(proof, before, &view);
-    if (!same) {
-        core_forget_ver(r->core, piece->partition, &before->ver);
-    }
-    if (!same || !piece_is_legal(r->zone, piece, &view, now_s)) {
-        r->careful = r->stale = true;
+    if (is_planned && partition_proof_take(proof, before, &view)) {
+        core_set_view(r->core, piece->partition, &view);
+        r->stale = !piece_proves_recalled(known, &view, true);
         return;
     }
-    core_set_view(r->core, piece->partition, &view);
-    r->stale = !piece_proves_recalled(known, &view, true);
+    if (is_planned) {
+        core_forget_ver(r->core, piece->partition, &before->ver);
+    }
+    r->careful = r->stale = true;
 }
 
 /* The reply to a piece: is it one, and does the plan hold by it?  *ret_items: see proved_take. */

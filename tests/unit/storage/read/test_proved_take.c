@@ -1,5 +1,6 @@
 /* Replies to plain pieces: which hold, and what is learnt of their partition. */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -81,6 +82,7 @@ static void setup(void)
         .ret_lost = &t.lost,
         .zone = zone_utc(),
         .begun_ms = monotonic_ms(),
+        .now_s = NOON_S,
         .known = t.known,
         .pieces = t.pieces,
         .n_pieces = PIECES,
@@ -149,6 +151,31 @@ Test(proved_take, minutes_hold_and_are_not_remembered, .init = setup, .fini = te
     cr_expect(take("$1\r\n5", "v1", "f2"));
     cr_expect_eq(t.known[3].changed, 1u << PROOF_FOLD);
     cr_expect(keeps(), "by the other id");
+}
+
+/* A transaction about a partition without data, at @now_s by Redis's clock. */
+static void take_moment(int64_t now_s)
+{
+    const struct reply *items = NULL;
+    char text[256];
+    t.pieces[t.read.next].kind = PIECE_MULTI;
+    int n = snprintf(text, sizeof(text),
+        "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n*6\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-"
+        "1\r\n"
+        "$1\r\n5\r\n*2\r\n$10\r\n%" PRId64 "\r\n$1\r\n0\r\n",
+        now_s);
+    cr_assert_eq(send(t.server, text, (size_t)n, MSG_NOSIGNAL), (ssize_t)n);
+    cr_assert_eq(proved_take(&t.read, &items, NULL), STORAGE_OK);
+}
+
+/* Plain pieces are kept for two hours from the attempt's clock on, by that clock. */
+Test(proved_take, a_clock_that_leaps_makes_the_attempt_void, .init = setup, .fini = teardown)
+{
+    take_moment(NOON_S + HOUR_S);
+    cr_expect_not(t.read.stale);
+    t.read.first_s = 0;
+    take_moment(NOON_S + HOUR_S + 1);
+    cr_expect(t.read.stale);
 }
 
 /* The answer to a question that is just asked again needs no look at the state: nothing is new. */
