@@ -4,7 +4,7 @@
  * shared (read/cache.h).
  *
  * A question about all pages of a site reads each bucket in each partition.  A value of the cache
- * takes 90 bytes beside what it holds, and most buckets of most partitions have less than that.  So
+ * takes 80 bytes beside what it holds, and most buckets of most partitions have less than that.  So
  * the value is the bucket's, and has a part for each partition:
  *
  *     head (proof, partition, bytes)   table (pages/table.h)   head   table   ..
