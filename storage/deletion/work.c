@@ -122,7 +122,7 @@ static bool mark_partition(struct turn *turn, unsigned partition)
     activity_new_generation(id);
     bool is_first = partition == 0;
     struct buffer *out = pipeline_script(
-        &turn->pipe, partition, SCRIPT_DELETION_MARK, is_first ? 3 : 2, is_first ? 7 : 5);
+        &turn->pipe, partition, SCRIPT_DELETION_MARK, is_first ? 3 : 2, is_first ? 8 : 6);
     key_fixed(&key, tag, "state", SLICE(""));
     resp_word(out, key.p, key.n);
     key_fixed(&key, tag, "pass", SLICE(""));
@@ -136,6 +136,7 @@ static bool mark_partition(struct turn *turn, unsigned partition)
     resp_decimal(out, work->record.until_ms);
     resp_text(out, id);
     resp_decimal(out, redis_clock_ms(&turn->core->clock) - REPEAT_MS);
+    resp_text(out, work->phase == DELETION_MARK ? "1" : "");
     if (is_first) {
         resp_word(out, work->field.p, work->field.n);
         resp_text(out, work->record.id);

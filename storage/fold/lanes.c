@@ -31,9 +31,9 @@ struct lane {
 };
 
 void lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_fold,
-    struct known_visitors *visitors)
+    struct shared_memory *shared)
 {
-    *lanes = (struct lanes){.core = core, .seen_fold = seen_fold, .visitors = visitors};
+    *lanes = (struct lanes){.core = core, .seen_fold = seen_fold, .shared = shared};
 }
 
 static void lane_free(struct lane *lane)
@@ -60,7 +60,7 @@ static struct lane *lane_new(struct lanes *lanes, const struct cluster_node *nod
     if (lane == NULL) {
         return NULL;
     }
-    lane->tx = transaction_new(lanes->core, lanes->seen_fold, lanes->visitors);
+    lane->tx = transaction_new(lanes->core, lanes->seen_fold, lanes->shared);
     if (lane->tx == NULL) {
         free(lane);
         return NULL;

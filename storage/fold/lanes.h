@@ -23,12 +23,12 @@ struct lane;
 struct lanes {
     struct core *core;
     struct seen_fold *seen_fold;
-    struct known_visitors *visitors;
+    struct shared_memory *shared;
     struct lane *lanes; /* owned; one a server */
 };
 
 void lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_fold,
-    struct known_visitors *visitors);
+    struct shared_memory *shared);
 void lanes_release(struct lanes *lanes);
 
 /* Count @batch in the partitions @set, by @heads, until @deadline_ms.  Ends as transaction_run()

@@ -14,21 +14,21 @@ bool round_init(
 {
     *r = (struct round){.core = core, .unfolded = unfolded, .events_max = SIZE_MAX};
     r->session.look = (struct redis_look){core_runs, core};
-    known_visitors_init(&r->visitors);
+    shared_memory_init(&r->shared, core->partitions.n);
     if (core->is_spread) {
         dispatcher_init(&r->dispatcher, core, &r->session.look, THREADS_SILENCE_MS);
-        lanes_init(&r->lanes, core, seen_fold, &r->visitors);
+        lanes_init(&r->lanes, core, seen_fold, &r->shared);
         r->session.dispatcher = &r->dispatcher;
         return true;
     }
-    return threads_init(&r->threads, core, &r->session.look, seen_fold, &r->visitors);
+    return threads_init(&r->threads, core, &r->session.look, seen_fold, &r->shared);
 }
 
 /* The connection is closed: nothing is known any more. */
 static void round_forget(struct round *r)
 {
     threads_forget(&r->threads);
-    known_visitors_forget(&r->visitors);
+    shared_memory_forget(&r->shared);
     streams_forget(&r->streams);
     r->heads.n = 0;
 }
@@ -42,7 +42,7 @@ void round_release(struct round *r)
         dispatcher_release(&r->dispatcher);
         lanes_release(&r->lanes);
     }
-    known_visitors_release(&r->visitors);
+    shared_memory_release(&r->shared);
     streams_release(&r->streams);
     heads_release(&r->heads);
     batch_release(&r->batch);

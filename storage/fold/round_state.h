@@ -9,15 +9,15 @@
 #include "storage/fold/streams.h"
 #include "storage/fold/threads.h"
 #include "storage/fold/trim.h"
-#include "storage/known/known_visitors.h"
+#include "storage/known/memory.h"
 #include "storage/log/unfolded.h"
 
 struct round {
     struct core *core;
     struct unfolded *unfolded; /* the process's own log */
     struct session session;
-    struct known_visitors visitors; /* of all transactions */
-    struct fold_threads threads;    /* of one server */
+    struct shared_memory shared; /* of all transactions */
+    struct fold_threads threads; /* of one server */
     /* Of a cluster, in its place: */
     struct dispatcher dispatcher; /* the session's: heads, cursors, streams */
     int64_t stood_us;             /* of the dispatcher: what is known of streams holds since */

@@ -61,8 +61,8 @@ static enum known_visit expected_visit(
     const struct share *s, const struct row *row, int64_t arrival_s)
 {
     return row->user_is_visitor && row->ticket == NULL
-               ? known_visitors_find(
-                     s->memory->visitors, &row->visitor, merge_visits_slot(s->visits, arrival_s))
+               ? known_visitors_find(&s->memory->shared->visitors, &row->visitor,
+                     merge_visits_slot(s->visits, arrival_s))
                : VISIT_ANYWHERE;
 }
 
@@ -144,6 +144,7 @@ size_t share_write_questions(struct share *s, struct buffer *out)
     partition_state_ask(out, s->tag, LOG_FIELDS - STATE_FIELDS + s->batch->n_logs);
     resp_text(out, "users");
     resp_text(out, "deleted");
+    resp_text(out, "deleting");
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         resp_text(out, s->batch->logs[l].id);
     }

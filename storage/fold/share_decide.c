@@ -170,7 +170,7 @@ static void show_view(struct share *s)
 
 static void drop_visitor(void *data, const struct visitor_id *id)
 {
-    known_visitors_drop(((struct share *)data)->memory->visitors, id);
+    known_visitors_drop(&((struct share *)data)->memory->shared->visitors, id);
 }
 
 /* Were all users found who were expected? */

@@ -24,7 +24,7 @@
 #define MINUTE_S    60
 #define MEMBERS_MAX 1000 /* in one SADD */
 #define OLDEST_NONE INT64_MAX
-#define LOG_FIELDS  (STATE_FIELDS + 2) /* the first cursor, behind `users`, `deleted` */
+#define LOG_FIELDS  (STATE_FIELDS + 3) /* the first cursor, behind `users`, `deleted`, `deleting` */
 
 /* Members for one of the sets `open` and `sites`, not known to be in it. */
 struct members {
@@ -71,8 +71,10 @@ struct share {
     const struct zone *day_zone;
     struct members open, sites;
     struct arena arena;
-    bool failed;       /* memory was short */
-    size_t seen_reply; /* the first answer that belongs to `seen` */
+    bool failed;                     /* memory was short */
+    uint64_t fold;                   /* hash of the new id of the last fold */
+    size_t counts_reply;             /* the first answer that belongs to `counts`.. */
+    size_t starts_reply, seen_reply; /* ..to `starts`, to `seen` */
 };
 
 static inline const struct row *task_row(
@@ -93,6 +95,16 @@ static inline const struct known_user *share_known_user(
 static inline bool task_has_user(const struct row *row, enum task_kind kind)
 {
     return kind == TASK_USER || (kind == TASK_VISIT && row->user_is_visitor);
+}
+
+/* The keys of the partition's counters, of which nothing is known while a deletion takes some. */
+static inline struct known_keys share_known_keys(const struct share *s)
+{
+    bool is_deleting = s->read[STATE_FIELDS + 2].n > 1;
+    return (struct known_keys){.expiries = &s->memory->expiries,
+        .sketches = &s->memory->sketches,
+        .counts = is_deleting ? NULL : &s->memory->shared->counts,
+        .partition = s->cut.partition};
 }
 
 /* The field `deleted` as the memory keeps it, of the text that was read: see fold_memory. */

@@ -7,13 +7,15 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-/* Never used before: what was remembered under an id must not come true again. */
-static void write_new_id(struct share *s, struct buffer *out, const char *before)
+/* Never used before: what was remembered under an id must not come true again.  Returns a hash of
+ * it. */
+static uint64_t write_new_id(struct share *s, struct buffer *out, const char *before)
 {
     char id[96];
     int n = snprintf(
         id, sizeof(id), "%s%s.%llu", before, s->memory->id, (unsigned long long)++s->memory->n_ids);
     resp_word(out, id, (size_t)n);
+    return XXH3_64bits(id, (size_t)n);
 }
 
 /* Minutes that end by `over` are taken for over, a minute's grace included.  It is moved on by this
@@ -50,17 +52,17 @@ static void write_state(struct share *s, struct buffer *out)
     }
     if (s->n_rows > 0) { /* where nothing is counted, what was read holds */
         resp_text(out, "fold");
-        write_new_id(s, out, "");
+        s->fold = write_new_id(s, out, "");
     }
     if (s->late) {
         resp_text(out, "ver");
-        write_new_id(s, out, "");
+        (void)write_new_id(s, out, "");
     }
     if (over_s >= 0) {
         char text[32];
         (void)snprintf(text, sizeof(text), "%011lld ", (long long)over_s);
         resp_text(out, "over");
-        write_new_id(s, out, text);
+        (void)write_new_id(s, out, text);
     }
 }
 
@@ -148,8 +150,13 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     n += places_write(s->names.places, s->tag, s->now_ms, out);
     char text[ROLLUP_STATE_TEXT];
     rollup_state_print(&s->view.state, text);
-    const struct known_keys known = {&s->memory->expiries, &s->memory->sketches};
+    const struct known_keys known = share_known_keys(s);
+    if (known.counts != NULL) {
+        known_counts_take(known.counts, known.partition, ver_hash(&s->view.fold));
+    }
+    s->counts_reply = n;
     n += merge_counts_write(s->counts, s->tag, s->now_ms, &known, slice_of(text), out);
+    s->starts_reply = n;
     n += merge_counts_write(s->starts, s->tag, s->now_ms, &known, slice_of(text), out);
     n += merge_activity_write(s->activity, s->tag, s->now_ms, out);
     merge_activity_users(s->activity, tell_index, s); /* indices are given by now */
@@ -164,7 +171,7 @@ size_t share_write_commands(struct share *s, struct buffer *out)
 size_t share_write_expected(const struct share *s, struct buffer *out)
 {
     static const char *const names[LOG_FIELDS] = {
-        "cfg", "st", "ver", "kept", "over", "fold", "users", "deleted"};
+        "cfg", "st", "ver", "kept", "over", "fold", "users", "deleted", "deleting"};
     size_t n = LOG_FIELDS + s->batch->n_logs;
     resp_decimal(out, (int64_t)n);
     for (size_t i = 0; i < n; i++) {
@@ -184,7 +191,7 @@ static void learn_user(void *data, const struct visitor_id *id, uint32_t index, 
 
 static void learn_visitor(void *data, const struct visitor_id *id, int64_t slot)
 {
-    known_visitors_add(((struct share *)data)->memory->visitors, id, slot);
+    known_visitors_add(&((struct share *)data)->memory->shared->visitors, id, slot);
 }
 
 static void learn_members(struct share *s, const struct members *members)
@@ -194,8 +201,20 @@ static void learn_members(struct share *s, const struct members *members)
     }
 }
 
+/* What the counters have now. */
+static void learn_values(struct share *s, const struct reply *replies)
+{
+    const struct known_keys known = share_known_keys(s);
+    if (s->n_rows > 0 && known.counts != NULL) {
+        merge_counts_learn_values(s->counts, s->tag, &known, replies + s->counts_reply);
+        merge_counts_learn_values(s->starts, s->tag, &known, replies + s->starts_reply);
+        known_counts_hold(known.counts, known.partition, s->fold);
+    }
+}
+
 void share_done(struct share *s, const struct reply *replies, struct buffer *ret_due)
 {
+    learn_values(s, replies);
     merge_seen_due(
         s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, replies + s->seen_reply, ret_due);
 }

@@ -12,13 +12,13 @@
 #define BESIDE_ROWS 2000 /* a smaller batch is not worth a second thread */
 
 bool threads_init(struct fold_threads *threads, struct core *core, const struct redis_look *look,
-    struct seen_fold *seen_fold, struct known_visitors *visitors)
+    struct seen_fold *seen_fold, struct shared_memory *shared)
 {
     bool ok = true;
     *threads = (struct fold_threads){.core = core};
     for (unsigned i = 0; ok && i < FOLD_THREADS; i++) {
         threads->workers[i].session.look = *look;
-        threads->workers[i].tx = transaction_new(core, seen_fold, visitors);
+        threads->workers[i].tx = transaction_new(core, seen_fold, shared);
         ok = threads->workers[i].tx != NULL;
     }
     return ok;

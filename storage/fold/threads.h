@@ -34,7 +34,7 @@ struct fold_threads {
 
 /* False: out of memory; the caller releases all the same. */
 bool threads_init(struct fold_threads *threads, struct core *core, const struct redis_look *look,
-    struct seen_fold *seen_fold, struct known_visitors *visitors) MUST_CHECK;
+    struct seen_fold *seen_fold, struct shared_memory *shared) MUST_CHECK;
 
 /* The connections are closed: nothing is known any more. */
 void threads_forget(struct fold_threads *threads);

@@ -56,14 +56,14 @@ static struct look *the_other(struct transaction *tx)
 }
 
 struct transaction *transaction_new(
-    struct core *core, struct seen_fold *seen_fold, struct known_visitors *visitors)
+    struct core *core, struct seen_fold *seen_fold, struct shared_memory *shared)
 {
     struct transaction *tx = calloc(1, sizeof(*tx));
     unsigned char bytes[16];
     if (tx != NULL) {
         tx->core = core;
         tx->seen_fold = seen_fold;
-        tx->memory.visitors = visitors;
+        tx->memory.shared = shared;
         randombytes_buf(bytes, sizeof(bytes));
         sodium_bin2hex(tx->memory.id, sizeof(tx->memory.id), bytes, sizeof(bytes));
     }

@@ -44,9 +44,9 @@ enum fold_end {
 
 struct transaction;
 
-/* @seen_fold may be NULL.  All transactions of a fold share @visitors.  NULL: out of memory. */
+/* @seen_fold may be NULL.  All transactions of a fold share @shared.  NULL: out of memory. */
 struct transaction *transaction_new(
-    struct core *core, struct seen_fold *seen_fold, struct known_visitors *visitors) MUST_CHECK;
+    struct core *core, struct seen_fold *seen_fold, struct shared_memory *shared) MUST_CHECK;
 void transaction_free(struct transaction *tx);
 
 /* The connection is another one, or the data may have gone back. */

@@ -16,3 +16,21 @@ void fold_memory_release(struct fold_memory *memory)
     known_hashes_release(&memory->places);
     known_sketches_release(&memory->sketches);
 }
+
+void shared_memory_init(struct shared_memory *shared, unsigned n_partitions)
+{
+    known_visitors_init(&shared->visitors);
+    known_counts_init(&shared->counts, n_partitions);
+}
+
+void shared_memory_forget(struct shared_memory *shared)
+{
+    known_visitors_forget(&shared->visitors);
+    known_counts_release(&shared->counts);
+}
+
+void shared_memory_release(struct shared_memory *shared)
+{
+    known_visitors_release(&shared->visitors);
+    known_counts_release(&shared->counts);
+}

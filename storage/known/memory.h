@@ -7,25 +7,37 @@
 
 #include "storage/base/known_hashes.h"
 #include "storage/known/announced.h"
+#include "storage/known/known_counts.h"
 #include "storage/known/known_sketches.h"
 #include "storage/known/known_users.h"
 #include "storage/known/known_visitors.h"
 #include "storage/schema/partition.h"
 
+/* What all transactions of a fold know together, on whatever thread. */
+struct shared_memory {
+    struct known_visitors visitors;
+    struct known_counts counts; /* see merge_counts_write() */
+};
+
 /* True for as long as the connection lives. */
 struct fold_memory {
     struct announced announced;
-    struct known_users users;        /* whose visits do not tell their indices */
-    struct known_visitors *visitors; /* shared: a guess, which outlives the connection; not owned */
-    struct known_hashes expiries;    /* of keys: see merge_counts_write() */
-    struct known_hashes places;      /* of names: see places_begin() */
-    struct known_sketches sketches;  /* see merge_counts_write() */
+    struct known_users users;         /* whose visits do not tell their indices */
+    struct shared_memory *shared;     /* outlives the connection; not owned */
+    struct known_hashes expiries;     /* of keys: see merge_counts_write() */
+    struct known_hashes places;       /* of names: see places_begin() */
+    struct known_sketches sketches;   /* see merge_counts_write() */
     uint64_t deleted[PARTITIONS_MAX]; /* hashes of the field `deleted`, as last seen; 0: none */
     char id[33];                      /* random: ids that are new begin with it.. */
     uint64_t n_ids;                   /* ..and end with this number */
 };
 
 void fold_memory_release(struct fold_memory *memory);
+
+/* The same of what is shared; @n_partitions are those of the data set. */
+void shared_memory_init(struct shared_memory *shared, unsigned n_partitions);
+void shared_memory_forget(struct shared_memory *shared);
+void shared_memory_release(struct shared_memory *shared);
 
 /* The data may have gone back, or may be another's. */
 void fold_memory_forget(struct fold_memory *memory);

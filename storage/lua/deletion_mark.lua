@@ -2,14 +2,16 @@
 -- deletion_mark.lua - a partition learns of a deletion: nothing that was remembered of the partition holds any more.
 -- KEYS: 1 state  2 pass  3 deletions, of partition 0 alone: the first to be marked
 -- ARGV: 1 fencing token  2 site whose events are not counted, '' = none  3 those that arrived before this, ms; 0 = all
---       4 a new id  5 lines of sites whose events were counted again before this are dropped, ms  6 field  7 id of the deletion
+--       4 a new id  5 lines of sites whose events were counted again before this are dropped, ms
+--       6 '1': counters of the partition are taken away from now on, without a new id each time; '': no more
+--       7 field  8 id of the deletion
 -- Reply: 1 done, 0 not: the partition has seen a greater token, or the deletion has its instant, or is over: a leader before this
 -- one has brought it to its end, and what is counted now is not to be deleted
 local call = redis.call
 if tonumber(ARGV[1]) < tonumber(call('HGET', KEYS[2], 'ftok') or '0') then return 0 end
 if KEYS[3] then
-    local record = call('HGET', KEYS[3], ARGV[6])
-    if not record or not string.match(record, '^' .. ARGV[7] .. ' %d+ 0$') then return 0 end
+    local record = call('HGET', KEYS[3], ARGV[7])
+    if not record or not string.match(record, '^' .. ARGV[8] .. ' %d+ 0$') then return 0 end
 end
 call('HSET', KEYS[2], 'ftok', ARGV[1])
 local is = call('HMGET', KEYS[1], 'deleted', 'over', 'fold')
@@ -25,6 +27,7 @@ else
     call('HDEL', KEYS[1], 'deleted')
 end
 call('HSET', KEYS[1], 'ver', ARGV[4], 'users', ARGV[4])
+if ARGV[6] ~= '' then call('HSET', KEYS[1], 'deleting', ARGV[6]) else call('HDEL', KEYS[1], 'deleting') end
 -- The instant stays, its id is new: 11 digits, a blank, the id.
 if is[2] then call('HSET', KEYS[1], 'over', string.sub(is[2], 1, 12) .. ARGV[4]) end
 if is[3] then call('HSET', KEYS[1], 'fold', ARGV[4]) end

@@ -10,8 +10,10 @@
 
 #include "storage/base/buffer.h"
 #include "storage/base/known_hashes.h"
+#include "storage/known/known_counts.h"
 #include "storage/known/known_sketches.h"
 #include "storage/places/counted_for.h"
+#include "storage/redis/reply.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
 #include "storage/time/write_plan.h"
@@ -46,6 +48,9 @@ bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
  * buckets), PFADD, and PEXPIREAT NX where a target has an expiry.  A bucket whose time is over at
  * @now_ms (Redis's clock) is passed over.
  *
+ * Counters of minutes that began lately, and whose values are known, get their new ones by one HSET
+ * a bucket.  Such a command has a third of an HINCRBY's bytes a counter, and costs Redis a fifth.
+ *
  * What is written late gets an expiry at once, and a key keeps its first one.  An import writes to
  * the keys of an hour or a day again and again, so the expiries that are @known are not set again:
  * by a hash of the key's name and of @state, the text of the rollup's state.  Only a rollup makes a
@@ -56,11 +61,17 @@ bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
 struct known_keys {
     struct known_hashes *expiries;
     struct known_sketches *sketches;
+    struct known_counts *counts; /* taken for @partition; NULL: nothing is known, nor learnt */
+    unsigned partition;
 };
 size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t now_ms,
     const struct known_keys *known, struct slice state, struct buffer *out);
 
-/* The commands were carried out: remember the expiries that they set.. */
+/* The commands were carried out, with these answers: remember what the counters have.. */
+void merge_counts_learn_values(const struct merge_counts *merge, const char *tag,
+    const struct known_keys *known, const struct reply *replies);
+
+/* ..the expiries that were set.. */
 void merge_counts_learn(const struct merge_counts *merge, struct known_hashes *known);
 
 /* ..and the elements that they added. */

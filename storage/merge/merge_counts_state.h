@@ -18,6 +18,7 @@ struct site_bucket {
     uint64_t site_hash;
     struct write_target target;
     uint32_t first_page, last_page, n_pages;
+    bool tells; /* what its counters have is learnt from the answers */
 };
 
 /* A page in a bucket, with its rows as a list. */
@@ -25,6 +26,8 @@ struct page_count {
     uint32_t bucket;
     struct slice page;
     uint64_t count;
+    uint64_t value;   /* what the counter has with it; 0: not known.. */
+    uint32_t command; /* ..and this command's answer tells */
     uint32_t n_visitors, n_addresses;
     uint32_t first_member, last_member;
     uint32_t next; /* page of the same bucket */

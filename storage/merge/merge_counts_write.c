@@ -11,18 +11,25 @@
 #define ELEMENTS_AT_ONCE 4000 /* in a command: fold.lua cannot take more than 8,000 words */
 #define SKETCH_ELEMENT   8    /* bytes */
 #define LEARN_MOST       4096 /* elements of a sketch at a time */
+#define VALUES_AT_ONCE   2000 /* fields and values of an HSET, for the same reason */
 #define RECENT_S         600  /* minutes that began so long ago are kept, whatever the settings */
 
 /* A bucket as it is written. */
 struct bucket_writer {
     struct merge_counts *merge;
-    const struct site_bucket *bucket;
+    struct site_bucket *bucket;
     const char *tag;
     const struct known_keys *known;
     uint64_t state_hash;
     struct buffer *out;
-    size_t n; /* commands */
+    size_t n; /* commands of all buckets so far */
 };
+
+/* A minute whose keys cannot have expired. */
+static bool is_recent(const struct merge_counts *merge, struct bucket bucket)
+{
+    return bucket.level == LEVEL_MINUTE && bucket.start_s >= merge->now_ms / 1000 - RECENT_S;
+}
 
 /* Have @key expire with its bucket.  One that has an expiry keeps it: see retention_keep_s(). */
 static void write_expiry(struct bucket_writer *w, const struct key *key)
@@ -62,6 +69,61 @@ static void write_counter(
         resp_word(w->out, page.p, page.n);
     }
     w->n++;
+}
+
+/* What the counters have that are known; returns how many these are. */
+static size_t find_values(struct bucket_writer *w, const struct key *key)
+{
+    struct known_bucket known;
+    size_t n = 0;
+    w->bucket->tells = w->known->counts != NULL && is_recent(w->merge, w->bucket->target.bucket);
+    if (!w->bucket->tells) {
+        return 0;
+    }
+    known_bucket_init(&known, w->known->counts, w->known->partition, key->p, key->n);
+    for (uint32_t p = w->bucket->first_page; p != INDEX_NONE; p = w->merge->pages[p].next) {
+        struct page_count *page = &w->merge->pages[p];
+        uint64_t value = known_bucket_find(&known, page->page);
+        page->value = value == 0 ? 0 : value + page->count;
+        n += value != 0;
+    }
+    return n;
+}
+
+/* The counters that are known get their new values. */
+static void write_values(struct bucket_writer *w, const struct key *key)
+{
+    size_t n = find_values(w, key);
+    size_t left = 0; /* of the command at hand */
+    for (uint32_t p = w->bucket->first_page; n > 0; p = w->merge->pages[p].next) {
+        const struct page_count *page = &w->merge->pages[p];
+        if (page->value == 0) {
+            continue;
+        }
+        if (left == 0) {
+            left = n < VALUES_AT_ONCE ? n : VALUES_AT_ONCE;
+            resp_head(w->out, 2 + 2 * left);
+            resp_text(w->out, "HSET");
+            resp_word(w->out, key->p, key->n);
+            w->n++;
+        }
+        resp_word(w->out, page->page.p, page->page.n);
+        resp_decimal(w->out, (int64_t)page->value);
+        left--;
+        n--;
+    }
+}
+
+static void write_counters(struct bucket_writer *w, const struct key *key)
+{
+    write_values(w, key);
+    for (uint32_t p = w->bucket->first_page; p != INDEX_NONE; p = w->merge->pages[p].next) {
+        struct page_count *page = &w->merge->pages[p];
+        if (page->value == 0) {
+            page->command = (uint32_t)w->n;
+            write_counter(w, key, page->page, page->count);
+        }
+    }
 }
 
 /* ---- sketches ---- */
@@ -107,8 +169,7 @@ static uint32_t drop_elements(struct bucket_writer *w, const struct page_count *
     enum key_kind kind, uint32_t n, const struct key *key)
 {
     struct merge_counts *merge = w->merge;
-    struct bucket bucket = w->bucket->target.bucket;
-    if (bucket.level != LEVEL_MINUTE || bucket.start_s < merge->now_ms / 1000 - RECENT_S) {
+    if (!is_recent(merge, w->bucket->target.bucket)) {
         return n;
     }
     uint64_t hash = XXH3_64bits(key->p, key->n);
@@ -166,41 +227,66 @@ static void write_sketch(
     write_expiry(w, &key);
 }
 
-static size_t write_bucket(struct bucket_writer *w)
+/* The key of a bucket's counters. */
+static void counters_key(struct key *key, const char *tag, const struct merge_counts *merge,
+    const struct site_bucket *bucket)
+{
+    key_bucket(key, tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
+}
+
+static void write_bucket(struct bucket_writer *w)
 {
     const struct merge_counts *merge = w->merge;
-    const struct site_bucket *bucket = w->bucket;
     struct key key;
-    w->n = 0;
-    key_bucket(
-        &key, w->tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
-    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
-        write_counter(w, &key, merge->pages[p].page, merge->pages[p].count);
-    }
+    counters_key(&key, w->tag, merge, w->bucket);
+    write_counters(w, &key);
     write_expiry(w, &key);
-    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+    for (uint32_t p = w->bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
         struct page_count *page = &merge->pages[p];
         write_sketch(w, page, KEY_UV, &page->n_visitors);
         write_sketch(w, page, KEY_IP, &page->n_addresses);
     }
-    return w->n;
 }
 
 size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t now_ms,
     const struct known_keys *known, struct slice state, struct buffer *out)
 {
-    size_t n = 0;
-    uint64_t state_hash = XXH3_64bits(state.p, state.n);
+    struct bucket_writer w = {.merge = merge,
+        .tag = tag,
+        .known = known,
+        .state_hash = XXH3_64bits(state.p, state.n),
+        .out = out};
     merge->n_expiries = merge->n_many = merge->n_places = 0;
     merge->now_ms = now_ms;
     for (size_t i = 0; i < merge->n_buckets; i++) {
         int64_t expire_ms = merge->buckets[i].target.expire_ms;
         if (expire_ms == 0 || now_ms < expire_ms) { /* else PEXPIREAT would delete it at once */
-            struct bucket_writer w = {merge, &merge->buckets[i], tag, known, state_hash, out, 0};
-            n += write_bucket(&w);
+            w.bucket = &merge->buckets[i];
+            write_bucket(&w);
         }
     }
-    return n;
+    return w.n;
+}
+
+void merge_counts_learn_values(const struct merge_counts *merge, const char *tag,
+    const struct known_keys *known, const struct reply *replies)
+{
+    for (size_t i = 0; i < merge->n_buckets; i++) {
+        const struct site_bucket *bucket = &merge->buckets[i];
+        struct known_bucket is;
+        struct key key;
+        if (!bucket->tells) {
+            continue;
+        }
+        counters_key(&key, tag, merge, bucket);
+        known_bucket_init(&is, known->counts, known->partition, key.p, key.n);
+        for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+            const struct page_count *page = &merge->pages[p];
+            int64_t value =
+                page->value != 0 ? (int64_t)page->value : reply_integer(&replies[page->command], 0);
+            known_bucket_set(&is, page->page, value > 0 ? (uint64_t)value : 0);
+        }
+    }
 }
 
 void merge_counts_learn(const struct merge_counts *merge, struct known_hashes *known)

@@ -65,6 +65,7 @@
  *     users    an id: new when a user is forgotten or a bit of a user is taken back; no field
  *              before that
  *     deleted  sites whose events are not counted (tombstones.h); no field before the first one
+ *     deleting "1" while a deletion takes keys and fields away, without a new `fold` each time
  *     swept    the first day whose bitmaps of activity have not been taken away
  *     fold     a random id: new with each fold.  What another one has counted meanwhile makes a
  *              fold begin again, also where no WATCH can tell: see lua/fold.lua
@@ -177,7 +178,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 12 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 13 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };

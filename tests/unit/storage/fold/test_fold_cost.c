@@ -103,8 +103,8 @@ static void fold_cut(
 
 static struct cost fold_arrays(int64_t age_s)
 {
-    static struct known_visitors visitors; /* nobody is known */
-    static struct fold_memory memory = {.visitors = &visitors};
+    static struct shared_memory shared; /* nobody is known */
+    static struct fold_memory memory = {.shared = &shared};
     static struct batch batch;
     struct event *events = calloc(ARRAY, sizeof(*events));
     struct dice dice = dice_make(4711);

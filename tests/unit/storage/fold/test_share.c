@@ -17,8 +17,8 @@ TestSuite(share, .timeout = 60);
 #define MINUTE_MS INT64_C(60000)
 
 static struct core *core;
-static struct known_visitors visitors;
-static struct fold_memory memory = {.visitors = &visitors};
+static struct shared_memory shared;
+static struct fold_memory memory = {.shared = &shared};
 static struct batch batch;
 static struct share *share;
 
@@ -26,7 +26,7 @@ static struct share *share;
 static void setup(void)
 {
     core = fold_core_make(1);
-    known_visitors_init(&visitors);
+    shared_memory_init(&shared, 1);
     share = share_new(core, &memory);
     cr_assert_not_null(share);
     cr_assert_not_null(batch_add_log(&batch, A, 0));
@@ -46,14 +46,17 @@ static void teardown(void)
     fold_memory_forget(&memory);
     known_users_release(&memory.users);
     known_sketches_release(&memory.sketches);
-    known_visitors_release(&visitors);
+    shared_memory_release(&shared);
     fold_core_drop(core);
 }
 
 /* What Redis has: fields of the partition's state. */
 struct state {
-    const char *cfg, *over, *users, *a, *b, *deleted;
+    const char *cfg, *over, *users, *a, *b, *deleted, *deleting;
+    const char *fold; /* NULL: "f" */
 };
+
+#define LOG_FIELDS_HERE (STATE_FIELDS + 3)
 
 #define SITE_STRIPE 5 /* of all rows, for they are of one minute */
 
@@ -87,9 +90,10 @@ static bool take_state(const struct state *state)
     struct rollup_state closed = rollup_state_initial(zone_utc(), FOLD_NOW_S);
     (void)rollup_state_print(&closed, st);
     struct reply fields[] = {fold_text(state->cfg), fold_text(st), fold_text("v"), fold_text(NULL),
-        fold_text(state->over), fold_text("f"), fold_text(state->users), fold_text(state->deleted),
+        fold_text(state->over), fold_text(state->fold == NULL ? "f" : state->fold),
+        fold_text(state->users), fold_text(state->deleted), fold_text(state->deleting),
         fold_text(state->a), fold_text(state->b)};
-    struct reply reply = fold_array(fields, 10);
+    struct reply reply = fold_array(fields, LOG_FIELDS_HERE + 2);
     return share_take(share, 0, &reply);
 }
 
@@ -116,8 +120,8 @@ static void look(const struct state *state)
     size_t n = share_write_questions(share, &out);
     cr_assert(commands_read(&out, &questions));
     cr_assert_eq(questions.n, n);
-    cr_assert_eq(questions.commands[0].n, 2u + STATE_FIELDS + 2 + 2);
-    cr_assert(command_is(&questions.commands[0], 2 + STATE_FIELDS + 2, A));
+    cr_assert_eq(questions.commands[0].n, 2u + LOG_FIELDS_HERE + 2);
+    cr_assert(command_is(&questions.commands[0], 2 + LOG_FIELDS_HERE, A));
     cr_assert(take_state(state));
     for (size_t i = 1; i < n; i++) {
         take_nothing(&questions.commands[i], i);
@@ -300,7 +304,7 @@ Test(share, begins_again_when_a_user_was_expected_in_vain, .init = setup, .fini 
     known_users_generation(&memory.users, 0, SLICE("g1"));
     cr_assert(batch.rows[0].user_is_visitor);
     int64_t slot = FOLD_NOW_S / (2 * core->config.visit_timeout_s);
-    known_visitors_add(&visitors, &batch.rows[0].user_id, slot);
+    known_visitors_add(&shared.visitors, &batch.rows[0].user_id, slot);
     begin();
     buffer_init(&out);
     (void)share_write_questions(share, &out);
@@ -313,9 +317,11 @@ Test(share, begins_again_when_a_user_was_expected_in_vain, .init = setup, .fini 
     buffer_init(&out);
     cr_assert_gt(share_write_commands(share, &out), 1u);
     buffer_release(&out);
-    cr_expect_eq(known_visitors_find(&visitors, &batch.rows[0].user_id, slot), VISIT_ANYWHERE);
+    cr_expect_eq(
+        known_visitors_find(&shared.visitors, &batch.rows[0].user_id, slot), VISIT_ANYWHERE);
     share_learn(share);
-    cr_expect_eq(known_visitors_find(&visitors, &batch.rows[0].user_id, slot), VISIT_IN_SLOT);
+    cr_expect_eq(
+        known_visitors_find(&shared.visitors, &batch.rows[0].user_id, slot), VISIT_IN_SLOT);
     cr_expect_null(known_users_find(&memory.users, 0, &batch.rows[0].user_id), "once is enough");
 }
 
@@ -330,7 +336,7 @@ Test(share, begins_again_when_a_site_was_deleted, .init = setup, .fini = teardow
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_assert_gt(share_write_commands(share, &out), 1u);
     share_learn(share);
-    known_visitors_forget(&visitors); /* take_nothing() knows no visits */
+    known_visitors_forget(&shared.visitors); /* take_nothing() knows no visits */
     state.deleted = "another 1 id\n";
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
@@ -350,7 +356,7 @@ static size_t fold_all(const struct state *state, size_t *ret_commands)
     cr_expect_eq(decide(state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     *ret_commands = share_write_commands(share, &out);
     share_learn(share);
-    known_visitors_forget(&visitors); /* take_nothing() knows no visits */
+    known_visitors_forget(&shared.visitors); /* take_nothing() knows no visits */
     buffer_release(&out);
     return n;
 }
@@ -404,7 +410,7 @@ Test(share, knows_no_sketch_once_pages_were_deleted, .init = setup, .fini = tear
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     size_t all = elements_written();
     share_learn(share);
-    known_visitors_forget(&visitors); /* take_nothing() knows no visits */
+    known_visitors_forget(&shared.visitors); /* take_nothing() knows no visits */
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_expect_lt(elements_written(), all / 2, "of %zu", all);
@@ -420,11 +426,92 @@ Test(share, knows_no_sketch_once_pages_were_deleted, .init = setup, .fini = tear
     share_learn(share);
     memory.deleted[0] = 0;
     int64_t slot = FOLD_NOW_S / (2 * core->config.visit_timeout_s);
-    cr_expect_eq(known_visitors_find(&visitors, &batch.rows[0].user_id, slot), VISIT_ANYWHERE);
+    cr_expect_eq(
+        known_visitors_find(&shared.visitors, &batch.rows[0].user_id, slot), VISIT_ANYWHERE);
     state.users = "g3";
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_expect_eq(elements_written(), all);
+}
+
+/* ---- what counters are known to have ---- */
+
+/* Folds all rows, with these many answers of 1; returns how many counters were set. */
+static size_t counters_set(const struct state *state, bool carried_out, char ret_fold[100])
+{
+    struct buffer out;
+    struct buffer due;
+    struct commands commands;
+    size_t n_set = 0;
+    begin();
+    cr_expect_eq(decide(state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    written("fold", ret_fold);
+    begin();
+    cr_expect_eq(decide(state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    buffer_init(&out);
+    buffer_init(&due);
+    size_t n = share_write_commands(share, &out);
+    cr_assert(commands_read(&out, &commands) && commands.n == n);
+    struct reply *replies = calloc(n, sizeof(*replies));
+    cr_assert_not_null(replies);
+    for (size_t i = 0; i < n; i++) {
+        const struct command *c = &commands.commands[i];
+        bool counts = strncmp(c->words[1].p, "t:{0}:pv", 8) == 0 ||
+                      strncmp(c->words[1].p, "t:{0}:vv", 8) == 0;
+        n_set += counts && command_is(c, 0, "HSET") ? (c->n - 2) / 2 : 0;
+        replies[i] = (struct reply){.type = REPLY_INTEGER, .integer = 1};
+    }
+    for (size_t i = 2; i < commands.commands[0].n; i += 2) {
+        if (command_is(&commands.commands[0], i, "fold")) {
+            struct slice id = commands.commands[0].words[i + 1];
+            (void)snprintf(ret_fold, 100, "%.*s", (int)id.n, id.p);
+        }
+    }
+    if (carried_out) {
+        share_done(share, replies, &due);
+    }
+    free(replies);
+    commands_release(&commands);
+    buffer_release(&out);
+    buffer_release(&due);
+    return n_set;
+}
+
+/* What is known holds for the id that the state got with it, and for no other one. */
+Test(share, sets_counters_by_the_id_of_its_last_fold, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .b = "6"};
+    char first[100];
+    char lost[100];
+    char second[100];
+    cr_expect_eq(counters_set(&state, true, first), 0u);
+    state.fold = first;
+    size_t all = counters_set(&state, false, lost);
+    cr_expect_gt(all, 4u, "%zu", all);
+    cr_expect_eq(counters_set(&state, false, lost), all, "the one before was not carried out");
+    state.fold = lost;
+    cr_expect_eq(counters_set(&state, true, first), 0u, "or it was: nobody knows of what");
+    state.fold = first;
+    cr_expect_eq(counters_set(&state, true, second), all);
+    cr_expect_eq(counters_set(&state, false, lost), 0u, "Redis has gone back");
+    state.fold = "f";
+    cr_expect_eq(counters_set(&state, false, lost), 0u, "somebody else has folded");
+}
+
+/* A deletion takes counters away, and gives the state no new id each time. */
+Test(share, sets_no_counter_while_a_deletion_sweeps, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .b = "6"};
+    char before[100];
+    char during[100];
+    cr_expect_eq(counters_set(&state, true, before), 0u);
+    state.fold = before;
+    state.deleting = "1";
+    cr_expect_eq(counters_set(&state, true, during), 0u);
+    state.fold = during;
+    cr_expect_eq(counters_set(&state, true, during), 0u, "nor was anything learnt");
+    state.deleting = NULL;
+    cr_expect_eq(counters_set(&state, true, during), 0u, "nor is it, with the sweep's last id");
 }
 
 /* ---- over ---- */
@@ -516,20 +603,20 @@ Test(share, counts_beside_many_sites_that_were_deleted, .init = setup, .fini = t
 Test(share, says_what_it_has_read, .init = setup, .fini = teardown)
 {
     static const char *const expected[] = {"cfg", "=" FOLD_CFG, "ver", "=v", "kept", "-", "over",
-        "-", "fold", "=f", "users", "=g", "deleted", "-", A, "-", B, "=6"};
+        "-", "fold", "=f", "users", "=g", "deleted", "-", "deleting", "-", A, "-", B, "=6"};
     struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6"};
     struct buffer out;
     struct commands words;
     buffer_init(&out);
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
-    cr_assert_eq(share_write_expected(share, &out), 21u);
+    cr_assert_eq(share_write_expected(share, &out), 23u);
     struct buffer command;
     buffer_init(&command);
-    buffer_append(&command, "*21\r\n", 5);
+    buffer_append(&command, "*23\r\n", 5);
     buffer_append(&command, out.p, out.n);
     cr_assert(commands_read(&command, &words) && words.n == 1);
-    cr_expect(command_is(&words.commands[0], 0, "10"));
+    cr_expect(command_is(&words.commands[0], 0, "11"));
     size_t at = 1;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i += 2) {
         at += command_is(&words.commands[0], at, "st") ? 2 : 0;
@@ -604,7 +691,7 @@ Test(share, asks_more_of_a_user_whose_visit_is_expected, .init = setup, .fini = 
 {
     static const uint8_t ticket[16] = {1};
     known_visitors_add(
-        &visitors, &batch.rows[0].user_id, FOLD_NOW_S / (2 * core->config.visit_timeout_s));
+        &shared.visitors, &batch.rows[0].user_id, FOLD_NOW_S / (2 * core->config.visit_timeout_s));
     batch.rows[0].ticket = ticket;
     begin();
     cr_expect(share_asks_more(share));

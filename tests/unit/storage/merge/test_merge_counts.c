@@ -101,7 +101,7 @@ static const char *find_twice(struct text_lines *lines)
 
 static struct known_hashes no_expiries;
 static struct known_sketches no_sketches;
-static const struct known_keys none = {&no_expiries, &no_sketches};
+static const struct known_keys none = {.expiries = &no_expiries, .sketches = &no_sketches};
 
 /* The commands as lines.  A fault, or NULL. */
 static const char *written(struct merge_counts *merge, struct text_lines *ret)
@@ -276,7 +276,7 @@ Test(merge_counts, sums)
 static size_t commands_with(
     struct merge_counts *merge, struct known_hashes *expiries, struct slice state)
 {
-    const struct known_keys known = {expiries, &no_sketches};
+    const struct known_keys known = {.expiries = expiries, .sketches = &no_sketches};
     struct buffer out;
     buffer_init(&out);
     size_t n = merge_counts_write(merge, TAG, NOW_S * 1000, &known, state, &out);
@@ -443,6 +443,144 @@ Test(merge_counts, many_visitors_of_one_page)
     free(rows);
 }
 
+/* ---- what counters are known to have ---- */
+
+/* Count a view of each of @pages at @at_s, and put the commands on counters into @ret.  Those for
+ * increments get these answers; NULL: the commands were not carried out. */
+static void count_pages(struct known_counts *counts, int64_t at_s, const char *const pages[],
+    const int64_t answers[], struct text_lines *ret)
+{
+    const struct known_keys known = {
+        .expiries = &no_expiries, .sketches = &no_sketches, .counts = counts};
+    struct merge_counts *merge = merge_counts_new(KEY_VV);
+    struct row rows[8];
+    struct reply replies[8] = {{.type = REPLY_INTEGER}};
+    struct write_plan plan;
+    struct buffer out;
+    struct commands commands;
+    plan_make(&plan);
+    write_plan_at(&plan, at_s);
+    for (size_t i = 0; pages[i] != NULL; i++) {
+        rows[i] = row_of("shop", pages[i], at_s, 0, 0);
+        cr_assert(count_row(merge, &rows[i], false, &plan));
+    }
+    buffer_init(&out);
+    size_t n = merge_counts_write(merge, TAG, NOW_S * 1000, &known, SLICE("state"), &out);
+    cr_assert(commands_read(&out, &commands) && commands.n == n && n <= 8);
+    for (size_t c = 0, a = 0; c < n; c++) {
+        const struct command *command = &commands.commands[c];
+        for (size_t i = 2; command_is(command, 0, "HSET") && i < command->n; i += 2) {
+            text_lines_add(ret, "%.*s = %lld", (int)command->words[i].n, command->words[i].p,
+                command_number(command, i + 1));
+        }
+        if (command_is(command, 0, "HINCRBY")) {
+            text_lines_add(ret, "%.*s + %lld", (int)command->words[2].n, command->words[2].p,
+                command_number(command, 3));
+            replies[c] = (struct reply){
+                .type = REPLY_INTEGER, .integer = answers == NULL ? 0 : answers[a++]};
+        }
+    }
+    if (answers != NULL) {
+        merge_counts_learn_values(merge, TAG, &known, replies);
+    }
+    commands_release(&commands);
+    buffer_release(&out);
+    merge_counts_free(merge);
+}
+
+static void expect_counted(struct known_counts *counts, int64_t at_s, const char *const pages[],
+    const int64_t answers[], const char *expected)
+{
+    struct text_lines lines = {0};
+    char text[256] = "";
+    count_pages(counts, at_s, pages, answers, &lines);
+    for (size_t i = 0; i < lines.n; i++) {
+        size_t n = strlen(text);
+        (void)snprintf(text + n, sizeof(text) - n, "%s%s", i == 0 ? "" : ", ", lines.lines[i]);
+    }
+    cr_expect_str_eq(text, expected);
+    text_lines_release(&lines);
+}
+
+/* A counter's first command is an increment, whose answer tells what the next one sets. */
+Test(merge_counts, counters_that_are_known_are_set)
+{
+    static const char *const a[] = {"/a", "/a", NULL};
+    static const char *const ab[] = {"/a", "/b", NULL};
+    static const char *const bca[] = {"/b", "/c", "/a", NULL};
+    static struct known_counts counts;
+    known_counts_init(&counts, 1);
+    expect_counted(&counts, NOW_S, a, NULL, "/a + 2");
+    expect_counted(&counts, NOW_S, a, (int64_t[]){7}, "/a + 2");
+    expect_counted(&counts, NOW_S, ab, NULL, "/a = 8, /b + 1");
+    expect_counted(&counts, NOW_S, ab, (int64_t[]){1}, "/a = 8, /b + 1");
+    expect_counted(&counts, NOW_S, bca, (int64_t[]){5}, "/b = 2, /a = 9, /c + 1");
+    expect_counted(&counts, NOW_S, bca, (int64_t[]){0}, "/b = 3, /c = 6, /a = 10");
+    expect_counted(&counts, NOW_S + 60, a, NULL, "/a + 2"); /* another minute */
+    expect_counted(NULL, NOW_S, a, NULL, "/a + 2");
+    known_counts_release(&counts);
+}
+
+/* An error is no value, and an old minute's key may expire. */
+Test(merge_counts, counters_that_stay_unknown)
+{
+    static const char *const a[] = {"/a", NULL};
+    static struct known_counts counts;
+    known_counts_init(&counts, 1);
+    expect_counted(&counts, NOW_S, a, (int64_t[]){0}, "/a + 1");
+    expect_counted(&counts, NOW_S, a, (int64_t[]){1}, "/a + 1");
+    expect_counted(&counts, NOW_S, a, NULL, "/a = 2");
+    expect_counted(&counts, NOW_S - 660, a, (int64_t[]){1}, "/a + 1");
+    expect_counted(&counts, NOW_S - 660, a, (int64_t[]){2}, "/a + 1");
+    known_counts_release(&counts);
+}
+
+/* fold.lua takes no command of more words, and each counter is written once all the same. */
+Test(merge_counts, many_counters_are_set_some_at_a_time)
+{
+    enum { PAGES = 4500 };
+    static struct known_counts counts;
+    static struct row rows[PAGES];
+    static char names[PAGES][8];
+    const struct known_keys known = {
+        .expiries = &no_expiries, .sketches = &no_sketches, .counts = &counts};
+    struct merge_counts *merge = merge_counts_new(KEY_VV);
+    struct write_plan plan;
+    size_t n_set = 0;
+    plan_make(&plan);
+    write_plan_at(&plan, NOW_S);
+    known_counts_init(&counts, 1);
+    for (unsigned i = 0; i < PAGES; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "/%u", i);
+        rows[i] = row_of("shop", names[i], NOW_S, 0, 0);
+        cr_assert(count_row(merge, &rows[i], false, &plan));
+    }
+    struct buffer out;
+    struct commands commands;
+    struct reply *replies = calloc(PAGES, sizeof(*replies));
+    cr_assert_not_null(replies);
+    buffer_init(&out);
+    cr_assert_eq(merge_counts_write(merge, TAG, NOW_S * 1000, &known, SLICE("s"), &out), PAGES);
+    for (size_t i = 0; i < PAGES; i++) {
+        replies[i] = (struct reply){.type = REPLY_INTEGER, .integer = 1};
+    }
+    merge_counts_learn_values(merge, TAG, &known, replies);
+    buffer_clear(&out, 0);
+    cr_expect_eq(merge_counts_write(merge, TAG, NOW_S * 1000, &known, SLICE("s"), &out), 3u);
+    cr_assert(commands_read(&out, &commands));
+    for (size_t c = 0; c < commands.n; c++) {
+        cr_expect(command_is(&commands.commands[c], 0, "HSET"));
+        cr_expect_lt(commands.commands[c].n, 8000u);
+        n_set += (commands.commands[c].n - 2) / 2;
+    }
+    cr_expect_eq(n_set, (size_t)PAGES);
+    commands_release(&commands);
+    buffer_release(&out);
+    free(replies);
+    merge_counts_free(merge);
+    known_counts_release(&counts);
+}
+
 /* ---- elements that a sketch is known to hold ---- */
 
 #define CROWD 3000
@@ -453,7 +591,7 @@ static size_t elements_written(struct known_sketches *sketches, int64_t at_s, un
     unsigned to, bool carried_out, struct hll *sketch)
 {
     static struct row rows[CROWD];
-    const struct known_keys known = {&no_expiries, sketches};
+    const struct known_keys known = {.expiries = &no_expiries, .sketches = sketches};
     struct merge_counts *merge = merge_counts_new(KEY_PV);
     struct write_plan plan;
     struct buffer out;

@@ -1,0 +1,109 @@
+"""Counters that a fold knows are set, not incremented: by whom, and when not."""
+
+import re
+import time
+
+from lib.proxy import Fault, is_script
+from lib.waiting import wait_until
+
+
+def calls(redis, command):
+    """How often Redis has carried the command out."""
+    found = re.search(rf"cmdstat_{command}:calls=(\d+)", redis.command("INFO", "commandstats"))
+    return int(found[1]) if found else 0
+
+
+def view(http, site, page="/p", **more):
+    http.accept({"site": site, "page": page, "user": "ann", **more})
+
+
+def views(http, site, page="/p"):
+    """Each question folds what was acknowledged before it."""
+    return http.count("pv", site=site, page=page)
+
+
+def start_of_a_minute():
+    """There are some seconds of this minute left."""
+    wait_until(lambda: time.time() % 60 < 45, "a minute began", 20)
+
+
+def test_what_is_known_is_set(start_redis, start_tallyd, site):
+    redis = start_redis()
+    http = start_tallyd(redis=redis).client()
+    start_of_a_minute()
+    view(http, site)
+    assert views(http, site) == 1
+    incremented = calls(redis, "hincrby")
+    assert incremented > 0
+    for n in range(2, 6):
+        view(http, site)
+        assert views(http, site) == n
+    # A visit's second event engages the visit, and later ones may add seconds to it: counters that were not there before.
+    assert calls(redis, "hincrby") <= incremented + 2
+
+
+def test_two_that_fold_in_turn(start_redis, start_tallyd, site):
+    redis = start_redis()
+    one, other = (start_tallyd(redis=redis, name=name).client() for name in ("one", "other"))
+    for n in range(1, 9):
+        http = one if n % 4 < 2 else other
+        view(http, site)
+        assert views(http, site) == n
+    keys = redis.command("KEYS", f"t:*:pv:{site}:m*")
+    assert sum(int(redis.command("HGET", key, "/p") or 0) for key in keys) == 8
+    assert sum(int(redis.command("HGET", key, "") or 0) for key in keys) == 8, "the site's"
+
+
+def test_a_counter_that_somebody_else_has_changed(start_redis, start_tallyd, site):
+    """What is known goes by the id of the last fold: with another one the counter is incremented, whatever it has."""
+    redis = start_redis()
+    http = start_tallyd(redis=redis).client()
+    start_of_a_minute()
+    for n in (1, 2, 3):
+        view(http, site)
+        assert views(http, site) == n
+    for key in redis.command("KEYS", f"t:*:pv:{site}:m*"):
+        if redis.command("HEXISTS", key, "/p"):
+            redis.command("HINCRBY", key, "/p", "100")
+            redis.command("HSET", re.match(r"t:{\w+}:", key)[0] + "state", "fold", "another")
+    view(http, site)
+    assert views(http, site) == 104
+
+
+def test_while_a_deletion_sweeps(start_redis, start_proxy, start_tallyd, site):
+    """The page's counter is taken away between two folds of a process that knew it, and the state has that process's id."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    leader = start_tallyd("--partitions", "4", redis=proxy, name="leader")
+    wait_until(lambda: leader.client().request("GET", "/rollup").json["leader"], "it leads")
+    other = start_tallyd("--partitions", "4", redis=redis, name="other").client()
+    start_of_a_minute()
+    for n in (1, 2, 3):
+        view(other, site)
+        assert views(other, site) == n
+
+    def is_deleting():
+        return any(redis.command("HEXISTS", f"t:{{{tag}}}:state", "deleting") for tag in "0123")
+
+    def takes_away(args):
+        return is_script(args) and b"HDEL" in args and any(f":pv:{site}:".encode() in a for a in args)
+
+    def marks_the_end(args):
+        return is_script(args) and any(a.endswith(b":state") for a in args) and args[-1] == b""
+
+    end = Fault("command-held", match=marks_the_end)
+    sweep = proxy.arm(Fault("command-held", match=takes_away, then=end))
+    assert leader.client().request("DELETE", f"/pages?site={site}&page=/p").status == 202
+    assert sweep.done.wait(20) and is_deleting()
+    view(other, site)
+    assert views(other, site) == 4, "not taken away yet"
+    sweep.release()
+    assert end.done.wait(20) and is_deleting()
+    assert views(other, site) == 0
+    view(other, site)
+    assert views(other, site) == 1
+    end.release()
+    wait_until(lambda: not is_deleting() and not redis.command("EXISTS", "t:{0}:deletions"), "it is over", 20)
+    for n in (2, 3):
+        view(other, site)
+        assert views(other, site) == n

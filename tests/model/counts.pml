@@ -1,0 +1,110 @@
+/* counts.pml - counters that are known are set, and others are incremented (known_counts.h): the folds' memory by the id of the last fold.
+ *
+ * Follows: storage/known/known_counts.c, storage/merge/merge_counts_write.c, storage/fold/{share,share_write}.c; of a deletion of pages
+ * deletion_mark.lua, delete.lua and storage/deletion/work.c.
+ *
+ * One counter of one partition; events are counted one at a time, in order, by two folds: the state has the number of those that are done.  A fold has two
+ * steps: WATCH with the state, and EXEC.  It may be slow, its EXEC may be carried out without an answer (the connection is lost), and it may go on with the
+ * memory that it has.  Each fold has a memory: a value, and the id for which that holds.  A deletion of the page marks the state, takes the counter away, and
+ * marks the state again; another leader may begin again at any step.  CRASH: Redis goes back to any earlier moment.
+ *
+ * Checked after every change: the counter has the events that are done since the counter was last taken away (`wrong`).
+ */
+#ifndef EVENTS
+#define EVENTS 4
+#endif
+bit wrong, goal;                          /* never set: assertions by name */
+
+byte done, count, id, sweep;              /* the state, and the counter.  id: of the last fold or mark, unique */
+byte gone;                                /* events that were done when the counter was last taken away */
+byte ids;                                 /* that were drawn */
+byte ep;                                  /* how often Redis has gone back */
+bit dirty[2];                             /* the state was changed since the fold's WATCH */
+
+#ifdef M_NOSWEEP                          /* as if the state did not say that a deletion sweeps */
+#define SWEPT 0
+#else
+#define SWEPT (sweep != 0)
+#endif
+#define CHANGED dirty[0] = 1; dirty[1] = 1
+inline newid() {
+#ifdef M_COUNTER
+  id++
+#else
+  ids++; id = ids
+#endif
+}
+inline check() { if :: count != done - gone -> assert(wrong) :: else fi }
+
+active [2] proctype Fold() {
+  byte value = 0, held = 0;               /* the memory; held 0: nothing is known */
+  byte at = 0, from = 0; bit swept = 0;
+  do
+  :: done < EVENTS ->
+     atomic { at = id; from = done; swept = SWEPT; dirty[_pid] = 0 };
+     /* the memory holds for the id that was read */
+#ifdef M_NOID
+     skip;
+#else
+     atomic { if :: held != at -> held = 0; value = 0 :: else fi };
+#endif
+     atomic {
+       if
+#ifdef M_NOWATCH
+       :: true ->
+#else
+       :: !dirty[_pid] ->
+#endif
+          done = from + 1;
+          if
+          :: held != 0 && !swept -> count = value + 1;
+#ifdef GOAL
+             if :: gone != 0 -> assert(goal) :: else fi
+#endif
+          :: else -> count = count + 1
+          fi;
+          newid(); CHANGED;
+          check();
+          if
+          :: value = count; held = (swept -> 0 : id)
+#ifdef M_HOLDLOST
+          :: held = (swept -> 0 : id)
+#else
+          :: skip                         /* nobody knows what became of it */
+#endif
+          fi
+       :: else                            /* void */
+       fi;
+       at = 0; from = 0; swept = 0 }
+  :: done >= EVENTS -> break
+  od
+}
+
+active proctype Delete() {
+  byte n = 0, my = 0;
+again:
+  do
+  :: atomic { newid(); sweep = 1; CHANGED; my = ep };
+     do
+     :: my != ep -> goto again            /* the connection is lost: from the record */
+     :: atomic { n < 2 && my == ep -> gone = done; count = 0; n++; check() }   /* delete.lua: it changes no state */
+     :: break
+     od;
+     if
+     :: n < 2 -> n++                      /* another leader begins again */
+     :: break
+     fi
+  od;
+  if
+  :: atomic { my == ep -> newid(); sweep = 0; CHANGED }
+  :: my != ep -> goto again
+  fi
+}
+
+#ifdef CRASH
+active proctype Crash() {
+  byte Sdone, Scount, Sid, Ssweep, Sgone;
+  d_step { Sdone = done; Scount = count; Sid = id; Ssweep = sweep; Sgone = gone };
+  d_step { done = Sdone; count = Scount; id = Sid; sweep = Ssweep; gone = Sgone; ep++; CHANGED }
+}
+#endif
