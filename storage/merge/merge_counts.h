@@ -49,7 +49,7 @@ bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
  * @now_ms (Redis's clock) is passed over.
  *
  * Counters of minutes that began lately, and whose values are known, get their new ones by one HSET
- * a bucket.  Such a command has a third of an HINCRBY's bytes a counter, and costs Redis a fifth.
+ * a bucket.  Redis would spend more on the HINCRBY around a counter than on the counter.
  *
  * What is written late gets an expiry at once, and a key keeps its first one.  An import writes to
  * the keys of an hour or a day again and again, so the expiries that are @known are not set again:

@@ -1,0 +1,65 @@
+/* transaction_state.h - the insides of a transaction.
+ *
+ * Layer: storage, private to transaction.c (what is read, and decided) and carry_out.c (the
+ * commands that come of it, and their answers).
+ */
+#ifndef STORAGE_FOLD_TRANSACTION_STATE_H
+#define STORAGE_FOLD_TRANSACTION_STATE_H
+
+#include "storage/fold/transaction.h"
+#include "storage/known/memory.h"
+
+#define OUT_KEPT ((size_t)256 * 1024)
+
+/* What one EXEC found. */
+struct findings {
+    bool lost;
+    enum storage_err err;
+    bool is_void; /* EXEC did nothing: a state was changed */
+    bool done;
+};
+
+struct transaction {
+    struct core *core;
+    struct seen_fold *seen_fold;
+    struct fold_memory memory;
+    struct pace pace;
+    struct look looks[2]; /* of the transaction at hand, and ahead of the next one */
+    unsigned side;        /* the one at hand */
+    bool learns;          /* what the other one's shares did is not in the memory yet */
+    struct buffer out, due;
+    struct buffer commands; /* of the transaction, between MULTI and EXEC */
+    struct buffer words;    /* the same as arguments of fold.lua */
+
+    /* Of the run at hand. */
+    struct session *session;
+    int64_t deadline_ms;
+    const struct batch *batch;
+    struct heads *heads;
+    size_t n_commands[CUTS_MAX]; /* 0: nothing to count */
+    size_t n_all;                /* commands of all shares, and the trim */
+    enum log_fate fates[BATCH_LOGS];
+    struct findings found;
+};
+
+static inline struct look *at_hand(struct transaction *tx)
+{
+    return &tx->looks[tx->side];
+}
+
+static inline struct look *the_other(struct transaction *tx)
+{
+    return &tx->looks[1 - tx->side];
+}
+
+/* What was read ahead is of no use, for the transaction at hand was not carried out.  False: the
+ * connection is lost. */
+bool transaction_drop_ahead(struct transaction *tx) MUST_CHECK;
+
+/* Have the commands of the transaction at hand carried out.  Behind EXEC goes the look for @next,
+ * which is written while Redis carries the commands out.  *ret_again: a state was changed
+ * meanwhile, and nothing was done. */
+enum fold_end transaction_carry_out(struct transaction *tx, struct fold_cuts next, int trim,
+    bool *ret_again, enum storage_err *ret_err) MUST_CHECK;
+
+#endif
