@@ -33,8 +33,8 @@ struct sweep_turn {
     struct core *core;
     struct pipeline *pipe;
     const struct deletion_target *target;
-    int64_t token;
-    bool is_fenced;
+    const struct sweep_order *order;
+    bool is_fenced, is_unmarked;
 };
 
 void sweep_begin(struct deletion_sweep *sweep, const struct session *session)
@@ -92,19 +92,23 @@ struct delete_call {
 /* Begin a call; the caller appends the keys, then delete_arguments(), then the fields. */
 static struct buffer *delete_begin(struct sweep_turn *step, const struct delete_call *call)
 {
-    struct key pass;
-    size_t n_keys = 1 + call->n_unlinked + call->n_plain + call->n_zsets;
+    struct key key;
+    const char *tag = step->core->partitions.tag[call->partition];
+    size_t n_keys = 2 + call->n_unlinked + call->n_plain + call->n_zsets;
     struct buffer *out =
-        pipeline_script(step->pipe, call->partition, SCRIPT_DELETE, n_keys, 4 + call->n_fields);
-    key_fixed(&pass, step->core->partitions.tag[call->partition], "pass", SLICE(""));
-    resp_word(out, pass.p, pass.n);
+        pipeline_script(step->pipe, call->partition, SCRIPT_DELETE, n_keys, 5 + call->n_fields);
+    key_fixed(&key, tag, "state", SLICE(""));
+    resp_word(out, key.p, key.n);
+    key_fixed(&key, tag, "pass", SLICE(""));
+    resp_word(out, key.p, key.n);
     return out;
 }
 
 static void delete_arguments(
     const struct sweep_turn *step, const struct delete_call *call, struct buffer *out)
 {
-    resp_decimal(out, step->token);
+    resp_decimal(out, step->order->token);
+    resp_text(out, step->order->id);
     resp_decimal(out, (int64_t)call->n_unlinked);
     resp_text(out, call->plain);
     resp_decimal(out, (int64_t)call->n_plain);
@@ -118,9 +122,10 @@ static bool delete_end(struct sweep_turn *step)
         return false;
     }
     int64_t n = reply_integer(reply, -1);
-    step->is_fenced = n < 0;
+    step->is_fenced = n == -1;
+    step->is_unmarked = n == -2;
     step->sweep->n_found += n > 0 ? (uint64_t)n : 0;
-    return !step->is_fenced;
+    return n >= 0;
 }
 
 /* Take fields [from, to) of the list out of one key. */
@@ -353,9 +358,10 @@ static void sweep_next(struct sweep_turn *step)
 }
 
 enum sweep_result sweep_step(struct deletion_sweep *sweep, struct core *core, struct pipeline *p,
-    const struct deletion_target *target, int64_t token)
+    const struct deletion_target *target, const struct sweep_order *order)
 {
-    struct sweep_turn step = {sweep, core, p, target, token, false};
+    struct sweep_turn step = {
+        .sweep = sweep, .core = core, .pipe = p, .target = target, .order = order};
     const struct dispatcher *dispatcher = p->session->dispatcher;
     bool ok;
     if (dispatcher != NULL && dispatcher->changes != sweep->changes) {
@@ -375,7 +381,7 @@ enum sweep_result sweep_step(struct deletion_sweep *sweep, struct core *core, st
         }
     }
     if (!ok) {
-        return step.is_fenced ? SWEEP_FENCED : SWEEP_FAULT;
+        return step.is_fenced ? SWEEP_FENCED : step.is_unmarked ? SWEEP_UNMARKED : SWEEP_FAULT;
     }
     return sweep->partition >= core->partitions.n ? SWEEP_DONE : SWEEP_GOES_ON;
 }

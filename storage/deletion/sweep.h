@@ -3,8 +3,9 @@
  * Layer: storage.  Belongs to the thread that does the deletion.
  *
  * Keys are found by SCAN, some at a time, and taken away some at a time, by scripts that refuse a
- * fencing token which is less than the greatest that the partition has seen.  So no command holds
- * Redis for long, and a process that does not lead any more does nothing.
+ * fencing token which is less than the greatest that the partition has seen, and a deletion of
+ * which the partition does not know.  So no command holds Redis for long, and a process that does
+ * not lead any more does nothing.
  *
  * A sweep finds what is there from its beginning to its end.  What is made meanwhile may stay, so
  * whoever deletes sweeps until a sweep finds nothing.  Where several servers share the partitions,
@@ -32,14 +33,21 @@ void sweep_begin(struct deletion_sweep *sweep, const struct session *session);
 
 enum sweep_result {
     SWEEP_GOES_ON,
-    SWEEP_DONE,   /* all partitions were searched */
-    SWEEP_FENCED, /* another process leads */
-    SWEEP_FAULT,  /* see the pipeline's err; the step may be done again */
+    SWEEP_DONE,     /* all partitions were searched */
+    SWEEP_FENCED,   /* another process leads */
+    SWEEP_UNMARKED, /* a partition does not know of the deletion: it has gone back */
+    SWEEP_FAULT,    /* see the pipeline's err; the step may be done again */
+};
+
+/* What the scripts compare. */
+struct sweep_order {
+    int64_t token;  /* the leader's */
+    const char *id; /* the deletion's */
 };
 
 /* One step: some thousand keys are looked at. */
 enum sweep_result sweep_step(struct deletion_sweep *sweep, struct core *core, struct pipeline *p,
-    const struct deletion_target *target, int64_t token);
+    const struct deletion_target *target, const struct sweep_order *order);
 
 /* How much of the sweep is done, 0 to 1. */
 double sweep_share(const struct deletion_sweep *sweep, const struct core *core);

@@ -79,6 +79,13 @@ static void take_field(struct deletion_work *work, const struct reply *reply)
     work->phase = work->record.until_ms == 0 ? DELETION_MARK : DELETION_OVER;
 }
 
+/* Begin again, from the record. */
+static void begin_again(struct deletion_work *work)
+{
+    work->phase = DELETION_NONE;
+    work->look_ms = 0;
+}
+
 /* Look at the list, and begin with the first deletion of it if this process leads. */
 static bool look_at_list(struct turn *turn)
 {
@@ -91,6 +98,7 @@ static bool look_at_list(struct turn *turn)
          i += 2) {
         if (reply->items[i].text.n <= sizeof(work->field.p)) {
             take_field(work, &reply->items[i]);
+            work->stands_us = session_stands_since(turn->pipe.session);
         }
     }
     work->look_ms = monotonic_ms() + DELETIONS_LOOK_MS;
@@ -136,7 +144,7 @@ static bool mark_partition(struct turn *turn, unsigned partition)
     resp_decimal(out, work->record.until_ms);
     resp_text(out, id);
     resp_decimal(out, redis_clock_ms(&turn->core->clock) - REPEAT_MS);
-    resp_text(out, work->phase == DELETION_MARK ? "1" : "");
+    resp_text(out, work->phase == DELETION_MARK ? work->record.id : "");
     if (is_first) {
         resp_word(out, work->field.p, work->field.n);
         resp_text(out, work->record.id);
@@ -168,13 +176,17 @@ static void begin_marks(struct deletion_work *work, enum deletion_phase phase)
 static bool do_sweep(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
+    const struct sweep_order under = {work->token, work->record.id};
     enum sweep_result result =
-        sweep_step(&work->sweep, turn->core, &turn->pipe, &work->target, work->token);
+        sweep_step(&work->sweep, turn->core, &turn->pipe, &work->target, &under);
     double first = DONE_MARKED + 0.8 * sweep_share(&work->sweep, turn->core);
     switch (result) {
     case SWEEP_FENCED:
         turn->is_fenced = true;
         return false;
+    case SWEEP_UNMARKED:
+        begin_again(work);
+        return true;
     case SWEEP_FAULT:
         return false;
     case SWEEP_GOES_ON:
@@ -245,8 +257,19 @@ static bool do_over(struct turn *turn)
     return true;
 }
 
+/* A server that was away meanwhile may have gone back behind what it was told. */
+static bool may_have_gone_back(const struct turn *turn)
+{
+    const struct deletion_work *work = turn->work;
+    return work->phase != DELETION_NONE &&
+           work->stands_us != session_stands_since(turn->pipe.session);
+}
+
 static bool do_step(struct turn *turn)
 {
+    if (may_have_gone_back(turn)) {
+        begin_again(turn->work);
+    }
     switch (turn->work->phase) {
     case DELETION_NONE:
         return look_at_list(turn);
@@ -291,8 +314,7 @@ int64_t deletion_work(struct deletion_work *work, struct core *core, struct sess
     struct turn turn = {.work = work, .core = core, .until_ms = now_ms + TURN_MS};
     if (work->token != token) {
         work->token = token;
-        work->phase = DELETION_NONE;
-        work->look_ms = 0;
+        begin_again(work);
     }
     if (work->phase == DELETION_NONE && now_ms < work->look_ms) {
         return work->look_ms - now_ms;

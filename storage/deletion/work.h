@@ -5,15 +5,19 @@
  * A deletion goes through these steps; the record (schema/deletion_record.h) says how far it is:
  *
  *     mark     every partition learns of it: from then on no fold counts events of the site
- *              (schema/tombstones.h), and no leader of before does anything
+ *              (schema/tombstones.h), no fold sets a counter to what it knows of the counter
+ *              (known/known_counts.h), and no leader of before does anything
  *     sweep    what there is of it is taken away, until a sweep finds nothing (sweep.h)
- *     end      of a site: every partition is told that events count again which arrive from an
- *              instant on that has not come yet.  Then the instant is written into the record
+ *     end      every partition learns that nothing is taken away any more; of a site, too, that
+ *              events count again which arrive from an instant on that has not come yet.  Then the
+ *              instant is written into the record
  *     over     once that instant has come the record is taken away
  *
  * A process that dies leaves the record, and the next leader begins again with the mark, unless the
  * record has the instant.  What is done twice does no harm.  What is done late would: so a process
  * that had no answer goes on under a greater fencing token, which the mark tells every partition.
+ * A partition that has gone back behind its mark takes nothing away.  A process that has lost a
+ * connection, or finds such a partition, begins again from the record.
  */
 #ifndef STORAGE_DELETION_WORK_H
 #define STORAGE_DELETION_WORK_H
@@ -32,6 +36,7 @@ struct deletion_work {
     struct key field; /* of the deletion at hand; target points into it */
     struct deletion_target target;
     struct deletion_record record;
+    int64_t stands_us;  /* the connections stood since then, when the deletion was begun */
     unsigned partition; /* the next to be marked */
     unsigned n_sweeps;
     struct deletion_sweep sweep;

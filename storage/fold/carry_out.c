@@ -1,5 +1,5 @@
-/* carry_out.c - the commands of a transaction: by MULTI and EXEC, or by fold.lua where Redis's memory
- * is full. */
+/* carry_out.c - the commands of a transaction: by MULTI and EXEC, or by fold.lua where Redis has no
+ * memory left. */
 #include "storage/core/reply_fault.h"
 #include "storage/fold/streams.h"
 #include "storage/fold/transaction_state.h"

@@ -2,7 +2,7 @@
 
 /* Rough cost in Redis of counting one event in one bucket, in tenths of a microsecond, measured.
  * Late events go to up to four buckets; expiries and long names cost too. */
-#define PAGE_COST       30   /* an increment, two PFADD, and their keys */
+#define PAGE_COST       30   /* a counter, two PFADD, and their keys */
 #define SAME_PAGE_COST  3    /* one more element for what is there already */
 #define VALUE_COST      8    /* of a value of a dimension that is new in the minute.. */
 #define SAME_VALUE_COST 1    /* ..and where it is there already */

@@ -216,8 +216,8 @@ static bool take_state(struct share *s, const struct reply *reply)
     }
     s->has_state = reply->items[0].type == REPLY_TEXT;
     s->is_ours = core_parse_state(s->core, &fields, &s->view);
-    take_generation(s, &reply->items[STATE_FIELDS]);
-    take_deleted(s, s->read[STATE_FIELDS + 1]);
+    take_generation(s, &reply->items[FIELD_USERS]);
+    take_deleted(s, s->read[FIELD_DELETED]);
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         if (!log_cursor_parse(&reply->items[LOG_FIELDS + l], &s->cursors[l])) {
             return false;

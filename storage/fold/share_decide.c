@@ -176,7 +176,7 @@ static void drop_visitor(void *data, const struct visitor_id *id)
 /* Were all users found who were expected? */
 static bool has_expected(struct share *s)
 {
-    struct slice users = s->read[STATE_FIELDS];
+    struct slice users = s->read[FIELD_USERS];
     merge_visits_generation(s->visits, XXH3_64bits(users.p, users.n));
     return merge_visits_missing(s->visits, drop_visitor, s) == 0;
 }

@@ -24,7 +24,9 @@
 #define MINUTE_S    60
 #define MEMBERS_MAX 1000 /* in one SADD */
 #define OLDEST_NONE INT64_MAX
-#define LOG_FIELDS  (STATE_FIELDS + 3) /* the first cursor, behind `users`, `deleted`, `deleting` */
+
+/* What is read of the state, behind the view's fields; from LOG_FIELDS on the cursors of logs. */
+enum { FIELD_USERS = STATE_FIELDS, FIELD_DELETED, FIELD_DELETING, LOG_FIELDS };
 
 /* Members for one of the sets `open` and `sites`, not known to be in it. */
 struct members {
@@ -97,10 +99,10 @@ static inline bool task_has_user(const struct row *row, enum task_kind kind)
     return kind == TASK_USER || (kind == TASK_VISIT && row->user_is_visitor);
 }
 
-/* The keys of the partition's counters, of which nothing is known while a deletion takes some. */
+/* While a deletion takes counters of the partition away, nothing is known of them. */
 static inline struct known_keys share_known_keys(const struct share *s)
 {
-    bool is_deleting = s->read[STATE_FIELDS + 2].n > 1;
+    bool is_deleting = s->read[FIELD_DELETING].n > 1;
     return (struct known_keys){.expiries = &s->memory->expiries,
         .sketches = &s->memory->sketches,
         .counts = is_deleting ? NULL : &s->memory->shared->counts,

@@ -152,7 +152,7 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     rollup_state_print(&s->view.state, text);
     const struct known_keys known = share_known_keys(s);
     if (known.counts != NULL) {
-        known_counts_take(known.counts, known.partition, ver_hash(&s->view.fold));
+        known_counts_take(known.counts, known.partition, ver_hash(&s->view.fold), s->now_ms);
     }
     s->counts_reply = n;
     n += merge_counts_write(s->counts, s->tag, s->now_ms, &known, slice_of(text), out);
@@ -223,7 +223,7 @@ void share_done(struct share *s, const struct reply *replies, struct buffer *ret
  * or pages deleted, and the look ahead may have told so already. */
 static bool users_are_same(const struct share *s)
 {
-    struct slice was = s->read[STATE_FIELDS];
+    struct slice was = s->read[FIELD_USERS];
     was = was.n == 1 ? was : (struct slice){was.p + 1, was.n - 1}; /* "-": no field */
     return slice_equal(was, slice_of(known_users_relied_on(&s->memory->users, s->cut.partition)));
 }
@@ -231,7 +231,7 @@ static bool users_are_same(const struct share *s)
 /* The same of the sites that were deleted. */
 static bool deleted_are_same(const struct share *s)
 {
-    return s->memory->deleted[s->cut.partition] == share_deleted_hash(s->read[STATE_FIELDS + 1]);
+    return s->memory->deleted[s->cut.partition] == share_deleted_hash(s->read[FIELD_DELETED]);
 }
 
 void share_learn(struct share *s)

@@ -28,19 +28,13 @@
 #define STORAGE_FOLD_TRANSACTION_H
 
 #include "storage/core/session.h"
+#include "storage/fold/fold_end.h"
 #include "storage/fold/look.h"
 #include "storage/fold/pace.h"
 
 #define HEADS_AGE_MS 10000
 
 struct seen_fold;
-
-enum fold_end {
-    FOLD_DONE,
-    FOLD_STALE, /* nothing was done: read the entries of a log from the stream */
-    FOLD_LOST,  /* the connection must be given up: done or not */
-    FOLD_ERR,   /* nothing was done: see *ret_err */
-};
 
 struct transaction;
 

@@ -6,8 +6,12 @@
 #ifndef STORAGE_FOLD_TRANSACTION_STATE_H
 #define STORAGE_FOLD_TRANSACTION_STATE_H
 
-#include "storage/fold/transaction.h"
+#include "storage/fold/fold_end.h"
+#include "storage/fold/look.h"
+#include "storage/fold/pace.h"
 #include "storage/known/memory.h"
+
+struct seen_fold;
 
 #define OUT_KEPT ((size_t)256 * 1024)
 

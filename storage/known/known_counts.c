@@ -32,13 +32,14 @@ static void part_clear(struct known_part *part, uint32_t size)
     part->n = 0;
 }
 
-void known_counts_take(struct known_counts *known, unsigned partition, uint64_t id)
+void known_counts_take(struct known_counts *known, unsigned partition, uint64_t id, int64_t now_ms)
 {
     struct known_part *part = &known->parts[partition];
-    if (id == 0 || part->id != id) {
+    if (id == 0 || part->id != id || now_ms < part->now_ms) {
         part_clear(part, known->size);
         part->id = 0;
     }
+    part->now_ms = now_ms;
 }
 
 void known_counts_hold(struct known_counts *known, unsigned partition, uint64_t id)
@@ -95,11 +96,12 @@ void known_bucket_set(const struct known_bucket *bucket, struct slice name, uint
     if (part->slots == NULL || value == 0) {
         return;
     }
-    if (part->n >= size / 4 * 3) {
-        part_clear(part, size);
-    }
     name_hash(bucket, name, is.name);
     struct known_count *slot = slot_of(bucket, is.name);
-    part->n += slot->value == 0;
+    if (slot->value == 0 && part->n++ >= size / 4 * 3) {
+        part_clear(part, size);
+        part->n = 1;
+        slot = slot_of(bucket, is.name);
+    }
     *slot = is;
 }

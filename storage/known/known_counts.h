@@ -15,9 +15,13 @@
  * its own, and a Redis that has gone back has an older one.  A deletion takes counters away without
  * a new id each time: while the state says that one sweeps the partition, nothing is taken.
  *
+ * Only counters of minutes that began lately are remembered.  Their keys cannot have expired, and
+ * nobody but folds and deletions changes them.
+ *
  * A counter goes by 128 bits of SipHash-2-4 of its name, with a key that only this process has:
  * senders choose the names, and must not find two with one hash.  The memory is bounded.  A part
- * that is full is forgotten: it is mostly of minutes that are over.
+ * that is full is forgotten: it is mostly of minutes that are over.  A site that has more counters
+ * in a minute than fit (3,072 a partition of 16) gains nothing.
  */
 #ifndef STORAGE_KNOWN_KNOWN_COUNTS_H
 #define STORAGE_KNOWN_KNOWN_COUNTS_H
@@ -41,6 +45,7 @@ struct known_count {
 /* What is known of a partition. */
 struct known_part {
     uint64_t id;               /* hash of the id under which it holds; 0: nothing is known */
+    int64_t now_ms;            /* when it was taken last, by Redis's clock */
     struct known_count *slots; /* owned; open addressing */
     uint32_t n;
 };
@@ -57,8 +62,10 @@ void known_counts_init(struct known_counts *known, unsigned n_partitions);
 /* Forget all, and free the memory. */
 void known_counts_release(struct known_counts *known);
 
-/* The state of @partition has an id of its last fold whose hash is @id; 0: it has none. */
-void known_counts_take(struct known_counts *known, unsigned partition, uint64_t id);
+/* The state of @partition has an id of its last fold whose hash is @id; 0: it has none.  @now_ms is
+ * Redis's clock: where it has gone back all is forgotten, for what was too old to be remembered may
+ * be young again. */
+void known_counts_take(struct known_counts *known, unsigned partition, uint64_t id, int64_t now_ms);
 /* ..and has this one now, by what was taken. */
 void known_counts_hold(struct known_counts *known, unsigned partition, uint64_t id);
 

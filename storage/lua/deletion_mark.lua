@@ -3,7 +3,7 @@
 -- KEYS: 1 state  2 pass  3 deletions, of partition 0 alone: the first to be marked
 -- ARGV: 1 fencing token  2 site whose events are not counted, '' = none  3 those that arrived before this, ms; 0 = all
 --       4 a new id  5 lines of sites whose events were counted again before this are dropped, ms
---       6 '1': counters of the partition are taken away from now on, without a new id each time; '': no more
+--       6 id of the deletion: from now on it takes keys and fields away, without a new id each time; '': no more
 --       7 field  8 id of the deletion
 -- Reply: 1 done, 0 not: the partition has seen a greater token, or the deletion has its instant, or is over: a leader before this
 -- one has brought it to its end, and what is counted now is not to be deleted

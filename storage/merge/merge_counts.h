@@ -2,8 +2,9 @@
  *
  * Layer: storage, pure.  One owner; scratch memory is kept between uses.
  *
- * One object merges page views: per bucket and name one increment, one PFADD with all visitors and
- * one with all addresses.  Another one merges visits that began, which have no sketches.
+ * One object merges page views: per bucket and name one change of a counter, one PFADD with all
+ * visitors and one with all addresses.  Another one merges visits that began, which have no
+ * sketches.
  */
 #ifndef STORAGE_MERGE_MERGE_COUNTS_H
 #define STORAGE_MERGE_MERGE_COUNTS_H

@@ -25,7 +25,7 @@ struct bucket_writer {
     size_t n; /* commands of all buckets so far */
 };
 
-/* A minute whose keys cannot have expired. */
+/* A minute whose keys cannot have expired, and whose counters are remembered. */
 static bool is_recent(const struct merge_counts *merge, struct bucket bucket)
 {
     return bucket.level == LEVEL_MINUTE && bucket.start_s >= merge->now_ms / 1000 - RECENT_S;

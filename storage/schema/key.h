@@ -65,10 +65,11 @@
  *     users    an id: new when a user is forgotten or a bit of a user is taken back; no field
  *              before that
  *     deleted  sites whose events are not counted (tombstones.h); no field before the first one
- *     deleting "1" while a deletion takes keys and fields away, without a new `fold` each time
+ *     deleting the id of a deletion (deletion_record.h) while it takes keys and fields away
  *     swept    the first day whose bitmaps of activity have not been taken away
- *     fold     a random id: new with each fold.  What another one has counted meanwhile makes a
- *              fold begin again, also where no WATCH can tell: see lua/fold.lua
+ *     fold     a random id: new with each fold, and at both ends of a deletion.  What another fold
+ *              has counted meanwhile makes a fold begin again, also where no WATCH can tell: see
+ *              lua/fold.lua
  *     <log>    the cursor of a log: how far its entries are counted in this partition.  "n": up to
  *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing.
  *              A list of these in the middle of a fold: one for each stripe (log_state.h)

@@ -147,7 +147,7 @@ def test_a_page_is_asked_for_while_the_end_of_its_deletion_is_told(start):
     redis, proxy, leader, http = start
 
     def is_mark(args):
-        return args[0].upper() == b"EVALSHA" and len(args) == 10 and args[2] == b"2" and args[3].endswith(b":state") and args[4].endswith(b":pass")
+        return args[0].upper() == b"EVALSHA" and len(args) == 11 and args[2] == b"2" and args[3].endswith(b":state") and args[4].endswith(b":pass")
 
     day = days_ago(5)
     for i in range(3):

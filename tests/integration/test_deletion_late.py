@@ -17,7 +17,8 @@ PAGES = [f"/{i}" for i in range(40)]  # some in each partition
 
 def is_mark(args, site, partition):
     """The script that tells a partition of the site's deletion.  Its instant is behind the site; 0: there is none yet."""
-    return is_script(args) and site.encode() in args and f"t:{{{TAGS[partition]}}}:state".encode() in args
+    takes_away = b"HDEL" in args or b"SREM" in args
+    return is_script(args) and not takes_away and site.encode() in args and f"t:{{{TAGS[partition]}}}:state".encode() in args
 
 
 def instant(args, site):

@@ -1,6 +1,7 @@
 """Counters that a fold knows are set, not incremented: by whom, and when not."""
 
 import re
+import threading
 import time
 
 from lib.proxy import Fault, is_script
@@ -20,6 +21,21 @@ def view(http, site, page="/p", **more):
 def views(http, site, page="/p"):
     """Each question folds what was acknowledged before it."""
     return http.count("pv", site=site, page=page)
+
+
+def takes_away(site):
+    """delete.lua, of the counters of page views."""
+    return lambda args: is_script(args) and b"HDEL" in args and any(f":pv:{site}:".encode() in a for a in args)
+
+
+def marks_an_end(args):
+    """deletion_mark.lua, of any partition but 0: no deletion takes anything away any more."""
+    return is_script(args) and any(a.endswith(b":state") for a in args) and args[-1] == b""
+
+
+def are_deleting(redis):
+    """How many of four partitions know of a deletion."""
+    return sum(redis.command("HEXISTS", f"t:{{{tag}}}:state", "deleting") for tag in "0123")
 
 
 def start_of_a_minute():
@@ -49,6 +65,7 @@ def test_two_that_fold_in_turn(start_redis, start_tallyd, site):
         http = one if n % 4 < 2 else other
         view(http, site)
         assert views(http, site) == n
+    assert http.count("visits", site=site, page="/p") == 1
     keys = redis.command("KEYS", f"t:*:pv:{site}:m*")
     assert sum(int(redis.command("HGET", key, "/p") or 0) for key in keys) == 8
     assert sum(int(redis.command("HGET", key, "") or 0) for key in keys) == 8, "the site's"
@@ -81,29 +98,67 @@ def test_while_a_deletion_sweeps(start_redis, start_proxy, start_tallyd, site):
     for n in (1, 2, 3):
         view(other, site)
         assert views(other, site) == n
-
-    def is_deleting():
-        return any(redis.command("HEXISTS", f"t:{{{tag}}}:state", "deleting") for tag in "0123")
-
-    def takes_away(args):
-        return is_script(args) and b"HDEL" in args and any(f":pv:{site}:".encode() in a for a in args)
-
-    def marks_the_end(args):
-        return is_script(args) and any(a.endswith(b":state") for a in args) and args[-1] == b""
-
-    end = Fault("command-held", match=marks_the_end)
-    sweep = proxy.arm(Fault("command-held", match=takes_away, then=end))
+    end = Fault("command-held", match=marks_an_end)
+    sweep = proxy.arm(Fault("command-held", match=takes_away(site), then=end))
     assert leader.client().request("DELETE", f"/pages?site={site}&page=/p").status == 202
-    assert sweep.done.wait(20) and is_deleting()
+    assert sweep.done.wait(20) and are_deleting(redis) == 4
     view(other, site)
     assert views(other, site) == 4, "not taken away yet"
     sweep.release()
-    assert end.done.wait(20) and is_deleting()
+    assert end.done.wait(20) and are_deleting(redis) == 4
     assert views(other, site) == 0
     view(other, site)
     assert views(other, site) == 1
     end.release()
-    wait_until(lambda: not is_deleting() and not redis.command("EXISTS", "t:{0}:deletions"), "it is over", 20)
+    wait_until(lambda: not are_deleting(redis) and not redis.command("EXISTS", "t:{0}:deletions"), "it is over", 20)
     for n in (2, 3):
         view(other, site)
         assert views(other, site) == n
+
+
+def test_redis_goes_back_behind_the_marks_of_a_deletion(start_redis, start_proxy, start_tallyd, site):
+    """It is the rollup that finds the connection lost, and the deletion goes on over the next one.  The partitions do not know
+    of the deletion any more."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    leader = start_tallyd("--partitions", "4", redis=proxy, name="leader")
+    wait_until(lambda: leader.client().request("GET", "/rollup").json["leader"], "it leads")
+    other = start_tallyd("--partitions", "4", redis=redis, name="other").client()
+    start_of_a_minute()
+    for n in (1, 2, 3):
+        view(other, site)
+        assert views(other, site) == n
+
+    def is_first_mark(args):
+        return is_script(args) and any(a.endswith(b":deletions") for a in args) and any(a.endswith(b":state") for a in args)
+
+    wish = Fault("command-held", match=lambda args: args[0].upper() == b"GET" and args[1].endswith(b":wish"))
+    scan = Fault("reply-held", match=lambda args: args[0].upper() == b"SCAN", then=wish)
+    mark = proxy.arm(Fault("command-held", match=is_first_mark, then=scan))
+    assert leader.client().request("DELETE", f"/pages?site={site}&page=/p").status == 202
+    assert mark.done.wait(20)
+    redis.command("SAVE")
+    mark.release()
+    assert scan.done.wait(20) and are_deleting(redis) == 4
+    threading.Thread(target=lambda: leader.client().request("POST", "/rollup"), daemon=True).start()
+    time.sleep(0.4)  # longer than a turn of the deletion: the rollup comes next
+    scan.release()
+    assert wish.done.wait(20)
+    redis.kill()
+    end = Fault("command-held", match=marks_an_end)
+    sweep = proxy.arm(Fault("command-held", match=takes_away(site), then=end))
+    redis.start()
+    assert are_deleting(redis) == 0
+    wish.release()
+    assert sweep.done.wait(20)
+    wait_until(lambda: other.get("/readyz").status == 200, "it is connected again", 20)
+    for _ in range(3):
+        view(other, site)
+        assert views(other, site) > 0
+    sweep.release()
+    assert end.done.wait(20)
+    view(other, site)
+    assert views(other, site) == 1
+    end.release()
+    wait_until(lambda: not redis.command("EXISTS", "t:{0}:deletions"), "it is over", 20)
+    assert views(other, site) == 1

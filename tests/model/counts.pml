@@ -6,7 +6,8 @@
  * One counter of one partition; events are counted one at a time, in order, by two folds: the state has the number of those that are done.  A fold has two
  * steps: WATCH with the state, and EXEC.  It may be slow, its EXEC may be carried out without an answer (the connection is lost), and it may go on with the
  * memory that it has.  Each fold has a memory: a value, and the id for which that holds.  A deletion of the page marks the state, takes the counter away, and
- * marks the state again; another leader may begin again at any step.  CRASH: Redis goes back to any earlier moment.
+ * marks the state again.  It may begin again between its steps.  CRASH: Redis goes back to any earlier moment.  Not modelled: a delete.lua of an older
+ * leader, which the fencing token refuses (deletion.pml); Redis's clock.
  *
  * Checked after every change: the counter has the events that are done since the counter was last taken away (`wrong`).
  */
@@ -18,7 +19,6 @@ bit wrong, goal;                          /* never set: assertions by name */
 byte done, count, id, sweep;              /* the state, and the counter.  id: of the last fold or mark, unique */
 byte gone;                                /* events that were done when the counter was last taken away */
 byte ids;                                 /* that were drawn */
-byte ep;                                  /* how often Redis has gone back */
 bit dirty[2];                             /* the state was changed since the fold's WATCH */
 
 #ifdef M_NOSWEEP                          /* as if the state did not say that a deletion sweeps */
@@ -80,14 +80,19 @@ active [2] proctype Fold() {
   od
 }
 
+/* It may not notice that Redis has gone back: delete.lua asks whether the state still has the mark. */
 active proctype Delete() {
-  byte n = 0, my = 0;
-again:
+  byte n = 0;
+mark:
   do
-  :: atomic { newid(); sweep = 1; CHANGED; my = ep };
+  :: atomic { newid(); sweep = 1; CHANGED };
      do
-     :: my != ep -> goto again            /* the connection is lost: from the record */
-     :: atomic { n < 2 && my == ep -> gone = done; count = 0; n++; check() }   /* delete.lua: it changes no state */
+#ifdef M_BLINDDELETE
+     :: atomic { n < 2 -> gone = done; count = 0; n++; check() }
+#else
+     :: atomic { n < 2 && sweep != 0 -> gone = done; count = 0; n++; check() }   /* delete.lua: it changes no state */
+     :: sweep == 0 -> goto mark           /* from the record */
+#endif
      :: break
      od;
      if
@@ -95,16 +100,13 @@ again:
      :: break
      fi
   od;
-  if
-  :: atomic { my == ep -> newid(); sweep = 0; CHANGED }
-  :: my != ep -> goto again
-  fi
+  atomic { newid(); sweep = 0; CHANGED }
 }
 
 #ifdef CRASH
 active proctype Crash() {
   byte Sdone, Scount, Sid, Ssweep, Sgone;
   d_step { Sdone = done; Scount = count; Sid = id; Ssweep = sweep; Sgone = gone };
-  d_step { done = Sdone; count = Scount; id = Sid; sweep = Ssweep; gone = Sgone; ep++; CHANGED }
+  d_step { done = Sdone; count = Scount; id = Sid; sweep = Ssweep; gone = Sgone; CHANGED }
 }
 #endif

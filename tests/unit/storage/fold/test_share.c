@@ -436,16 +436,61 @@ Test(share, knows_no_sketch_once_pages_were_deleted, .init = setup, .fini = tear
 
 /* ---- what counters are known to have ---- */
 
-/* Folds all rows, with these many answers of 1; returns how many counters were set. */
+/* What Redis has of the counters, and what each fold of all rows adds. */
+#define COUNTERS_MAX 32
+static struct {
+    char name[120]; /* the key, a blank, the field */
+    long long value, added;
+} counters[COUNTERS_MAX];
+static size_t n_counters;
+
+static size_t counter_of(const struct command *c, size_t field)
+{
+    char name[sizeof(counters[0].name)];
+    size_t i = 0;
+    (void)snprintf(name, sizeof(name), "%.*s %.*s", (int)c->words[1].n, c->words[1].p,
+        (int)c->words[field].n, c->words[field].p);
+    while (i < n_counters && strcmp(counters[i].name, name) != 0) {
+        i++;
+    }
+    if (i == n_counters) {
+        cr_assert_lt(n_counters++, (size_t)COUNTERS_MAX);
+        memcpy(counters[i].name, name, sizeof(name));
+        counters[i].value = 1000 * (long long)i; /* each counter has another value */
+    }
+    return i;
+}
+
+/* Carries out a command on counters, as Redis would; returns how many it sets. */
+static size_t run_command(const struct command *c, struct reply *ret)
+{
+    struct slice key = c->n > 1 ? c->words[1] : SLICE("");
+    size_t n_set = 0;
+    *ret = (struct reply){.type = REPLY_INTEGER};
+    if (key.n < 8 || (memcmp(key.p, "t:{0}:pv", 8) != 0 && memcmp(key.p, "t:{0}:vv", 8) != 0)) {
+        return 0;
+    }
+    if (command_is(c, 0, "HINCRBY")) {
+        size_t i = counter_of(c, 2);
+        counters[i].added = command_number(c, 3);
+        ret->integer = counters[i].value += counters[i].added;
+        return 0;
+    }
+    for (size_t f = 2; command_is(c, 0, "HSET") && f < c->n; f += 2, n_set++) {
+        size_t i = counter_of(c, f);
+        counters[i].value += counters[i].added;
+        cr_expect_eq(command_number(c, f + 1), counters[i].value, "%s", counters[i].name);
+    }
+    return n_set;
+}
+
+/* Folds all rows; returns how many counters were set.  *ret_fold: the new id of the last fold. */
 static size_t counters_set(const struct state *state, bool carried_out, char ret_fold[100])
 {
     struct buffer out;
     struct buffer due;
     struct commands commands;
     size_t n_set = 0;
-    begin();
-    cr_expect_eq(decide(state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
-    written("fold", ret_fold);
     begin();
     cr_expect_eq(decide(state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     buffer_init(&out);
@@ -455,11 +500,7 @@ static size_t counters_set(const struct state *state, bool carried_out, char ret
     struct reply *replies = calloc(n, sizeof(*replies));
     cr_assert_not_null(replies);
     for (size_t i = 0; i < n; i++) {
-        const struct command *c = &commands.commands[i];
-        bool counts = strncmp(c->words[1].p, "t:{0}:pv", 8) == 0 ||
-                      strncmp(c->words[1].p, "t:{0}:vv", 8) == 0;
-        n_set += counts && command_is(c, 0, "HSET") ? (c->n - 2) / 2 : 0;
-        replies[i] = (struct reply){.type = REPLY_INTEGER, .integer = 1};
+        n_set += run_command(&commands.commands[i], &replies[i]);
     }
     for (size_t i = 2; i < commands.commands[0].n; i += 2) {
         if (command_is(&commands.commands[0], i, "fold")) {
@@ -469,6 +510,9 @@ static size_t counters_set(const struct state *state, bool carried_out, char ret
     }
     if (carried_out) {
         share_done(share, replies, &due);
+    }
+    for (size_t i = 0; !carried_out && i < n_counters; i++) {
+        counters[i].value -= counters[i].added;
     }
     free(replies);
     commands_release(&commands);
