@@ -35,6 +35,7 @@ static enum storage_err make_chunk(
         buffer_release(&chunk);
         return STORAGE_NOMEM;
     }
+    storage_job_free_chunk(job); /* of a write before this one */
     job->chunk = (struct slice){chunk.p, chunk.n};
     job->cost = write->n > 0 ? write->n : 1;
     return STORAGE_OK;
@@ -45,8 +46,7 @@ static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err;
     if (!writers_submit(s->writers, job, &err)) {
-        free((void *)(uintptr_t)job->chunk.p);
-        job->chunk = (struct slice){NULL, 0};
+        storage_job_free_chunk(job);
     }
     return err;
 }

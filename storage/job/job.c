@@ -25,8 +25,15 @@ void job_was_read(struct storage_job *job)
     }
 }
 
+void storage_job_free_chunk(struct storage_job *job)
+{
+    free((void *)(uintptr_t)job->chunk.p);
+    job->chunk = (struct slice){NULL, 0};
+}
+
 void storage_job_release(struct storage_job *job)
 {
+    storage_job_free_chunk(job);
     switch (job->op) {
     case STORAGE_COUNT:
         counted_keys_release(&job->u.count.asked.keys, &job->u.count.asked.n_keys);

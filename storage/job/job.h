@@ -116,8 +116,12 @@ struct storage_job {
     int64_t held_from_ms, held_to_ms;
 };
 
-/* Free what the results own, after done().  Harmless on a zeroed job that was never submitted. */
+/* Free what the job and its results own, after done().  Harmless on a zeroed job that was never
+ * submitted, and a second time. */
 void storage_job_release(struct storage_job *job);
+
+/* Free the chunk of a write, which nobody needs any more. */
+void storage_job_free_chunk(struct storage_job *job);
 
 /* The events of a write are bytes now: tell its owner.  For storage alone. */
 void job_was_read(struct storage_job *job);

@@ -71,15 +71,20 @@ static size_t count_keyed(const struct storage_job *jobs, size_t *ret_plain)
     return n;
 }
 
-/* The jobs are in the entry now: what they own is given back. */
+/* A chunk up to this size stays with its job, whose thread frees it.  Memory that one thread
+ * allocates and another one frees costs more than all else that is done with a small chunk. */
+#define CHUNK_KEPT 1024
+
+/* The jobs are in the entry now: large chunks, which it has copied, are given back. */
 static void entry_take_jobs(struct log_entry *entry, struct storage_job *jobs)
 {
     struct storage_job **end = &entry->jobs;
     struct storage_job *next;
     for (struct storage_job *job = jobs; job != NULL; job = next) {
         next = job->next;
-        free((void *)(uintptr_t)job->chunk.p);
-        job->chunk = (struct slice){NULL, 0};
+        if (job->chunk.n > CHUNK_KEPT) {
+            storage_job_free_chunk(job);
+        }
         if (job->u.write.keyed == NULL) {
             *end = job;
             end = &job->next;

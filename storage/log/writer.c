@@ -114,8 +114,7 @@ void writer_fail_jobs(struct storage_job *jobs, enum storage_err err)
 {
     while (jobs != NULL) {
         struct storage_job *next = jobs->next;
-        free((void *)(uintptr_t)jobs->chunk.p);
-        jobs->chunk = (struct slice){NULL, 0};
+        storage_job_free_chunk(jobs);
         job_done(jobs, err);
         jobs = next;
     }

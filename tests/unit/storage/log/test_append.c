@@ -136,6 +136,7 @@ static void request_done(struct storage_job *job)
     CHECK(!r->is_done, "request %u is answered twice", number);
     r->is_done = true;
     r->err = job->err;
+    storage_job_free_chunk(job);
     CHECK(
         !is_never(r->err) || !w.redis.appended[number], "503 for request %u, which is in", number);
     if (r->err != STORAGE_OK) {
@@ -444,7 +445,6 @@ static void fail_late(struct storage_job *list)
 {
     while (list != NULL) {
         struct storage_job *next = list->next;
-        free((void *)(uintptr_t)list->chunk.p);
         job_done(list, STORAGE_LATE);
         list = next;
     }

@@ -79,6 +79,7 @@ static void job_is_done(struct storage_job *job)
 {
     cr_expect_not(w.is_done[job - w.jobs], "answered twice");
     w.is_done[job - w.jobs] = true;
+    storage_job_free_chunk(job);
 }
 
 /* An entry of job @i alone, which has @patience_ms. */
