@@ -4,6 +4,8 @@ import re
 import threading
 import time
 
+import pytest
+
 from lib.proxy import Fault, is_script
 from lib.waiting import wait_until
 
@@ -41,6 +43,21 @@ def are_deleting(redis):
 def start_of_a_minute():
     """There are some seconds of this minute left."""
     wait_until(lambda: time.time() % 60 < 45, "a minute began", 20)
+
+
+@pytest.fixture
+def world(start_redis, start_proxy, start_tallyd, site):
+    """The process that deletes has a proxy in front of Redis; another one knows the page's counters."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    leader = start_tallyd("--partitions", "4", redis=proxy, name="leader")
+    wait_until(lambda: leader.client().request("GET", "/rollup").json["leader"], "it leads")
+    other = start_tallyd("--partitions", "4", redis=redis, name="other").client()
+    start_of_a_minute()
+    for n in (1, 2, 3):
+        view(other, site)
+        assert views(other, site) == n
+    return redis, proxy, leader, other
 
 
 def test_what_is_known_is_set(start_redis, start_tallyd, site):
@@ -87,17 +104,29 @@ def test_a_counter_that_somebody_else_has_changed(start_redis, start_tallyd, sit
     assert views(http, site) == 104
 
 
-def test_while_a_deletion_sweeps(start_redis, start_proxy, start_tallyd, site):
-    """The page's counter is taken away between two folds of a process that knew it, and the state has that process's id."""
+def test_where_memory_is_full(start_redis, start_tallyd, site):
+    """The same commands go by a script then, which compares the id itself."""
     redis = start_redis()
-    proxy = start_proxy(redis)
-    leader = start_tallyd("--partitions", "4", redis=proxy, name="leader")
-    wait_until(lambda: leader.client().request("GET", "/rollup").json["leader"], "it leads")
-    other = start_tallyd("--partitions", "4", redis=redis, name="other").client()
+    http = start_tallyd(redis=redis).client()
     start_of_a_minute()
     for n in (1, 2, 3):
-        view(other, site)
-        assert views(other, site) == n
+        view(http, site)
+        assert views(http, site) == n
+    view(http, site)
+    incremented = calls(redis, "hincrby")
+    errors = http.metric("tallyd_redis_errors_total")
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    assert views(http, site) == 4
+    assert http.metric("tallyd_redis_errors_total") > errors, "commands behind MULTI were refused"
+    assert calls(redis, "hincrby") <= incremented + 2
+    redis.command("CONFIG", "SET", "maxmemory", "0")
+    view(http, site)
+    assert views(http, site) == 5
+
+
+def test_while_a_deletion_sweeps(world, site):
+    """The page's counter is taken away between two folds of a process that knew it, and the state has that process's id."""
+    redis, proxy, leader, other = world
     end = Fault("command-held", match=marks_an_end)
     sweep = proxy.arm(Fault("command-held", match=takes_away(site), then=end))
     assert leader.client().request("DELETE", f"/pages?site={site}&page=/p").status == 202
@@ -116,18 +145,10 @@ def test_while_a_deletion_sweeps(start_redis, start_proxy, start_tallyd, site):
         assert views(other, site) == n
 
 
-def test_redis_goes_back_behind_the_marks_of_a_deletion(start_redis, start_proxy, start_tallyd, site):
+def test_redis_goes_back_behind_the_marks_of_a_deletion(world, site):
     """It is the rollup that finds the connection lost, and the deletion goes on over the next one.  The partitions do not know
     of the deletion any more."""
-    redis = start_redis()
-    proxy = start_proxy(redis)
-    leader = start_tallyd("--partitions", "4", redis=proxy, name="leader")
-    wait_until(lambda: leader.client().request("GET", "/rollup").json["leader"], "it leads")
-    other = start_tallyd("--partitions", "4", redis=redis, name="other").client()
-    start_of_a_minute()
-    for n in (1, 2, 3):
-        view(other, site)
-        assert views(other, site) == n
+    redis, proxy, leader, other = world
 
     def is_first_mark(args):
         return is_script(args) and any(a.endswith(b":deletions") for a in args) and any(a.endswith(b":state") for a in args)
