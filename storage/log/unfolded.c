@@ -222,25 +222,41 @@ void unfolded_on_room(struct unfolded *u, void (*has_room)(void *data), void *da
     pthread_mutex_unlock(&u->lock);
 }
 
-uint64_t unfolded_take(struct unfolded *u, unsigned place, uint64_t after, size_t max_events,
-    char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n)
+/* Under the lock: take what is wanted of the log's last @n entries. */
+static void take_last(const struct unfolded_log *log, size_t n, uint64_t after, size_t max_events,
+    struct log_entry ***ret, size_t *ret_n)
 {
     size_t events = 0;
-    const struct unfolded_log *log = &u->logs[place];
     *ret_n = 0;
-    pthread_mutex_lock(&u->lock);
-    memcpy(ret_id, log->id, sizeof(log->id));
-    *ret = log->n == 0 ? NULL : malloc(log->n * sizeof(void *));
-    for (size_t i = 0; *ret != NULL && i < log->n && events < max_events; i++) {
+    *ret = n == 0 ? NULL : malloc(n * sizeof(void *));
+    for (size_t i = log->n - n; *ret != NULL && i < log->n && events < max_events; i++) {
         struct log_entry *entry = log->entries[log->first + i];
         if (entry->n > after) {
             (*ret)[(*ret_n)++] = entry_reference(entry);
             events += entry_events(entry);
         }
     }
+}
+
+uint64_t unfolded_take(struct unfolded *u, unsigned place, uint64_t after, size_t max_events,
+    char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n)
+{
+    const struct unfolded_log *log = &u->logs[place];
+    pthread_mutex_lock(&u->lock);
+    memcpy(ret_id, log->id, sizeof(log->id));
+    take_last(log, log->n, after, max_events, ret, ret_n);
     uint64_t last = log->last;
     pthread_mutex_unlock(&u->lock);
     return last;
+}
+
+void unfolded_take_newest(
+    struct unfolded *u, unsigned place, size_t most, struct log_entry ***ret, size_t *ret_n)
+{
+    const struct unfolded_log *log = &u->logs[place];
+    pthread_mutex_lock(&u->lock);
+    take_last(log, log->n < most ? log->n : most, 0, SIZE_MAX, ret, ret_n);
+    pthread_mutex_unlock(&u->lock);
 }
 
 void unfolded_done(struct unfolded *u, unsigned place, const char *id, uint64_t n)

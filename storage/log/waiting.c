@@ -6,6 +6,7 @@
 #include "storage/base/clock.h"
 #include "storage/log/unfolded.h"
 
+#define NEWEST   64   /* entries: of a busy service those of the last 20 ms or so */
 #define YOUNG_MS 2000 /* a site's deletion takes longer: AHEAD_MS of deletion/work.c */
 
 void waiting_release(struct waiting *waiting)
@@ -25,14 +26,32 @@ static bool is_old(const struct waiting *waiting)
            monotonic_us() - waiting->entries[0]->acknowledged_us >= INT64_C(1000) * YOUNG_MS;
 }
 
+/* May a question rest on what waits? */
+static bool may_take(struct core *core)
+{
+    return !core->is_spread && atomic_load(&core->deletions.n) == 0;
+}
+
 void waiting_take(struct waiting *ret, struct core *core)
 {
     *ret = (struct waiting){0};
-    if (core->is_spread || atomic_load(&core->deletions.n) > 0) {
+    if (!may_take(core)) {
         return;
     }
     (void)unfolded_take(core->unfolded, 0, 0, SIZE_MAX, ret->id, &ret->entries, &ret->n);
     ret->last = unfolded_shown(core->unfolded, 0);
+    if (is_old(ret)) {
+        waiting_release(ret);
+    }
+}
+
+void waiting_take_newest(struct waiting *ret, struct core *core)
+{
+    *ret = (struct waiting){0};
+    if (!may_take(core)) {
+        return;
+    }
+    unfolded_take_newest(core->unfolded, 0, NEWEST, &ret->entries, &ret->n);
     if (is_old(ret)) {
         waiting_release(ret);
     }
@@ -99,11 +118,11 @@ static void take_if_same(void *data, const struct chunk_event *event)
 }
 
 bool waiting_find(const struct waiting *waiting, struct slice site, struct slice user,
-    entry_event_fn *take, void *data)
+    entry_event_fn *take, bool (*is_enough)(const void *data), void *data)
 {
     bool ok = true;
     struct wanted_user wanted = {site, user, take, data};
-    for (size_t i = 0; ok && i < waiting->n; i++) {
+    for (size_t i = waiting->n; ok && i-- > 0 && !is_enough(data);) {
         struct log_entry *entry = waiting->entries[i];
         if (entry_may_have(entry, site, user)) {
             ok = entry_each_near(entry, user, take_if_same, &wanted);

@@ -46,9 +46,15 @@ struct waiting {
 void waiting_take(struct waiting *ret, struct core *core);
 void waiting_release(struct waiting *waiting);
 
-/* Call @take for each event of @site's @user.  False: out of memory. */
+/* Note what was acknowledged last alone: nearly all questions about somebody who was just written
+ * about are answered by that, and thousands of entries may wait.  It is no base for
+ * waiting_await(). */
+void waiting_take_newest(struct waiting *ret, struct core *core);
+
+/* Call @take for events of @site's @user, the newest entries first, until @is_enough.  False: out
+ * of memory. */
 bool waiting_find(const struct waiting *waiting, struct slice site, struct slice user,
-    entry_event_fn *take, void *data) MUST_CHECK;
+    entry_event_fn *take, bool (*is_enough)(const void *data), void *data) MUST_CHECK;
 
 /* As settled_await(), but for what @waiting has. */
 enum storage_err waiting_await(const struct waiting *waiting, struct reader *reader,

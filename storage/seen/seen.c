@@ -127,8 +127,9 @@ static bool read_all_logs(struct question *q, const struct bloom_params *params)
 }
 
 /* Is the answer known before any bit was read? */
-static bool is_decided(const struct question *q)
+static bool is_decided(const void *question)
 {
+    const struct question *q = question;
     size_t enough = q->job->each == NULL ? 1 : q->wanted.n_first;
     return q->wanted.n_found >= enough;
 }
@@ -198,6 +199,14 @@ static enum storage_err look_in_redis(
     return err;
 }
 
+/* Look at what waits to be counted.  False: out of memory. */
+static bool look_at_waiting(struct question *q, void (*take)(struct waiting *, struct core *))
+{
+    waiting_release(&q->waiting);
+    take(&q->waiting, q->core);
+    return waiting_find(&q->waiting, q->job->site, q->job->user, take_waiting, is_decided, q);
+}
+
 static enum storage_err look(
     struct question *q, struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
@@ -207,8 +216,8 @@ static enum storage_err look(
     if (err != STORAGE_OK) {
         return err;
     }
-    waiting_take(&q->waiting, q->core);
-    if (!waiting_find(&q->waiting, q->job->site, q->job->user, take_waiting, q)) {
+    if (!look_at_waiting(q, waiting_take_newest) ||
+        (!is_decided(q) && !look_at_waiting(q, waiting_take))) {
         return STORAGE_NOMEM;
     }
     if (!is_decided(q)) {

@@ -152,3 +152,67 @@ Test(waiting, nothing_is_looked_for_where_a_site_is_being_deleted)
     atomic_store(&core->deletions.n, 1);
     expect(false);
 }
+
+/* ---- looking ---- */
+
+struct tally {
+    size_t n, enough;
+};
+
+static void count_event(void *data, const struct chunk_event *event)
+{
+    struct tally *tally = data;
+    cr_expect(slice_equal(event->user, SLICE("ann")));
+    tally->n++;
+}
+
+static bool is_enough(const void *data)
+{
+    const struct tally *tally = data;
+    return tally->n >= tally->enough;
+}
+
+/* How many events of the user "ann" are found in what @take notes; each entry has one. */
+static size_t found(void (*take)(struct waiting *, struct core *), size_t enough, const char *user)
+{
+    struct waiting waiting = {0};
+    struct tally tally = {.enough = enough};
+    take(&waiting, core);
+    cr_expect(
+        waiting_find(&waiting, SLICE("shop"), slice_of(user), count_event, is_enough, &tally));
+    waiting_release(&waiting);
+    return tally.n;
+}
+
+Test(waiting, the_newest_are_looked_at_first_and_alone)
+{
+    enum { ENTRIES = 100, NEWEST = 64 };
+    struct waiting waiting = {0};
+    for (uint64_t n = 1; n <= ENTRIES; n++) {
+        acknowledge(n, "e");
+    }
+    waiting_take_newest(&waiting, core);
+    cr_assert_eq(waiting.n, (size_t)NEWEST);
+    cr_expect_eq(waiting.entries[0]->n, ENTRIES - NEWEST + 1u);
+    cr_expect_eq(waiting.entries[NEWEST - 1]->n, (uint64_t)ENTRIES);
+    waiting_release(&waiting);
+    cr_expect_eq(found(waiting_take_newest, SIZE_MAX, "ann"), (size_t)NEWEST);
+    cr_expect_eq(found(waiting_take, SIZE_MAX, "ann"), (size_t)ENTRIES);
+    cr_expect_eq(found(waiting_take, 1, "ann"), 1u);
+    cr_expect_eq(found(waiting_take, 0, "ann"), 0u);
+    cr_expect_eq(found(waiting_take, SIZE_MAX, "bob"), 0u);
+    core->is_spread = true;
+    cr_expect_eq(found(waiting_take_newest, SIZE_MAX, "ann"), 0u, "a server can go back alone");
+    core->is_spread = false;
+    atomic_store(&core->deletions.n, 1);
+    cr_expect_eq(found(waiting_take_newest, SIZE_MAX, "ann"), 0u, "a site is being deleted");
+    atomic_store(&core->deletions.n, 0);
+}
+
+/* Another process may have counted them, and deleted them with their site. */
+Test(waiting, the_newest_that_have_waited_for_long)
+{
+    acknowledged_us = monotonic_us() - INT64_C(2100000);
+    acknowledge(3, "e");
+    cr_expect_eq(found(waiting_take_newest, SIZE_MAX, "ann"), 0u);
+}
