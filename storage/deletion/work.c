@@ -29,6 +29,12 @@ struct turn {
     bool is_fenced;
 };
 
+/* A server that was away since the phase began may have gone back behind what it was told. */
+static bool has_reconnected(const struct turn *turn)
+{
+    return turn->work->stands_us != session_stands_since(turn->pipe.session);
+}
+
 /* ---- the record ---- */
 
 /* Write the record as it is now; @is_over: take it away. */
@@ -65,6 +71,13 @@ static bool set_done(struct turn *turn, double done)
     return write_record(turn, false);
 }
 
+/* Partition 0 goes back with the record, and need not be looked at. */
+static void begin_over(struct deletion_work *work)
+{
+    work->phase = DELETION_OVER;
+    work->partition = 1;
+}
+
 /* Copy a deletion of the list. */
 static void take_field(struct deletion_work *work, const struct reply *reply)
 {
@@ -76,7 +89,10 @@ static void take_field(struct deletion_work *work, const struct reply *reply)
         return;
     }
     work->partition = work->n_sweeps = 0;
-    work->phase = work->record.until_ms == 0 ? DELETION_MARK : DELETION_OVER;
+    work->phase = DELETION_MARK;
+    if (work->record.until_ms != 0) {
+        begin_over(work);
+    }
 }
 
 /* Begin again, from the record. */
@@ -154,6 +170,12 @@ static bool mark_partition(struct turn *turn, unsigned partition)
     return reply != NULL && !turn->is_fenced;
 }
 
+static void begin_sweep(struct turn *turn)
+{
+    turn->work->stands_us = session_stands_since(turn->pipe.session);
+    sweep_begin(&turn->work->sweep, turn->pipe.session);
+}
+
 static bool do_mark(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
@@ -161,13 +183,15 @@ static bool do_mark(struct turn *turn)
         return mark_partition(turn, work->partition++);
     }
     work->phase = DELETION_SWEEP;
-    sweep_begin(&work->sweep, turn->pipe.session);
+    begin_sweep(turn);
     return set_done(turn, DONE_MARKED);
 }
 
 /* Mark all partitions: for the sweep, without an instant, or for the end. */
-static void begin_marks(struct deletion_work *work, enum deletion_phase phase)
+static void begin_marks(struct turn *turn, enum deletion_phase phase)
 {
+    struct deletion_work *work = turn->work;
+    work->stands_us = session_stands_since(turn->pipe.session);
     work->phase = phase;
     work->partition = 0;
     work->record.until_ms = 0;
@@ -194,12 +218,14 @@ static bool do_sweep(struct turn *turn)
     case SWEEP_DONE:
         break;
     }
-    /* Pages may be written to while they are deleted; what is new then is kept, or not. */
+    /* Pages may be written to while they are deleted; what is new then is kept, or not.  What was
+     * swept may be back if a connection is not that of the sweep's beginning. */
     unsigned most = work->target.page.n > 0 ? 3 : SWEEPS;
-    if (work->sweep.n_found == 0 || ++work->n_sweeps >= most) {
-        begin_marks(work, DELETION_END);
+    bool is_clean = work->sweep.n_found == 0 && !has_reconnected(turn);
+    if (is_clean || ++work->n_sweeps >= most) {
+        begin_marks(turn, DELETION_END);
     } else {
-        sweep_begin(&work->sweep, turn->pipe.session);
+        begin_sweep(turn);
     }
     return set_done(turn, DONE_SWEPT);
 }
@@ -228,12 +254,32 @@ static bool do_end(struct turn *turn)
     }
     if (is_site && now_ms >= work->record.until_ms) {
         /* It took too long: what has come since the instant, some partitions have counted. */
-        begin_marks(work, DELETION_MARK);
+        begin_marks(turn, DELETION_MARK);
         return true;
     }
-    work->phase = DELETION_OVER;
+    begin_over(work);
     work->record.done = (int64_t)(DONE_ENDED * DELETION_DONE);
     return write_record(turn, false);
+}
+
+/* A server may have gone back behind the end, and the record's has not.  Its partitions would count
+ * nothing of the site any more: they are told the end again.  One partition a step. */
+static bool check_end(struct turn *turn)
+{
+    const struct deletion_work *work = turn->work;
+    unsigned partition = turn->work->partition++;
+    struct key key;
+    struct buffer *out = pipeline_command(&turn->pipe, partition, "HGET", 2);
+    key_fixed(&key, turn->core->partitions.tag[partition], "state", SLICE(""));
+    resp_word(out, key.p, key.n);
+    resp_text(out, "deleting");
+    const struct reply *reply = pipeline_ask(&turn->pipe, false);
+    if (reply == NULL) {
+        return false;
+    }
+    bool is_behind =
+        reply->type == REPLY_TEXT && slice_equal(reply->text, slice_of(work->record.id));
+    return !is_behind || mark_partition(turn, partition);
 }
 
 static bool do_over(struct turn *turn)
@@ -249,25 +295,21 @@ static bool do_over(struct turn *turn)
             return true;
         }
     }
+    if (work->partition < turn->core->partitions.n) {
+        return check_end(turn);
+    }
     if (!write_record(turn, true)) {
         return false;
     }
-    work->phase = DELETION_NONE;
-    work->look_ms = 0;
+    begin_again(work);
     return true;
-}
-
-/* A server that was away meanwhile may have gone back behind what it was told. */
-static bool may_have_gone_back(const struct turn *turn)
-{
-    const struct deletion_work *work = turn->work;
-    return work->phase != DELETION_NONE &&
-           work->stands_us != session_stands_since(turn->pipe.session);
 }
 
 static bool do_step(struct turn *turn)
 {
-    if (may_have_gone_back(turn)) {
+    enum deletion_phase phase = turn->work->phase;
+    bool has_begun = phase != DELETION_NONE && phase != DELETION_SWEEP; /* delete.lua asks itself */
+    if (has_begun && has_reconnected(turn)) {
         begin_again(turn->work);
     }
     switch (turn->work->phase) {

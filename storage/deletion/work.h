@@ -11,13 +11,15 @@
  *     end      every partition learns that nothing is taken away any more; of a site, too, that
  *              events count again which arrive from an instant on that has not come yet.  Then the
  *              instant is written into the record
- *     over     once that instant has come the record is taken away
+ *     over     once that instant has come, every partition is asked whether it still knows the end,
+ *              and the record is taken away
  *
  * A process that dies leaves the record, and the next leader begins again with the mark, unless the
  * record has the instant.  What is done twice does no harm.  What is done late would: so a process
  * that had no answer goes on under a greater fencing token, which the mark tells every partition.
- * A partition that has gone back behind its mark takes nothing away.  A process that has lost a
- * connection, or finds such a partition, begins again from the record.
+ * Out of a partition that has gone back behind its mark nothing is taken away.  A process that
+ * finds such a partition, or whose connections are not those of the step's beginning, begins again
+ * from the record; a sweep is done once more then.
  */
 #ifndef STORAGE_DELETION_WORK_H
 #define STORAGE_DELETION_WORK_H
@@ -36,7 +38,7 @@ struct deletion_work {
     struct key field; /* of the deletion at hand; target points into it */
     struct deletion_target target;
     struct deletion_record record;
-    int64_t stands_us;  /* the connections stood since then, when the deletion was begun */
+    int64_t stands_us;  /* the connections stood since then, when the step or sweep was begun */
     unsigned partition; /* the next to be marked */
     unsigned n_sweeps;
     struct deletion_sweep sweep;

@@ -170,3 +170,29 @@ def test_an_instant_that_passes_before_all_know_it(start_redis, start_proxy, sta
     leader.signal(signal.SIGCONT)
     await_over(other, site)
     assert counts(other, site) in ({0}, {1})
+
+
+def test_partitions_that_have_gone_back_behind_the_end(start_redis, start_tallyd, site):
+    """Their server has, and that of the record has not: by hand here, on one server, before the instant has come."""
+    redis = start_redis()
+    http, at = start_tallyd(*FEW, redis=redis).client(), int(time.time()) - 300
+    http.accept(views(site, at))
+    assert counts(http, site) == {1}
+    before = []
+
+    def is_marked():
+        """All partitions know of the deletion, and it has not ended."""
+        states = [redis.command("HMGET", f"t:{{{tag}}}:state", "deleting", "deleted") for tag in TAGS]
+        before[:] = states if all(deleting and " 0 " in deleted for deleting, deleted in states) else before
+        return before
+
+    delete(http, site)
+    wait_until(is_marked, "all partitions are marked", 10, pause_s=0)
+    wait_until(lambda: " 0 " not in tombstones(redis), "all have heard of the end", 20, pause_s=0.01)
+    for tag, (deleting, deleted) in list(zip(TAGS, before))[1:]:  # partition 0 goes back with the record
+        redis.command("HSET", f"t:{{{tag}}}:state", "deleting", deleting, "deleted", deleted)
+    wait_until(lambda: not redis.command("KEYS", "t:*:deletions"), "the record is gone", 20)
+    assert " 0 " not in tombstones(redis)
+    assert not any(redis.command("HEXISTS", f"t:{{{tag}}}:state", "deleting") for tag in TAGS)
+    await_taken(http, views(site, at))
+    assert counts(http, site) == {1}
