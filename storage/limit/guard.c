@@ -133,8 +133,7 @@ void guard_peek(struct guard *g, struct slice who, struct limit_state *ret_state
 
 static void finish_job(struct storage_job *job, enum storage_err err)
 {
-    free((void *)(uintptr_t)job->chunk.p);
-    job->chunk = (struct slice){NULL, 0};
+    storage_job_free_chunk(job);
     job_done(job, err);
 }
 
