@@ -250,11 +250,12 @@ uint64_t unfolded_take(struct unfolded *u, unsigned place, uint64_t after, size_
     return last;
 }
 
-void unfolded_take_newest(
-    struct unfolded *u, unsigned place, size_t most, struct log_entry ***ret, size_t *ret_n)
+void unfolded_take_newest(struct unfolded *u, unsigned place, size_t most,
+    char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n)
 {
     const struct unfolded_log *log = &u->logs[place];
     pthread_mutex_lock(&u->lock);
+    memcpy(ret_id, log->id, sizeof(log->id));
     take_last(log, log->n < most ? log->n : most, 0, SIZE_MAX, ret, ret_n);
     pthread_mutex_unlock(&u->lock);
 }

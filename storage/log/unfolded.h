@@ -97,8 +97,8 @@ uint64_t unfolded_take(struct unfolded *unfolded, unsigned place, uint64_t after
     char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n);
 
 /* The same of the @most entries that were put in last. */
-void unfolded_take_newest(
-    struct unfolded *unfolded, unsigned place, size_t most, struct log_entry ***ret, size_t *ret_n);
+void unfolded_take_newest(struct unfolded *unfolded, unsigned place, size_t most,
+    char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n);
 
 /* All entries of log @id, at @place, up to @n are folded. */
 void unfolded_done(struct unfolded *unfolded, unsigned place, const char *id, uint64_t n);

@@ -6,7 +6,6 @@
 #include "storage/base/clock.h"
 #include "storage/log/unfolded.h"
 
-#define NEWEST   64   /* entries: of a busy service those of the last 20 ms or so */
 #define YOUNG_MS 2000 /* a site's deletion takes longer: AHEAD_MS of deletion/work.c */
 
 void waiting_release(struct waiting *waiting)
@@ -26,32 +25,14 @@ static bool is_old(const struct waiting *waiting)
            monotonic_us() - waiting->entries[0]->acknowledged_us >= INT64_C(1000) * YOUNG_MS;
 }
 
-/* May a question rest on what waits? */
-static bool may_take(struct core *core)
-{
-    return !core->is_spread && atomic_load(&core->deletions.n) == 0;
-}
-
-void waiting_take(struct waiting *ret, struct core *core)
+void waiting_take(struct waiting *ret, struct core *core, size_t most)
 {
     *ret = (struct waiting){0};
-    if (!may_take(core)) {
+    if (core->is_spread || atomic_load(&core->deletions.n) > 0) {
         return;
     }
-    (void)unfolded_take(core->unfolded, 0, 0, SIZE_MAX, ret->id, &ret->entries, &ret->n);
+    unfolded_take_newest(core->unfolded, 0, most, ret->id, &ret->entries, &ret->n);
     ret->last = unfolded_shown(core->unfolded, 0);
-    if (is_old(ret)) {
-        waiting_release(ret);
-    }
-}
-
-void waiting_take_newest(struct waiting *ret, struct core *core)
-{
-    *ret = (struct waiting){0};
-    if (!may_take(core)) {
-        return;
-    }
-    unfolded_take_newest(core->unfolded, 0, NEWEST, &ret->entries, &ret->n);
     if (is_old(ret)) {
         waiting_release(ret);
     }

@@ -32,6 +32,9 @@
 #include "storage/log/entry_users.h"
 #include "storage/read/operation.h"
 
+#define WAITING_ALL    SIZE_MAX
+#define WAITING_NEWEST 64
+
 /* Zeroed it is empty. */
 struct waiting {
     struct log_entry **entries; /* owned, with a reference to each; in order of number */
@@ -40,16 +43,14 @@ struct waiting {
     uint64_t last;            /* what is behind that entry had been acknowledged to nobody */
 };
 
-/* Note what waits.  With several servers nothing is noted, for each can go back alone, and no
- * place of logs is like another; nor while a site is being deleted, for its events are not counted;
- * nor where something has waited for seconds. */
-void waiting_take(struct waiting *ret, struct core *core);
+/* Note what waits, the newest @most entries of it.  WAITING_ALL is a base for waiting_await().
+ * WAITING_NEWEST, of a busy service those of the last 20 ms or so, answers nearly all questions
+ * about somebody who was just written about, where thousands of entries wait.  With several
+ * servers nothing is noted, for each can go back alone, and no place of logs is like another; nor
+ * while a site is being deleted, for its events are not counted; nor where something has waited
+ * for seconds. */
+void waiting_take(struct waiting *ret, struct core *core, size_t most);
 void waiting_release(struct waiting *waiting);
-
-/* Note what was acknowledged last alone: nearly all questions about somebody who was just written
- * about are answered by that, and thousands of entries may wait.  It is no base for
- * waiting_await(). */
-void waiting_take_newest(struct waiting *ret, struct core *core);
 
 /* Call @take for events of @site's @user, the newest entries first, until @is_enough.  False: out
  * of memory. */

@@ -200,10 +200,10 @@ static enum storage_err look_in_redis(
 }
 
 /* Look at what waits to be counted.  False: out of memory. */
-static bool look_at_waiting(struct question *q, void (*take)(struct waiting *, struct core *))
+static bool look_at_waiting(struct question *q, size_t most)
 {
     waiting_release(&q->waiting);
-    take(&q->waiting, q->core);
+    waiting_take(&q->waiting, q->core, most);
     return waiting_find(&q->waiting, q->job->site, q->job->user, take_waiting, is_decided, q);
 }
 
@@ -216,8 +216,8 @@ static enum storage_err look(
     if (err != STORAGE_OK) {
         return err;
     }
-    if (!look_at_waiting(q, waiting_take_newest) ||
-        (!is_decided(q) && !look_at_waiting(q, waiting_take))) {
+    if (!look_at_waiting(q, WAITING_NEWEST) ||
+        (!is_decided(q) && !look_at_waiting(q, WAITING_ALL))) {
         return STORAGE_NOMEM;
     }
     if (!is_decided(q)) {

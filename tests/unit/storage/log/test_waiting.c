@@ -79,7 +79,7 @@ static void expect(bool covered)
 {
     struct waiting waiting = {0};
     bool lost = false;
-    waiting_take(&waiting, core);
+    waiting_take(&waiting, core, WAITING_ALL);
     enum storage_err err = waiting_await(&waiting, &reader, &job, &lost);
     cr_expect_eq(err, covered ? STORAGE_OK : STORAGE_DOWN, "%d", (int)err);
     cr_expect_eq(lost, !covered);
@@ -172,12 +172,12 @@ static bool is_enough(const void *data)
     return tally->n >= tally->enough;
 }
 
-/* How many events of the user "ann" are found in what @take notes; each entry has one. */
-static size_t found(void (*take)(struct waiting *, struct core *), size_t enough, const char *user)
+/* How many events of the user "ann" are found in the @most newest entries; each entry has one. */
+static size_t found(size_t most, size_t enough, const char *user)
 {
     struct waiting waiting = {0};
     struct tally tally = {.enough = enough};
-    take(&waiting, core);
+    waiting_take(&waiting, core, most);
     cr_expect(
         waiting_find(&waiting, SLICE("shop"), slice_of(user), count_event, is_enough, &tally));
     waiting_release(&waiting);
@@ -186,26 +186,26 @@ static size_t found(void (*take)(struct waiting *, struct core *), size_t enough
 
 Test(waiting, the_newest_are_looked_at_first_and_alone)
 {
-    enum { ENTRIES = 100, NEWEST = 64 };
+    enum { ENTRIES = 100, NEWEST = WAITING_NEWEST };
     struct waiting waiting = {0};
     for (uint64_t n = 1; n <= ENTRIES; n++) {
         acknowledge(n, "e");
     }
-    waiting_take_newest(&waiting, core);
+    waiting_take(&waiting, core, WAITING_NEWEST);
     cr_assert_eq(waiting.n, (size_t)NEWEST);
     cr_expect_eq(waiting.entries[0]->n, ENTRIES - NEWEST + 1u);
     cr_expect_eq(waiting.entries[NEWEST - 1]->n, (uint64_t)ENTRIES);
     waiting_release(&waiting);
-    cr_expect_eq(found(waiting_take_newest, SIZE_MAX, "ann"), (size_t)NEWEST);
-    cr_expect_eq(found(waiting_take, SIZE_MAX, "ann"), (size_t)ENTRIES);
-    cr_expect_eq(found(waiting_take, 1, "ann"), 1u);
-    cr_expect_eq(found(waiting_take, 0, "ann"), 0u);
-    cr_expect_eq(found(waiting_take, SIZE_MAX, "bob"), 0u);
+    cr_expect_eq(found(WAITING_NEWEST, SIZE_MAX, "ann"), (size_t)NEWEST);
+    cr_expect_eq(found(WAITING_ALL, SIZE_MAX, "ann"), (size_t)ENTRIES);
+    cr_expect_eq(found(WAITING_ALL, 1, "ann"), 1u);
+    cr_expect_eq(found(WAITING_ALL, 0, "ann"), 0u);
+    cr_expect_eq(found(WAITING_ALL, SIZE_MAX, "bob"), 0u);
     core->is_spread = true;
-    cr_expect_eq(found(waiting_take_newest, SIZE_MAX, "ann"), 0u, "a server can go back alone");
+    cr_expect_eq(found(WAITING_NEWEST, SIZE_MAX, "ann"), 0u, "a server can go back alone");
     core->is_spread = false;
     atomic_store(&core->deletions.n, 1);
-    cr_expect_eq(found(waiting_take_newest, SIZE_MAX, "ann"), 0u, "a site is being deleted");
+    cr_expect_eq(found(WAITING_NEWEST, SIZE_MAX, "ann"), 0u, "a site is being deleted");
     atomic_store(&core->deletions.n, 0);
 }
 
@@ -214,5 +214,5 @@ Test(waiting, the_newest_that_have_waited_for_long)
 {
     acknowledged_us = monotonic_us() - INT64_C(2100000);
     acknowledge(3, "e");
-    cr_expect_eq(found(waiting_take_newest, SIZE_MAX, "ann"), 0u);
+    cr_expect_eq(found(WAITING_NEWEST, SIZE_MAX, "ann"), 0u);
 }
