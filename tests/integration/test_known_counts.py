@@ -25,6 +25,13 @@ def views(http, site, page="/p"):
     return http.count("pv", site=site, page=page)
 
 
+def count_on(http, site, *numbers):
+    """One view after the other, each folded by itself; so many are counted then."""
+    for n in numbers:
+        view(http, site)
+        assert views(http, site) == n
+
+
 def takes_away(site):
     """delete.lua, of the counters of page views."""
     return lambda args: is_script(args) and b"HDEL" in args and any(f":pv:{site}:".encode() in a for a in args)
@@ -54,9 +61,7 @@ def world(start_redis, start_proxy, start_tallyd, site):
     wait_until(lambda: leader.client().request("GET", "/rollup").json["leader"], "it leads")
     other = start_tallyd("--partitions", "4", redis=redis, name="other").client()
     start_of_a_minute()
-    for n in (1, 2, 3):
-        view(other, site)
-        assert views(other, site) == n
+    count_on(other, site, 1, 2, 3)
     return redis, proxy, leader, other
 
 
@@ -68,9 +73,7 @@ def test_what_is_known_is_set(start_redis, start_tallyd, site):
     assert views(http, site) == 1
     incremented = calls(redis, "hincrby")
     assert incremented > 0
-    for n in range(2, 6):
-        view(http, site)
-        assert views(http, site) == n
+    count_on(http, site, 2, 3, 4, 5)
     # A visit's second event engages the visit, and later ones may add seconds to it: counters that were not there before.
     assert calls(redis, "hincrby") <= incremented + 2
 
@@ -93,9 +96,7 @@ def test_a_counter_that_somebody_else_has_changed(start_redis, start_tallyd, sit
     redis = start_redis()
     http = start_tallyd(redis=redis).client()
     start_of_a_minute()
-    for n in (1, 2, 3):
-        view(http, site)
-        assert views(http, site) == n
+    count_on(http, site, 1, 2, 3)
     for key in redis.command("KEYS", f"t:*:pv:{site}:m*"):
         if redis.command("HEXISTS", key, "/p"):
             redis.command("HINCRBY", key, "/p", "100")
@@ -109,9 +110,7 @@ def test_where_memory_is_full(start_redis, start_tallyd, site):
     redis = start_redis()
     http = start_tallyd(redis=redis).client()
     start_of_a_minute()
-    for n in (1, 2, 3):
-        view(http, site)
-        assert views(http, site) == n
+    count_on(http, site, 1, 2, 3)
     view(http, site)
     incremented = calls(redis, "hincrby")
     errors = http.metric("tallyd_redis_errors_total")
@@ -140,9 +139,7 @@ def test_while_a_deletion_sweeps(world, site):
     assert views(other, site) == 1
     end.release()
     wait_until(lambda: not are_deleting(redis) and not redis.command("KEYS", "t:*:deletions"), "it is over", 20)
-    for n in (2, 3):
-        view(other, site)
-        assert views(other, site) == n
+    count_on(other, site, 2, 3)
 
 
 def test_redis_goes_back_behind_the_marks_of_a_deletion(world, site):
