@@ -72,6 +72,12 @@ void redis_news_storage(void *data, enum storage_notice what, const char *detail
         log_warn(news->logger, "a log has an entry that cannot be read: it is not counted further",
             log_text("log", detail));
         break;
+    case STORAGE_DELETION_LOST:
+        log_warn(news->logger,
+            "a server has gone back: a partition knew of a deletion that nobody else knows of; "
+            "events count there again",
+            log_text("site", detail));
+        break;
     case STORAGE_SEEN_FAILED:
         log_warn(
             news->logger, "a log of who saw what could not be folded", log_text("reason", detail));

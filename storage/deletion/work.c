@@ -4,36 +4,19 @@
 
 #include "storage/base/clock.h"
 #include "storage/deletion/list.h"
+#include "storage/deletion/turn.h"
 #include "storage/redis/resp.h"
-#include "storage/users/bitmaps.h"
 
-#define TURN_MS   100    /* a turn; the rollup's thread has other work as well */
-#define ASK_MS    2000   /* longest wait for an answer */
-#define AHEAD_MS  2500   /* the instant of a site's end: every process must have heard of it */
-#define REPEAT_MS 600000 /* for so long entries may be appended again that arrived before */
-#define RETRY_MS  1000
-#define AGAIN_MS  10
-#define SWEEPS    50 /* of pages that are written to all the while, 3 */
+#define TURN_MS  100  /* a turn; the rollup's thread has other work as well */
+#define ASK_MS   2000 /* longest wait for an answer */
+#define RETRY_MS 1000
+#define AGAIN_MS 10
+#define SWEEPS   50 /* of pages that are written to all the while, 3 */
 
 /* How much of a deletion is done at the end of each step. */
 #define DONE_MARKED 0.05
 #define DONE_SWEPT  0.9
 #define DONE_ENDED  0.99
-
-/* A turn that is under way. */
-struct turn {
-    struct deletion_work *work;
-    struct core *core;
-    struct pipeline pipe;
-    int64_t until_ms; /* CLOCK_MONOTONIC */
-    bool is_fenced;
-};
-
-/* A server that was away since the phase began may have gone back behind what it was told. */
-static bool has_reconnected(const struct turn *turn)
-{
-    return turn->work->stands_us != session_stands_since(turn->pipe.session);
-}
 
 /* ---- the record ---- */
 
@@ -118,57 +101,13 @@ static bool look_at_list(struct turn *turn)
         }
     }
     work->look_ms = monotonic_ms() + DELETIONS_LOOK_MS;
+    if (reply->n == 0 && work->token != 0) {
+        begin_orphans(turn);
+    }
     return true;
 }
 
 /* ---- the steps ---- */
-
-static bool redis_now_ms(struct turn *turn, int64_t *ret)
-{
-    (void)pipeline_command(&turn->pipe, 0, "TIME", 0);
-    const struct reply *reply = pipeline_ask(&turn->pipe, false);
-    if (reply == NULL) {
-        return false;
-    }
-    core_time_of(turn->core, 0, reply_time_us(reply));
-    *ret = reply_time_us(reply) / 1000;
-    return true;
-}
-
-/* Tell a partition: the site's events that arrive before the record's instant are not counted. */
-static bool mark_partition(struct turn *turn, unsigned partition)
-{
-    const struct deletion_work *work = turn->work;
-    const char *tag = turn->core->partitions.tag[partition];
-    char id[ACTIVITY_GENERATION];
-    struct key key;
-    struct slice site = work->target.page.n == 0 ? work->target.site : SLICE("");
-    activity_new_generation(id);
-    bool is_first = partition == 0;
-    struct buffer *out = pipeline_script(
-        &turn->pipe, partition, SCRIPT_DELETION_MARK, is_first ? 3 : 2, is_first ? 8 : 6);
-    key_fixed(&key, tag, "state", SLICE(""));
-    resp_word(out, key.p, key.n);
-    key_fixed(&key, tag, "pass", SLICE(""));
-    resp_word(out, key.p, key.n);
-    if (is_first) { /* a leader before this one may have come to the end meanwhile */
-        deletion_list_key(turn->core, &key);
-        resp_word(out, key.p, key.n);
-    }
-    resp_decimal(out, work->token);
-    resp_word(out, site.p, site.n);
-    resp_decimal(out, work->record.until_ms);
-    resp_text(out, id);
-    resp_decimal(out, redis_clock_ms(&turn->core->clock) - REPEAT_MS);
-    resp_text(out, work->phase == DELETION_MARK ? work->record.id : "");
-    if (is_first) {
-        resp_word(out, work->field.p, work->field.n);
-        resp_text(out, work->record.id);
-    }
-    const struct reply *reply = pipeline_ask(&turn->pipe, false);
-    turn->is_fenced = reply != NULL && reply_integer(reply, 0) != 1;
-    return reply != NULL && !turn->is_fenced;
-}
 
 static void begin_sweep(struct turn *turn)
 {
@@ -242,7 +181,7 @@ static bool do_end(struct turn *turn)
         if (!redis_now_ms(turn, &now_ms)) {
             return false;
         }
-        work->record.until_ms = now_ms + AHEAD_MS;
+        work->record.until_ms = now_ms + DELETION_AHEAD_MS;
     }
     if (work->partition < turn->core->partitions.n) {
         /* Partition 0 last: whoever sees its new id sees those of the others, too, and takes
@@ -262,26 +201,6 @@ static bool do_end(struct turn *turn)
     return write_record(turn, false);
 }
 
-/* A server may have gone back behind the end, and the record's has not.  Its partitions would count
- * nothing of the site any more: they are told the end again.  One partition a step. */
-static bool check_end(struct turn *turn)
-{
-    const struct deletion_work *work = turn->work;
-    unsigned partition = turn->work->partition++;
-    struct key key;
-    struct buffer *out = pipeline_command(&turn->pipe, partition, "HGET", 2);
-    key_fixed(&key, turn->core->partitions.tag[partition], "state", SLICE(""));
-    resp_word(out, key.p, key.n);
-    resp_text(out, "deleting");
-    const struct reply *reply = pipeline_ask(&turn->pipe, false);
-    if (reply == NULL) {
-        return false;
-    }
-    bool is_behind =
-        reply->type == REPLY_TEXT && slice_equal(reply->text, slice_of(work->record.id));
-    return !is_behind || mark_partition(turn, partition);
-}
-
 static bool do_over(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
@@ -296,7 +215,7 @@ static bool do_over(struct turn *turn)
         }
     }
     if (work->partition < turn->core->partitions.n) {
-        return check_end(turn);
+        return check_end(turn, work->partition++);
     }
     if (!write_record(turn, true)) {
         return false;
@@ -308,10 +227,12 @@ static bool do_over(struct turn *turn)
 static bool do_step(struct turn *turn)
 {
     enum deletion_phase phase = turn->work->phase;
-    bool has_begun = phase != DELETION_NONE && phase != DELETION_SWEEP; /* delete.lua asks itself */
+    /* delete.lua asks itself, and so does the search */
+    bool has_begun = phase == DELETION_MARK || phase == DELETION_END || phase == DELETION_OVER;
     if (has_begun && has_reconnected(turn)) {
         begin_again(turn->work);
     }
+    turn->is_reading = turn->work->phase == DELETION_ORPHANS;
     switch (turn->work->phase) {
     case DELETION_NONE:
         return look_at_list(turn);
@@ -323,6 +244,8 @@ static bool do_step(struct turn *turn)
         return do_end(turn);
     case DELETION_OVER:
         return do_over(turn);
+    case DELETION_ORPHANS:
+        return end_orphan(turn);
     }
     return false;
 }
@@ -336,7 +259,7 @@ static int64_t work_on(struct turn *turn)
         bool learnt = !is_due || deletion_list_learn(turn->core, &turn->pipe);
         is_due = false;
         if (!learnt || !do_step(turn)) {
-            work->in_doubt = turn->pipe.lost && work->phase != DELETION_NONE;
+            work->in_doubt = turn->pipe.lost && work->phase != DELETION_NONE && !turn->is_reading;
             work->phase = DELETION_NONE; /* from the record, if this process still leads */
             work->look_ms = monotonic_ms() + RETRY_MS;
             return RETRY_MS;

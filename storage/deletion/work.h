@@ -14,6 +14,9 @@
  *     over     once that instant has come, every partition is asked whether it still knows the end,
  *              and the record is taken away
  *
+ * While there is no deletion the leader of a cluster searches for marks that have no record, and
+ * ends them: orphans.c.
+ *
  * A process that dies leaves the record, and the next leader begins again with the mark, unless the
  * record has the instant.  What is done twice does no harm.  What is done late would: so a process
  * that had no answer goes on under a greater fencing token, which the mark tells every partition.
@@ -24,29 +27,8 @@
 #ifndef STORAGE_DELETION_WORK_H
 #define STORAGE_DELETION_WORK_H
 
-#include "storage/base/compiler.h"
 #include "storage/core/core.h"
-#include "storage/deletion/sweep.h"
-#include "storage/schema/deletion_record.h"
-
-enum deletion_phase { DELETION_NONE, DELETION_MARK, DELETION_SWEEP, DELETION_END, DELETION_OVER };
-
-/* Zeroed at the beginning. */
-struct deletion_work {
-    int64_t token; /* under which the deletion at hand is done */
-    enum deletion_phase phase;
-    struct key field; /* of the deletion at hand; target points into it */
-    struct deletion_target target;
-    struct deletion_record record;
-    int64_t stands_us;  /* the connections stood since then, when the step or sweep was begun */
-    unsigned partition; /* the next to be marked */
-    unsigned n_sweeps;
-    struct deletion_sweep sweep;
-    int64_t look_ms; /* when to look at the list next; CLOCK_MONOTONIC */
-    /* A command went without an answer.  It may come late, after the deletion's end, and nothing
-     * but a greater token of its partition stops it. */
-    bool in_doubt;
-};
+#include "storage/deletion/work_state.h"
 
 /* Work at what is to be deleted, for about 100 ms.  @session is connected, and @token the fencing
  * token of this process, 0 if it does not lead: then the list alone is looked at.  Returns how long

@@ -37,8 +37,9 @@ enum storage_notice {
     STORAGE_REFUSING,
     STORAGE_ROLLUP_FAILED,
     STORAGE_SEEN_FAILED,
-    STORAGE_LOG_BROKEN, /* an entry of a log cannot be read: its id */
-    STORAGE_CLOCK,      /* Redis's clock was seen for the first time, or was set */
+    STORAGE_LOG_BROKEN,    /* an entry of a log cannot be read: its id */
+    STORAGE_DELETION_LOST, /* a mark was ended whose deletion has no record: its site, or "pages" */
+    STORAGE_CLOCK,         /* Redis's clock was seen for the first time, or was set */
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
     STORAGE_SETTINGS_CHANGED,

@@ -33,15 +33,33 @@ struct tombstones tombstones_of(struct slice text)
     return all;
 }
 
-bool tombstones_cover(const struct tombstones *tombstones, struct slice site, int64_t arrival_ms)
+int64_t tombstones_before(const struct tombstones *tombstones, struct slice site)
 {
     struct slice rest = tombstones->text;
     struct slice is;
     int64_t before_ms;
-    while (arrival_ms < tombstones->last_ms && tombstones_next(&rest, &is, &before_ms)) {
+    while (tombstones_next(&rest, &is, &before_ms)) {
         if (slice_equal(is, site)) {
-            return arrival_ms < before_ms;
+            return before_ms;
         }
     }
-    return false;
+    return INT64_MIN;
+}
+
+struct slice tombstones_going_on(const struct tombstones *tombstones)
+{
+    struct slice rest = tombstones->text;
+    struct slice site;
+    int64_t before_ms;
+    while (tombstones_next(&rest, &site, &before_ms)) {
+        if (before_ms == INT64_MAX) {
+            return site;
+        }
+    }
+    return SLICE("");
+}
+
+bool tombstones_cover(const struct tombstones *tombstones, struct slice site, int64_t arrival_ms)
+{
+    return arrival_ms < tombstones->last_ms && arrival_ms < tombstones_before(tombstones, site);
 }

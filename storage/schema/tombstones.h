@@ -26,6 +26,12 @@ struct tombstones {
 /* @text: of the field, which must live as long; empty: the field is not there. */
 struct tombstones tombstones_of(struct slice text);
 
+/* The instant before which no event of @site counts; INT64_MIN: all count; INT64_MAX: none does. */
+int64_t tombstones_before(const struct tombstones *tombstones, struct slice site) MUST_CHECK;
+
+/* The first site whose deletion goes on; empty: there is none. */
+struct slice tombstones_going_on(const struct tombstones *tombstones) MUST_CHECK;
+
 /* Is an event of @site that arrived at @arrival_ms not to be counted? */
 bool tombstones_cover(
     const struct tombstones *tombstones, struct slice site, int64_t arrival_ms) MUST_CHECK;

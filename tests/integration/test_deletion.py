@@ -390,6 +390,49 @@ def test_a_site_is_deleted_on_all_servers(start_tallyd):
         cluster.stop()
 
 
+@pytest.mark.cluster
+def test_marks_whose_deletion_is_lost_are_ended(start_tallyd):
+    """A server has gone back behind the DELETE, and others keep its marks; or one has gone back behind the end.  By hand here:
+    partitions of other servers get the marks of a site whose deletion is over, of one that was never deleted, and of pages."""
+    cluster = Cluster(replicas=0)
+    try:
+        cluster.start()
+        tallyd = start_tallyd("--partitions", "12", "--ack-replicas", "0", redis=cluster)
+        http = tallyd.client()
+        pages = [f"/{i}" for i in range(200)]  # in all partitions
+        for site in ("over", "never", "pages"):
+            http.accept([{"site": site, "page": p, "user": p} for p in pages])
+            assert http.count("pv", site=site) == len(pages)
+        delete(http, "/sites/over")
+        await_gone(http, "over")
+        wait_until(lambda: not any(n.command("KEYS", "t:*:deletions") for n in cluster.primaries()), "the deletion is over")
+        with_record = next(n for n in cluster.primaries() if n.command("KEYS", "t:{3}:state"))  # the tag of partition 0 is 3
+        others = [n for n in cluster.primaries() if n is not with_record]
+        states = [(n, key) for n in others for key in n.command("KEYS", "t:*:state")]
+        marks = (("over", "over 0 a\n"), ("never", "never 0 b\nover 0 a\n"), ("pages", None))
+        for (_, deleted), (node, key) in zip(marks * len(states), states):
+            node.command("HSET", key, "deleting", "00000000000000aa", *(("deleted", deleted) if deleted else ()))
+        instants = {node.command("HGET", key, "deleted") for node in [with_record] for key in node.command("KEYS", "t:*:state")}
+        for node in others:
+            node.command("CLIENT", "KILL", "TYPE", "normal")  # the leader connects again
+
+        def are_ended():
+            found = [node.command("HMGET", key, "deleting", "deleted") for node, key in states]
+            return all(deleting is None and " 0 " not in (deleted or "") for deleting, deleted in found)
+
+        wait_until(are_ended, "the marks are ended", 20)
+        for node, key in states:  # as partition 0 says it, or from the beginning
+            for line in (node.command("HGET", key, "deleted") or "").splitlines():
+                site, instant, _ = line.split()
+                assert (site, instant) == ("never", "1") or any(line.rsplit(" ", 1)[0] in i for i in instants), line
+        for site, has in (("over", 0), ("never", 1), ("pages", 1)):
+            http.accept([{"site": site, "page": p, "user": p} for p in pages])
+            assert {http.count("pv", site=site, page=p) for p in pages} == {has + 1}, site
+        assert {site for site in ("over", "never", "pages") if f"site={site}" in tallyd.log_text()} == {"over", "never", "pages"}
+    finally:
+        cluster.stop()
+
+
 def test_who_may(start_tallyd, start_redis, directory):
     """admin deletes, and a token of one site that site alone; read looks."""
     directory.mkdir(exist_ok=True)

@@ -5,6 +5,20 @@
 /* Which events a partition does not count, by the sites that were deleted. */
 TestSuite(tombstones, .timeout = 60);
 
+Test(tombstones, say_from_when_on_a_site_counts)
+{
+    struct tombstones all = tombstones_of(SLICE("blog 1000 a\nshop 0 b\nx 0 c\n"));
+    cr_expect_eq(tombstones_before(&all, SLICE("blog")), 1000);
+    cr_expect_eq(tombstones_before(&all, SLICE("shop")), INT64_MAX);
+    cr_expect_eq(tombstones_before(&all, SLICE("sho")), INT64_MIN);
+    cr_expect(slice_equal(tombstones_going_on(&all), SLICE("shop")));
+    all = tombstones_of(SLICE("blog 1000 a\n"));
+    cr_expect_eq(tombstones_going_on(&all).n, 0u);
+    all = tombstones_of(SLICE(""));
+    cr_expect_eq(tombstones_before(&all, SLICE("blog")), INT64_MIN);
+    cr_expect_eq(tombstones_going_on(&all).n, 0u);
+}
+
 Test(tombstones, cover_what_arrived_before)
 {
     struct tombstones all = tombstones_of(SLICE("blog 1000 a\nshop 0 b\nx 30 c\n"));

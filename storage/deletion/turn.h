@@ -1,0 +1,59 @@
+/* turn.h - a turn of work at deletions.
+ *
+ * Layer: storage, private to work.c (the steps of a deletion), marks.c (what partitions are told)
+ * and orphans.c (marks without a deletion).  Belongs to the rollup's thread.
+ */
+#ifndef STORAGE_DELETION_TURN_H
+#define STORAGE_DELETION_TURN_H
+
+#include "storage/core/dispatcher.h"
+#include "storage/deletion/work_state.h"
+
+/* The instant of a site's end lies so far ahead, ms: every process must have heard of it. */
+#define DELETION_AHEAD_MS 2500
+
+struct turn {
+    struct deletion_work *work;
+    struct core *core;
+    struct pipeline pipe;
+    int64_t until_ms; /* CLOCK_MONOTONIC */
+    bool is_fenced;
+    bool is_reading; /* the command at hand changes nothing, so its loss leaves no doubt */
+};
+
+/* A server that was away since the phase began may have gone back behind what it was told. */
+static inline bool has_reconnected(const struct turn *turn)
+{
+    return turn->work->stands_us != session_stands_since(turn->pipe.session);
+}
+
+/* Read Redis's clock.  False: see the pipeline's err. */
+bool redis_now_ms(struct turn *turn, int64_t *ret) MUST_CHECK;
+
+/* Tell a partition of the deletion at hand: no event of its site is counted that arrives before the
+ * record's instant (0: none at all).  In DELETION_MARK it learns, too, that keys are taken away
+ * from now on; in any other phase, that none are any more.  False: turn->is_fenced, or see the
+ * pipeline's err. */
+bool mark_partition(struct turn *turn, unsigned partition) MUST_CHECK;
+
+/* Ask a partition whether it still knows the end of the deletion at hand, and tell it again if it
+ * does not.  A server may have gone back behind the end, and the record's has not: its partitions
+ * would count nothing of the site any more.  False: as above. */
+bool check_end(struct turn *turn, unsigned partition) MUST_CHECK;
+
+/* Search the next partition for the mark of a deletion that has no record, and end it.  After the
+ * last partition the phase is DELETION_NONE.  False: as above.
+ *
+ * Servers of a cluster go back one by one.  The record may be lost, and a mark stay; or a deletion
+ * may be over, and a partition go back behind its end.  Such a partition would count nothing of the
+ * site for ever.  So the leader searches all partitions every few seconds while there is no
+ * deletion.  It ends what it finds, and begins no deletion again: what was counted since the end
+ * must stay.  A deletion whose record is lost is lost as an event is that was acknowledged by the
+ * same server just then. */
+bool end_orphan(struct turn *turn) MUST_CHECK;
+
+/* There is no deletion: begin such a search if it is time for one.  Not where one server has all
+ * partitions: there record and marks go back together. */
+void begin_orphans(struct turn *turn);
+
+#endif

@@ -1,0 +1,38 @@
+/* work_state.h - how far the work at deletions has come.
+ *
+ * Layer: storage.  Belongs to the rollup's thread.
+ */
+#ifndef STORAGE_DELETION_WORK_STATE_H
+#define STORAGE_DELETION_WORK_STATE_H
+
+#include "storage/deletion/sweep.h"
+#include "storage/schema/deletion_record.h"
+
+enum deletion_phase {
+    DELETION_NONE,
+    DELETION_MARK,
+    DELETION_SWEEP,
+    DELETION_END,
+    DELETION_OVER,
+    DELETION_ORPHANS, /* there is none: marks without a record are searched for */
+};
+
+/* Zeroed at the beginning. */
+struct deletion_work {
+    int64_t token; /* under which the deletion at hand is done */
+    enum deletion_phase phase;
+    struct key field; /* of the deletion at hand; target points into it */
+    struct deletion_target target;
+    struct deletion_record record;
+    int64_t stands_us;  /* the connections stood since then, when the step or sweep was begun */
+    unsigned partition; /* the next to be marked, or searched */
+    unsigned n_sweeps;
+    struct deletion_sweep sweep;
+    int64_t look_ms;   /* when to look at the list next; CLOCK_MONOTONIC */
+    int64_t search_ms; /* when to search for orphans next */
+    /* A command went without an answer.  It may come late, after the deletion's end, and nothing
+     * but a greater token of its partition stops it. */
+    bool in_doubt;
+};
+
+#endif
