@@ -1,7 +1,9 @@
 #include "storage/deletion/found.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "storage/base/index.h"
 #include "storage/schema/key.h"
 
 #define BUCKET_TEXT 13 /* bytes: a letter and YYYYMMDDhhmm */
@@ -105,4 +107,45 @@ void found_prefix_pattern(struct buffer *out, struct slice prefix)
         buffer_append(out, prefix.p + i, 1);
     }
     buffer_text(out, "*");
+}
+
+/* ---- lists ---- */
+
+void found_release(struct found_list *list)
+{
+    buffer_release(&list->bytes);
+    free(list->all);
+}
+
+bool found_add(struct found_list *list, struct slice text, enum found_kind kind, unsigned partition)
+{
+    if (!array_reserve(&list->all, &list->capacity, list->n, sizeof(*list->all))) {
+        return false;
+    }
+    list->all[list->n++] = (struct found_text){kind, partition, list->bytes.n, text.n};
+    buffer_append(&list->bytes, text.p, text.n);
+    return !list->bytes.failed;
+}
+
+struct slice found_get(const struct found_list *list, size_t i)
+{
+    return (struct slice){list->bytes.p + list->all[i].from, list->all[i].n};
+}
+
+/* By partition and kind. */
+static int compare_found(const void *a, const void *b)
+{
+    const struct found_text *x = a;
+    const struct found_text *y = b;
+    if (x->partition != y->partition) {
+        return x->partition < y->partition ? -1 : 1;
+    }
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+void found_sort(struct found_list *list)
+{
+    if (list->n > 0) {
+        qsort(list->all, list->n, sizeof(*list->all), compare_found);
+    }
 }

@@ -31,4 +31,28 @@ bool found_has_page(const struct deletion_target *target, struct slice page) MUS
 /* Append a pattern of names that begin with @prefix. */
 void found_prefix_pattern(struct buffer *out, struct slice prefix);
 
+struct found_text {
+    enum found_kind kind;
+    unsigned partition;
+    size_t from, n; /* in the list's bytes */
+};
+
+/* Texts that replies had; they outlive the replies.  It has one owner.  Zeroed it is empty. */
+struct found_list {
+    struct buffer bytes;
+    struct found_text *all; /* owned */
+    size_t n, capacity;
+};
+
+void found_release(struct found_list *list);
+
+/* Copy @text to the end.  False: out of memory. */
+bool found_add(struct found_list *list, struct slice text, enum found_kind kind,
+    unsigned partition) MUST_CHECK;
+
+struct slice found_get(const struct found_list *list, size_t i);
+
+/* By partition and kind. */
+void found_sort(struct found_list *list);
+
 #endif

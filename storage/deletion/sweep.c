@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/base/index.h"
 #include "storage/core/dispatcher.h"
 #include "storage/deletion/found.h"
 #include "storage/redis/resp.h"
@@ -13,19 +12,6 @@
 #define SCAN_COUNT   "1000"
 #define KEYS_AT_ONCE 200 /* in a script: sketches of 12 KB are freed while Redis waits */
 #define MEMBERS_MAX  500 /* in a script: fields of one key */
-
-/* Texts that a reply had; they outlive it. */
-struct found_text {
-    enum found_kind kind;
-    unsigned partition;
-    size_t from, n; /* in the bytes */
-};
-
-struct found_list {
-    struct buffer bytes;
-    struct found_text *all; /* owned */
-    size_t n, capacity;
-};
 
 /* A step that is under way. */
 struct sweep_turn {
@@ -41,41 +27,6 @@ void sweep_begin(struct deletion_sweep *sweep, const struct session *session)
 {
     *sweep = (struct deletion_sweep){.cursor = "0"};
     sweep->changes = session->dispatcher == NULL ? 0 : session->dispatcher->changes;
-}
-
-/* ---- lists ---- */
-
-static void found_release(struct found_list *list)
-{
-    buffer_release(&list->bytes);
-    free(list->all);
-}
-
-static bool found_add(
-    struct found_list *list, struct slice text, enum found_kind kind, unsigned partition)
-{
-    if (!array_reserve(&list->all, &list->capacity, list->n, sizeof(*list->all))) {
-        return false;
-    }
-    list->all[list->n++] = (struct found_text){kind, partition, list->bytes.n, text.n};
-    buffer_append(&list->bytes, text.p, text.n);
-    return !list->bytes.failed;
-}
-
-static struct slice found_get(const struct found_list *list, size_t i)
-{
-    return (struct slice){list->bytes.p + list->all[i].from, list->all[i].n};
-}
-
-/* By partition and kind. */
-static int compare_found(const void *a, const void *b)
-{
-    const struct found_text *x = a;
-    const struct found_text *y = b;
-    if (x->partition != y->partition) {
-        return x->partition < y->partition ? -1 : 1;
-    }
-    return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
 /* ---- taking away ---- */
@@ -229,7 +180,6 @@ static bool sweep_fields(struct sweep_turn *step, unsigned partition, struct sli
     bool ok = !pattern->failed || pipeline_fail(step->pipe, STORAGE_NOMEM);
     do {
         struct found_list fields = {.n = 0};
-        buffer_init(&fields.bytes);
         ok = ok && scan_fields(step, partition, key, command, pattern, cursor, &fields) &&
              delete_fields(step, partition, key, kind, plain, &fields);
         found_release(&fields);
@@ -255,9 +205,7 @@ static bool sweep_found(struct sweep_turn *step, struct found_list *list)
 {
     size_t i = 0;
     bool ok = true;
-    if (list->n > 0) {
-        qsort(list->all, list->n, sizeof(*list->all), compare_found);
-    }
+    found_sort(list);
     while (ok && i < list->n) {
         if (list->all[i].kind != FOUND_KEY && step->target->is_prefix) {
             ok = sweep_prefix(step, list, i++);
@@ -286,7 +234,6 @@ static bool sweep_keys(struct sweep_turn *step)
     struct buffer pattern;
     struct found_list list = {.n = 0};
     buffer_init(&pattern);
-    buffer_init(&list.bytes);
     key_site_pattern(&pattern, tag, step->target->site);
     struct buffer *out = pipeline_command(step->pipe, sweep->partition, "SCAN", 5);
     resp_text(out, sweep->cursor);
@@ -337,7 +284,6 @@ static bool sweep_members(struct sweep_turn *step)
     buffer_release(&pattern);
     if (ok) {
         struct found_list site = {.n = 0};
-        buffer_init(&site.bytes);
         key_fixed(&key, tag, "sites", SLICE(""));
         ok = found_add(&site, step->target->site, FOUND_NOTHING, partition)
                  ? delete_fields(
