@@ -58,6 +58,7 @@ void appender_release(struct appender *a)
     }
     free(a->sent);
     buffer_release(&a->out);
+    entry_scratch_release(&a->scratch);
 }
 
 /* ---- sending ---- */

@@ -53,6 +53,7 @@ struct appender {
     int64_t beat_ms;          /* of the last heartbeat */
     int64_t hold_until_ms;    /* send nothing before: Redis asked for patience */
     struct standing standing; /* of a cluster: of this server alone */
+    struct entry_scratch scratch;
     struct buffer out;
     size_t n_out;          /* commands in out */
     struct job_queue done; /* answered, their err is set */

@@ -94,23 +94,43 @@ static void entry_take_jobs(struct log_entry *entry, struct storage_job *jobs)
     *end = NULL;
 }
 
-/* The chunks of the jobs without a key become the entry's. */
-static bool entry_add_plain(struct log_entry *entry, const struct storage_job *jobs, size_t n_plain)
+/* So much of it stays for the next entry: that of some arrays of 1,000 events. */
+#define SCRATCH_KEPT ((size_t)256 * 1024)
+
+void entry_scratch_release(struct entry_scratch *scratch)
 {
-    struct buffer plain = {0};
-    bool ok = buffer_expect(&plain, n_plain);
-    for (; ok && jobs != NULL; jobs = jobs->next) {
-        if (jobs->u.write.keyed == NULL) {
-            buffer_append(&plain, jobs->chunk.p, jobs->chunk.n);
-            entry->n_plain += jobs->u.write.n;
-        }
-    }
-    ok = ok && !plain.failed && packed_write(&entry->packed, (struct slice){plain.p, plain.n});
-    buffer_release(&plain);
+    buffer_release(&scratch->chunks);
+    buffer_release(&scratch->packed);
+}
+
+/* Copy @packed, without memory to spare. */
+static bool entry_set_packed(struct log_entry *entry, struct slice packed)
+{
+    bool ok = buffer_expect(&entry->packed, packed.n);
+    buffer_append(&entry->packed, packed.p, packed.n);
     return ok;
 }
 
-struct log_entry *entry_new(struct storage_job *jobs, int64_t arrival_ms)
+/* The chunks of the jobs without a key become the entry's. */
+static bool entry_add_plain(struct log_entry *entry, const struct storage_job *jobs, size_t n_plain,
+    struct entry_scratch *scratch)
+{
+    struct buffer *chunks = &scratch->chunks;
+    buffer_clear(chunks, SCRATCH_KEPT);
+    buffer_clear(&scratch->packed, SCRATCH_KEPT);
+    bool ok = buffer_expect(chunks, n_plain);
+    for (; ok && jobs != NULL; jobs = jobs->next) {
+        if (jobs->u.write.keyed == NULL) {
+            buffer_append(chunks, jobs->chunk.p, jobs->chunk.n);
+            entry->n_plain += jobs->u.write.n;
+        }
+    }
+    return ok && packed_write(&scratch->packed, (struct slice){chunks->p, chunks->n}) &&
+           entry_set_packed(entry, (struct slice){scratch->packed.p, scratch->packed.n});
+}
+
+struct log_entry *entry_new(
+    struct storage_job *jobs, int64_t arrival_ms, struct entry_scratch *scratch)
 {
     struct log_entry *entry = entry_make();
     size_t n_plain;
@@ -120,7 +140,7 @@ struct log_entry *entry_new(struct storage_job *jobs, int64_t arrival_ms)
     }
     entry->arrival_ms = arrival_ms;
     entry->keyed = n_keyed == 0 ? NULL : calloc(n_keyed, sizeof(*entry->keyed));
-    bool ok = entry_add_plain(entry, jobs, n_plain);
+    bool ok = entry_add_plain(entry, jobs, n_plain, scratch);
     for (struct storage_job *job = jobs; ok && job != NULL; job = job->next) {
         if (job->u.write.keyed != NULL) {
             ok = entry_add_keyed(entry, job);
@@ -173,9 +193,7 @@ static bool entry_is_ours(const struct reply *fields)
 
 static bool entry_take_fields(struct log_entry *entry, const struct reply *fields)
 {
-    struct slice packed = fields->items[3].text;
-    bool expected = buffer_expect(&entry->packed, packed.n);
-    buffer_append(&entry->packed, packed.p, packed.n);
+    bool expected = entry_set_packed(entry, fields->items[3].text);
     entry->n_keyed = (fields->n - 4) / 2;
     if (!expected || entry->n_keyed == 0) {
         return expected;

@@ -72,9 +72,17 @@ struct log_entry {
     size_t n_jobs;
 };
 
+/* Memory for the making of entries, of one thread.  Zeroed it is empty. */
+struct entry_scratch {
+    struct buffer chunks, packed;
+};
+
+void entry_scratch_release(struct entry_scratch *scratch);
+
 /* Make an entry of a list of jobs, with their chunks: see job->chunk.  NULL: out of memory; the
  * jobs are as they were. */
-struct log_entry *entry_new(struct storage_job *jobs, int64_t arrival_ms) MUST_CHECK;
+struct log_entry *entry_new(
+    struct storage_job *jobs, int64_t arrival_ms, struct entry_scratch *scratch) MUST_CHECK;
 
 /* Read an item of XRANGE's reply on the log @id.  NULL: it is none of ours (*ret_foreign), or
  * memory is out. */

@@ -48,7 +48,7 @@ bool appender_has_room(const struct appender *a)
 
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
 {
-    struct log_entry *entry = entry_new(jobs, arrival_ms);
+    struct log_entry *entry = entry_new(jobs, arrival_ms, &a->scratch);
     if (entry == NULL) {
         return false;
     }

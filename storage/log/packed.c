@@ -23,16 +23,6 @@ static size_t take_length(const char *from)
     return n;
 }
 
-/* Give back what lies behind the content. */
-static void fit(struct buffer *b)
-{
-    char *fitting = realloc(b->p, b->n);
-    if (fitting != NULL) {
-        b->p = fitting;
-        b->capacity = b->n;
-    }
-}
-
 bool packed_write(struct buffer *out, struct slice chunks)
 {
     if (chunks.n == 0) {
@@ -51,7 +41,6 @@ bool packed_write(struct buffer *out, struct slice chunks)
         memcpy(block, chunks.p, chunks.n);
     }
     out->n = LENGTH_BYTES + (is_shorter ? (size_t)n : chunks.n);
-    fit(out);
     return true;
 }
 

@@ -24,8 +24,8 @@
 /* More is not compressed. */
 #define PACKED_MAX ((size_t)64 << 20)
 
-/* Put @chunks into the empty buffer @out, packed; of no bytes nothing is made.  The buffer has no
- * memory to spare then.  False: out of memory. */
+/* Put @chunks into the empty buffer @out, packed; of no bytes nothing is made.  The buffer may have
+ * as much memory as the chunks, and some to spare.  False: out of memory. */
 bool packed_write(struct buffer *out, struct slice chunks) MUST_CHECK;
 
 enum packed_err { PACKED_OK, PACKED_BROKEN, PACKED_NOMEM };

@@ -95,6 +95,9 @@ static void add(unsigned i, int64_t patience_ms)
         .cost = 1,
         .chunk = {chunk, 1}};
     cr_assert(appender_add(&w.appender, &w.jobs[i], 1));
+    const struct buffer *packed = &w.appender.last->packed;
+    cr_expect(packed->capacity == packed->n && packed->p != w.appender.scratch.packed.p,
+        "what is held has memory of its own, and none to spare");
 }
 
 static void send(void)
