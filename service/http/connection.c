@@ -100,6 +100,12 @@ static void end_request(struct connection *connection)
     atomic_store_explicit(&connection->named, false, memory_order_relaxed);
 }
 
+static void free_connection(struct connection *connection)
+{
+    connection_forget_answer(connection);
+    free(connection);
+}
+
 /* The job is done, and nobody waits for the answer: it is made all the same, because finish()
  * counts. */
 static void finish_unheard(struct connection *connection)
@@ -122,7 +128,7 @@ void connection_finish_orphan(struct connection *connection)
         }
     }
     end_request(connection);
-    free(connection);
+    free_connection(connection);
 }
 
 void connection_end(struct connection *connection)
@@ -202,6 +208,7 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
     connection->server = worker->server;
     connection->worker = worker;
     connection->mhd = mhd;
+    connection->kept.response = NULL;
     connection->consumed = 0;
     connection->linger = connection->head_read = false;
     atomic_init(&connection->lent, LENT_NOT);
@@ -244,7 +251,7 @@ static void close_connection(void **context)
         reaper_linger(reaper, copy);
     }
     if (connection->state == REQUEST_DONE) { /* else storage has the exchange: see abandon() */
-        free(connection);
+        free_connection(connection);
     }
     *context = NULL;
 }

@@ -1,12 +1,13 @@
 /* server_private.h - the inside of the HTTP server: its threads, connections and requests.
  *
- * Layer: service, private to the six files below; they alone may include it, and microhttpd.h is
+ * Layer: service, private to the seven files below; they alone may include it, and microhttpd.h is
  * included here alone.  libmicrohttpd reads and writes the sockets and calls these files.
  *
  *   http/server.c      starts and stops the server
  *   http/worker.c      a thread with its connections: what wakes it, and when the library runs
  *   http/connection.c  connections and requests begin and end
- *   http/steps.c       what lies between: head, body, storage, answer
+ *   http/steps.c       what lies between: head, body, storage
+ *   http/answer.c      the answer to a request
  *   http/farewell.c    the answer to a request that never came whole
  *   http/interposed.c  the answer to a request that the library cannot parse
  *
@@ -75,6 +76,13 @@ struct worker {
     bool submitted;     /* jobs, since storage was told to begin */
 };
 
+/* The last small answer on a connection, which is often the next one's, too. */
+struct kept_answer {
+    struct MHD_Response *response; /* an own reference; NULL: none.  It owns the body */
+    const char *content_type, *body;
+    size_t body_n;
+};
+
 /* One connection and the request in progress on it.  There is at most one such request, so its
  * memory is reused. */
 struct connection {
@@ -88,6 +96,7 @@ struct connection {
     bool linger;       /* closed with input still coming */
     bool head_read;    /* the library has read the head of the request, and may judge it */
     char peer[INET6_ADDRSTRLEN];
+    struct kept_answer kept;
 
     /* Valid from http_on_target() to http_on_completed(). */
     enum request_state state;
@@ -128,6 +137,9 @@ void connection_name(struct connection *connection, struct slice given);
 
 /* Queue the filled response of the request.  MHD_NO: the connection must be closed without one. */
 enum MHD_Result connection_reply(struct connection *connection) MUST_CHECK;
+
+/* The connection ends: what it keeps of answers is freed. */
+void connection_forget_answer(struct connection *connection);
 
 /* Send the filled response of the request to the socket, past the library, and have the connection
  * closed: MHD_NO. */

@@ -293,6 +293,26 @@ def test_every_answer_has_a_request_id(http, path):
     assert http.request("GET", path, headers={"X-Request-Id": "id-1!~"}).headers["X-Request-Id"] == "id-1!~"
 
 
+def test_answers_in_a_row_have_an_id_each(tallyd, site):
+    """A connection keeps a small answer for the next request; all but the id may be the same, or nothing."""
+    one, two = post_text(site), post_text(site).replace("Content-Length: ", "X-Request-Id: mine\r\nContent-Length: ")
+    refused = post_text(site, length=3)[:-len(EVENT % site)] + "[1]"
+    yesterday = time.strftime("%F", time.gmtime(time.time() - 86400))
+    head = f"HEAD /dau?date={yesterday}&site={site} HTTP/1.1\r\nHost: x\r\n\r\n"
+    row = [one, one, two, two, refused, refused, one, head, head, get_text("/healthz"), get_text("/healthz"), one, two] * 3
+    first, ids = {}, []
+    with Raw(tallyd.port) as raw:
+        for request in row:
+            status, headers, body = raw.send(request).receive(head_only=request is head)
+            ids.append(headers.pop("x-request-id"))
+            assert (ids[-1] == "mine") == (request is two)
+            assert re.fullmatch(r"[!-~]{1,128}", ids[-1])
+            headers.pop("date")
+            assert first.setdefault(request, (status, headers, body)) == (status, headers, body)
+    assert len(set(ids)) == 1 + sum(i != "mine" for i in ids)
+    assert [first[r][0] for r in (one, two, refused, head)] == [202, 202, 422, 200] and first[one] == first[two]
+
+
 @pytest.mark.parametrize("sent, echoed", [
     ("a" * 128, True), ("a" * 129, False), ("a b", False), ("caf\xe9", False), ("", False), ("\ta", True), ("a \t", True),
 ])

@@ -31,7 +31,7 @@ complain "handlers/ has no clock and no threads:" \
 complain "microhttpd.h belongs in service/http/server_private.h:" \
     "$(grep -ln 'include <microhttpd' $service $handlers | grep -v '^service/http/server_private\.h$')"
 complain "service/http/server_private.h belongs to the HTTP server:" \
-    "$(grep -ln 'include "service/http/server_private' $service | grep -vE '^service/http/(connection|farewell|interposed|server|steps|worker)\.c$')"
+    "$(grep -ln 'include "service/http/server_private' $service | grep -vE '^service/http/(answer|connection|farewell|interposed|server|steps|worker)\.c$')"
 complain "hiredis belongs in storage/redis/redis.c:" \
     "$(grep -ln 'include <hiredis' $storage $handlers $service | grep -v '^storage/redis/redis\.c$')"
 complain "jansson belongs in handlers/ and service/client/:" \

@@ -45,6 +45,7 @@ class Raw:
         headers = {}
         for line in lines[1:]:
             name, _, value = line.partition(":")
+            assert name.lower() not in headers, f"{name} twice: {head!r}"
             headers[name.lower()] = value.strip()
         n = 0 if head_only or status in (100, 204, 304) else int(headers.get("content-length", 0))
         while len(self.data) < n:
