@@ -50,9 +50,10 @@ def single(bench, fsync):
     return section
 
 
-def bare_contender(bench, bare):
+def bare_contender(bench, bare, kind="same"):
+    """The same requests for a server that looks at nothing: what wrk takes to make them, it takes for both."""
     s = bench.settings
-    return bench.http("bare", "bare libmicrohttpd, same body", bare, lambda seed, t: load.wrk(s, bare.port, t, "same", seed))
+    return bench.http("bare", f"bare libmicrohttpd, {kind}", bare, lambda seed, t: load.wrk(s, bare.port, t, kind, seed))
 
 
 def single_random(bench, fsync):
@@ -62,7 +63,7 @@ def single_random(bench, fsync):
     with bench.serving(TallydServer, "--fsync", fsync) as tallyd, bench.serving(BareServer, s.threads) as bare:
         ours = bench.http("tallyd", "tallyd", tallyd, lambda seed, t: load.wrk(s, tallyd.port, t, "random", seed))
         total = Tally(ours)
-        contenders = [ours, bare_contender(bench, bare)]
+        contenders = [ours, bare_contender(bench, bare, "random")]
         with peers(bench, tallyd, *([Webdis, Nginx] if fsync == "always" else [])) as found:
             webdis, nginx = found or (None, None)
             if webdis:

@@ -43,7 +43,7 @@ def by_http(bench, section, builds, fsync, load_of, bare=False):
         for contender, server in zip(contenders, servers.values()):
             contender.run = with_peak(server, contender.run)
         if bare:
-            contenders.insert(1, bare_contender(bench, nothing))
+            contenders.insert(1, bare_contender(bench, nothing, "random"))
         bench.in_turn(section, contenders)
     if bare:
         for record, beside in ((r, b) for name in servers for r, b in
