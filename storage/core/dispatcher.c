@@ -11,7 +11,6 @@
 #include "storage/core/pauses.h"
 #include "storage/redis/resp.h"
 
-#define CONNECT_MS    1000
 #define REDIRECTS_MAX 5 /* without a pause: epochs may be settling */
 #define BYTES_KEPT    ((size_t)256 * 1024)
 
@@ -20,19 +19,7 @@ struct dispatcher_group {
     enum dispatcher_kind kind;
     size_t at, n_bytes; /* in dispatcher->bytes */
     size_t n_replies, n_taken;
-    struct dispatcher_link *link; /* it was sent there; NULL: not yet */
-};
-
-/* A connection.  To each server there is one for groups in order, and one for those that are
- * waited for at once. */
-struct dispatcher_link {
-    struct dispatcher_link *next;
-    bool is_aside;
-    bool is_spent; /* nothing new goes there: its scripts are gone */
-    struct session session;
-    size_t n_awaited; /* replies to groups that are still of interest */
-    size_t n_skipped; /* replies that come before those, and are of none */
-    struct buffer out;
+    struct server_link *link; /* it was sent there; NULL: not yet */
 };
 
 /* ---- life ---- */
@@ -40,111 +27,16 @@ struct dispatcher_link {
 void dispatcher_init(
     struct dispatcher *d, struct core *core, const struct redis_look *look, int64_t silence_ms)
 {
-    *d = (struct dispatcher){.core = core, .look = *look, .silence_ms = silence_ms};
+    *d = (struct dispatcher){.core = core};
+    server_links_init(&d->links, core, look, silence_ms);
 }
 
 void dispatcher_release(struct dispatcher *d)
 {
-    while (d->links != NULL) {
-        struct dispatcher_link *link = d->links;
-        d->links = link->next;
-        session_close(&link->session);
-        buffer_release(&link->out);
-        free(link);
-    }
+    server_links_release(&d->links);
     free(d->groups);
     buffer_release(&d->bytes);
     *d = (struct dispatcher){.core = NULL};
-}
-
-/* ---- links ---- */
-
-static struct dispatcher_link *find_link(
-    struct dispatcher *d, const struct redis_address *address, bool is_aside)
-{
-    for (struct dispatcher_link *link = d->links; link != NULL; link = link->next) {
-        if (link->is_aside == is_aside &&
-            redis_address_equal(&link->session.server.node.address, address)) {
-            return link;
-        }
-    }
-    return NULL;
-}
-
-static struct dispatcher_link *add_link(struct dispatcher *d, bool is_aside)
-{
-    struct dispatcher_link *link = calloc(1, sizeof(*link));
-    if (link != NULL) {
-        link->next = d->links;
-        link->is_aside = is_aside;
-        link->session.look = d->look;
-        link->session.server.is_named = true;
-        d->links = link;
-    }
-    return link;
-}
-
-/* Servers may be others than before, or may have gone back. */
-static void note_change(struct dispatcher *d)
-{
-    d->changes++;
-    d->stood_us = monotonic_us();
-}
-
-/* Close it; what was asked over it is not answered any more. */
-static void leave_link(struct dispatcher_link *link)
-{
-    session_lost(&link->session);
-    link->n_awaited = link->n_skipped = 0;
-    link->is_spent = false;
-    buffer_clear(&link->out, BYTES_KEPT);
-}
-
-/* A link to @node that stands.  NULL: it cannot be had; or what is asked over it must be given up
- * first. */
-static struct dispatcher_link *link_to(
-    struct dispatcher *d, const struct cluster_node *node, bool is_aside, int64_t deadline_ms)
-{
-    char error[160];
-    struct dispatcher_link *link = find_link(d, &node->address, is_aside);
-    if (link == NULL) {
-        link = add_link(d, is_aside);
-    }
-    if (link == NULL) {
-        return NULL;
-    }
-    if (session_is_current(&link->session) && !link->is_spent) {
-        return link;
-    }
-    if (link->n_awaited > 0) { /* dispatcher_await() will find it lost */
-        return NULL;
-    }
-    leave_link(link);
-    link->session.server.node = *node;
-    int64_t until_ms = monotonic_ms() + CONNECT_MS;
-    if (!session_open(&link->session, d->core, until_ms < deadline_ms ? until_ms : deadline_ms,
-            error, sizeof(error))) {
-        return NULL;
-    }
-    note_change(d);
-    redis_limit_silence(link->session.redis, d->silence_ms);
-    return link;
-}
-
-/* The link for groups in order to the partition's owner; NULL: none now. */
-static struct dispatcher_link *link_of(
-    struct dispatcher *d, unsigned partition, int64_t deadline_ms)
-{
-    struct cluster_node node;
-    struct dispatcher_link *link = d->owner[partition];
-    if (link != NULL && session_is_current(&link->session) && !link->is_spent) {
-        return link;
-    }
-    link = topology_owner(d->core->topology, partition, &node)
-               ? link_to(d, &node, false, deadline_ms)
-               : NULL;
-    d->owner[partition] = link;
-    return link;
 }
 
 /* ---- groups ---- */
@@ -187,9 +79,9 @@ static void tidy(struct dispatcher *d)
 
 void dispatcher_forget(struct dispatcher *d)
 {
-    for (struct dispatcher_link *link = d->links; link != NULL; link = link->next) {
+    for (struct server_link *link = d->links.first; link != NULL; link = link->next) {
         if (link->is_aside && link->n_awaited > 0) {
-            leave_link(link);
+            server_link_leave(link);
         }
         link->n_skipped += link->n_awaited;
         link->n_awaited = 0;
@@ -200,31 +92,12 @@ void dispatcher_forget(struct dispatcher *d)
 
 /* ---- sending ---- */
 
-static bool flush(struct dispatcher_link *link)
-{
-    bool left;
-    bool ok = redis_queue(link->session.redis, &link->out) &&
-              redis_send(link->session.redis, &left) == REDIS_OK_STATUS;
-    buffer_clear(&link->out, BYTES_KEPT);
-    return ok;
-}
-
-static void note_version(struct dispatcher *d)
-{
-    unsigned version = topology_version(d->core->topology);
-    if (version != d->version) {
-        note_change(d);
-        memset(d->owner, 0, sizeof(d->owner));
-    }
-    d->version = version;
-}
-
 /* Find the links of the groups that are not sent. */
 static void find_links(struct dispatcher *d, int64_t deadline_ms)
 {
-    note_version(d);
+    server_links_note_owners(&d->links);
     for (size_t i = d->seen; i < d->n; i++) {
-        d->groups[i].link = link_of(d, d->groups[i].partition, deadline_ms);
+        d->groups[i].link = server_links_of(&d->links, d->groups[i].partition, deadline_ms);
     }
 }
 
@@ -238,9 +111,9 @@ static void send_over_links(struct dispatcher *d)
             group->link->n_awaited += group->n_replies;
         }
     }
-    for (struct dispatcher_link *link = d->links; link != NULL; link = link->next) {
+    for (struct server_link *link = d->links.first; link != NULL; link = link->next) {
         if (link->out.n > 0) {
-            (void)flush(link); /* dispatcher_await() meets the same failure */
+            (void)server_link_flush(link); /* dispatcher_await() meets the same failure */
         }
     }
 }
@@ -254,7 +127,7 @@ void dispatcher_send(struct dispatcher *d, int64_t deadline_ms)
 bool dispatcher_send_unchanged(struct dispatcher *d, uint64_t changes, int64_t deadline_ms)
 {
     find_links(d, deadline_ms);
-    bool unchanged = d->changes == changes;
+    bool unchanged = d->links.changes == changes;
     if (unchanged) {
         send_over_links(d);
     } else {
@@ -281,7 +154,7 @@ static bool must_stay(const struct dispatcher_group *group)
 }
 
 static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *group,
-    struct dispatcher_link *link, const struct reply *reply, struct redis_address *ret_ask)
+    struct server_link *link, const struct reply *reply, struct redis_address *ret_ask)
 {
     struct redirect to;
     if (reply->type != REPLY_ERROR) {
@@ -332,7 +205,7 @@ static enum redis_status take_all(struct dispatcher *d, const struct dispatcher_
 
 /* The reply to a group, or to the next command of a DISPATCH_ORDERED. */
 static enum redis_status take(struct dispatcher *d, struct dispatcher_group *group,
-    struct dispatcher_link *link, int64_t deadline_ms, const struct reply **ret)
+    struct server_link *link, int64_t deadline_ms, const struct reply **ret)
 {
     struct redis *redis = link->session.redis;
     bool several = group->kind == DISPATCH_MULTI || group->kind == DISPATCH_READS;
@@ -372,9 +245,9 @@ void dispatcher_recorded(struct dispatcher *d)
     d->recorded_us = monotonic_us();
 }
 
-static void note_answer(struct dispatcher *d, unsigned partition, struct dispatcher_link *link)
+static void note_answer(struct dispatcher *d, unsigned partition, struct server_link *link)
 {
-    const struct dispatcher_link *before = d->answered[partition];
+    const struct server_link *before = d->answered[partition];
     if (d->records) {
         d->answered[partition] = link;
         return;
@@ -389,7 +262,7 @@ static void note_answer(struct dispatcher *d, unsigned partition, struct dispatc
 
 /* One attempt on a connection of its own, behind ASKING if @asking. */
 static enum redis_status try_aside(struct dispatcher *d, struct dispatcher_group *group,
-    struct dispatcher_link *link, bool asking, int64_t deadline_ms, const struct reply **ret)
+    struct server_link *link, bool asking, int64_t deadline_ms, const struct reply **ret)
 {
     struct slice bytes = bytes_of(d, group);
     if (asking) {
@@ -398,7 +271,7 @@ static enum redis_status try_aside(struct dispatcher *d, struct dispatcher_group
     buffer_append(&link->out, bytes.p, bytes.n);
     link->n_skipped = asking;
     link->n_awaited = group->n_replies;
-    return flush(link) ? take(d, group, link, deadline_ms, ret) : REDIS_LOST;
+    return server_link_flush(link) ? take(d, group, link, deadline_ms, ret) : REDIS_LOST;
 }
 
 /* Have the group carried out wherever it is to be, until @deadline_ms.  @verdict is what the server
@@ -407,38 +280,39 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
     enum verdict verdict, struct redis_address ask, int64_t deadline_ms, const struct reply **ret)
 {
     struct pauses pauses = {.redirects = 0};
-    d->changes++;
+    d->links.changes++;
     if (verdict == VERDICT_MOVED) {
-        note_change(d);
+        server_links_note_change(&d->links);
     }
     while (verdict != VERDICT_ANSWER) {
         struct cluster_node node = {.address = ask};
         bool asking = verdict == VERDICT_ASK;
         if ((verdict == VERDICT_LATER || ++pauses.redirects > REDIRECTS_MAX) &&
-            !pauses_make(&pauses, &d->look, deadline_ms)) {
+            !pauses_make(&pauses, &d->links.look, deadline_ms)) {
             d->is_refused = true; /* or it was never sent */
             return REDIS_TIMEOUT;
         }
         bool known = asking || topology_owner(d->core->topology, group->partition, &node);
-        struct dispatcher_link *link = known ? link_to(d, &node, true, deadline_ms) : NULL;
+        struct server_link *link =
+            known ? server_links_to(&d->links, &node, true, deadline_ms) : NULL;
         if (link == NULL) {
             verdict = VERDICT_LATER;
             continue;
         }
         enum redis_status status = try_aside(d, group, link, asking, deadline_ms, ret);
         if (status != REDIS_OK_STATUS) {
-            leave_link(link);
+            server_link_leave(link);
             return status;
         }
         verdict = judge(d, group, link, *ret, &ask);
         if (verdict == VERDICT_MOVED) {
-            note_change(d);
+            server_links_note_change(&d->links);
         }
         if (verdict == VERDICT_ANSWER && !asking) {
             note_answer(d, group->partition, link);
         }
         if (verdict == VERDICT_RECONNECT) {
-            leave_link(link);
+            server_link_leave(link);
         }
     }
     return REDIS_OK_STATUS;
@@ -451,13 +325,13 @@ static enum redis_status await_group(struct dispatcher *d, struct dispatcher_gro
     int64_t deadline_ms, const struct reply **ret)
 {
     struct redis_address ask = {.host = ""};
-    struct dispatcher_link *link = group->link;
+    struct server_link *link = group->link;
     enum verdict verdict = VERDICT_LATER;
     if (link != NULL) {
         enum redis_status status =
             link->session.redis == NULL ? REDIS_LOST : take(d, group, link, deadline_ms, ret);
         if (status != REDIS_OK_STATUS) {
-            leave_link(link);
+            server_link_leave(link);
             return status;
         }
         verdict = judge(d, group, link, *ret, &ask);

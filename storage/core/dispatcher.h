@@ -26,7 +26,7 @@
 #ifndef STORAGE_CORE_DISPATCHER_H
 #define STORAGE_CORE_DISPATCHER_H
 
-#include "storage/core/session.h"
+#include "storage/core/server_links.h"
 
 /* How the commands of a group belong together. */
 enum dispatcher_kind {
@@ -42,40 +42,28 @@ enum dispatcher_kind {
 };
 
 struct dispatcher_group;
-struct dispatcher_link;
 
 struct dispatcher {
     struct core *core;
-    struct redis_look look;          /* of the thread, for its connections */
-    struct dispatcher_link *links;   /* owned */
+    struct server_links links;
     struct dispatcher_group *groups; /* owned; first.. are not answered yet */
     size_t first, n, capacity;
     size_t seen;         /* groups before it were looked at by dispatcher_send() */
     struct buffer bytes; /* of the groups that are not answered; emptied when all are */
     char error[128];     /* the text of an error that is handed out for several replies */
     struct reply error_reply;
-    /* Grows with all that may have brought a group to another server than the group before. */
-    uint64_t changes;
-    /* CLOCK_MONOTONIC: what was read since then was read from servers that have not gone back
-     * since, as far as connections tell.  Moved on by a connection that is lost or made, by a
-     * MOVED, and by another owner of any partition; not by an ASK: a slot that is moved loses
-     * nothing. */
-    int64_t stood_us;
-    bool is_refused;  /* by the await that failed last: nothing of that group was done */
-    unsigned version; /* of the topology, at the last sending */
-    struct dispatcher_link *owner[PARTITIONS_MAX]; /* by that version; NULL: not looked up yet */
-    int64_t silence_ms;                            /* see redis_limit_silence() */
+    bool is_refused; /* by the await that failed last: nothing of that group was done */
 
     /* See dispatcher_record(). */
     bool records, has_recorded, has_strayed;
-    int64_t recorded_us;                              /* the end of the recording */
-    struct dispatcher_link *answered[PARTITIONS_MAX]; /* who did, meanwhile; NULL: nobody */
+    int64_t recorded_us;                          /* the end of the recording */
+    struct server_link *answered[PARTITIONS_MAX]; /* who did, meanwhile; NULL: nobody */
 };
 
 /* CLOCK_MONOTONIC: since when all connections of @session stand, one or a dispatcher's. */
 static inline int64_t session_stands_since(const struct session *session)
 {
-    return session->dispatcher != NULL ? session->dispatcher->stood_us : session->opened_us;
+    return session->dispatcher != NULL ? session->dispatcher->links.stood_us : session->opened_us;
 }
 
 /* Only where core->topology is not NULL. */
@@ -94,9 +82,9 @@ bool dispatcher_end(struct dispatcher *dispatcher, size_t n_replies) MUST_CHECK;
  * (CLOCK_MONOTONIC).  What cannot be sent now is sent by dispatcher_await(). */
 void dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms);
 
-/* The same, only if `changes` is @changes when the servers of the groups are known.  False: it is
- * another number, so a server may be another one than before, or may have gone back.  Nothing was
- * sent then, and all groups that are not answered are given up. */
+/* The same, only if `links.changes` is @changes when the servers of the groups are known.  False:
+ * it is another number, so a server may be another one than before, or may have gone back.  Nothing
+ * was sent then, and all groups that are not answered are given up. */
 bool dispatcher_send_unchanged(
     struct dispatcher *dispatcher, uint64_t changes, int64_t deadline_ms) MUST_CHECK;
 

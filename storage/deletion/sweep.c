@@ -26,7 +26,7 @@ struct sweep_turn {
 void sweep_begin(struct deletion_sweep *sweep, const struct session *session)
 {
     *sweep = (struct deletion_sweep){.cursor = "0"};
-    sweep->changes = session->dispatcher == NULL ? 0 : session->dispatcher->changes;
+    sweep->changes = session->dispatcher == NULL ? 0 : session->dispatcher->links.changes;
 }
 
 /* ---- taking away ---- */
@@ -310,7 +310,7 @@ enum sweep_result sweep_step(struct deletion_sweep *sweep, struct core *core, st
         .sweep = sweep, .core = core, .pipe = p, .target = target, .order = order};
     const struct dispatcher *dispatcher = p->session->dispatcher;
     bool ok;
-    if (dispatcher != NULL && dispatcher->changes != sweep->changes) {
+    if (dispatcher != NULL && dispatcher->links.changes != sweep->changes) {
         uint64_t n_found = sweep->n_found;
         sweep_begin(sweep, p->session); /* a cursor is good on one server alone */
         sweep->n_found = n_found + 1;

@@ -164,7 +164,7 @@ static enum storage_err fold_batch(struct round *r, struct goal *goal)
  * which rests on that, is gathered anew. */
 static void round_forget_counted(struct round *r)
 {
-    r->stood_us = r->dispatcher.stood_us;
+    r->stood_us = r->dispatcher.links.stood_us;
     streams_forget(&r->streams);
     batch_clear(&r->batch);
 }
@@ -184,7 +184,7 @@ static enum storage_err gather(struct round *r, struct goal *goal)
                 &r->heads) != REDIS_OK_STATUS) {
             return round_lost(r);
         }
-        if (r->core->is_spread && r->dispatcher.stood_us != r->stood_us) {
+        if (r->core->is_spread && r->dispatcher.links.stood_us != r->stood_us) {
             round_forget_counted(r); /* a server may have gone back: it is learnt again */
         }
         if (!goal_set(r, goal)) {
@@ -195,7 +195,7 @@ static enum storage_err gather(struct round *r, struct goal *goal)
         return round_lost(r);
     }
     /* What a log's server has is not what its head said on the server before it. */
-    if (r->core->is_spread && goal->looked && r->dispatcher.stood_us != r->stood_us) {
+    if (r->core->is_spread && goal->looked && r->dispatcher.links.stood_us != r->stood_us) {
         round_forget_counted(r);
     }
     return batch_finish(&r->batch, r->core) ? STORAGE_OK : STORAGE_NOMEM;

@@ -217,10 +217,10 @@ static bool take_fields(void *data, size_t i, const struct reply *reply)
 static void forget_if_changed(struct closing *c)
 {
     struct log_closer *closer = c->closer;
-    bool same = c->core->is_spread ? closer->stood_us == closer->dispatcher.stood_us
+    bool same = c->core->is_spread ? closer->stood_us == closer->dispatcher.links.stood_us
                                    : closer->connection == c->session->n_opened;
     closer->connection = c->session->n_opened;
-    closer->stood_us = closer->dispatcher.stood_us;
+    closer->stood_us = closer->dispatcher.links.stood_us;
     if (!same) {
         closer->n_strays = closer->counted.n = 0;
     }
@@ -281,7 +281,7 @@ static struct session *begin(struct log_closer *closer, struct core *core, struc
 /* Did the connections stand through all that was read? */
 static bool stood(const struct closing *c)
 {
-    return !c->core->is_spread || c->closer->stood_us == c->closer->dispatcher.stood_us;
+    return !c->core->is_spread || c->closer->stood_us == c->closer->dispatcher.links.stood_us;
 }
 
 bool log_close_silent(
@@ -332,7 +332,7 @@ static void close_own_spread(struct log_closer *closer, struct core *core, int64
         servers_each(core, &servers) && topology_n_unserved(core->topology) == 0 &&
         session_by_dispatcher(c.session, core) &&
         log_progress_read(&closer->progress, core, c.session, deadline_ms, &c.lost) == STORAGE_OK;
-    closer->stood_us = closer->dispatcher.stood_us;
+    closer->stood_us = closer->dispatcher.links.stood_us;
     int64_t left_ms = deadline_ms - monotonic_ms();
     if (read && left_ms > 0 &&
         replicated_ask(core, c.session, &servers, n, left_ms, deadline_ms, &acked) ==

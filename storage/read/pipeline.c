@@ -14,7 +14,7 @@ void pipeline_init(struct pipeline *p, struct session *session, int64_t deadline
     *p = (struct pipeline){.session = session, .deadline_ms = deadline_ms, .err = STORAGE_OK};
     buffer_init(&p->out);
     if (session->dispatcher != NULL) {
-        p->changes = session->dispatcher->changes;
+        p->changes = session->dispatcher->links.changes;
     }
 }
 
@@ -126,7 +126,7 @@ static enum redis_status await_one(struct pipeline *p, const struct reply **ret)
         return redis_await(p->session->redis, p->deadline_ms, ret);
     }
     enum redis_status status = dispatcher_await(dispatcher, p->deadline_ms, ret);
-    if (status == REDIS_OK_STATUS && p->scans && dispatcher->changes != p->changes) {
+    if (status == REDIS_OK_STATUS && p->scans && dispatcher->links.changes != p->changes) {
         dispatcher_forget(dispatcher);
         return REDIS_LOST;
     }

@@ -81,7 +81,7 @@ enum storage_err proved_attempts(struct proved_read *r, proved_attempt_fn *attem
         r->begun_ms = monotonic_ms();
         proved_drain(r);
         r->stale = r->scans = r->has_time = false;
-        r->changes = r->session->dispatcher != NULL ? r->session->dispatcher->changes : 0;
+        r->changes = r->session->dispatcher != NULL ? r->session->dispatcher->links.changes : 0;
         r->forgetful = tries >= RECALLS;
         r->now_s = redis_clock_ms(&r->core->clock) / 1000;
         /* of several servers one has the clock, which was read when the question was settled */

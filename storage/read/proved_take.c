@@ -192,7 +192,7 @@ static enum storage_err take_piece(
         return err;
     }
     if (r->scans && r->session->dispatcher != NULL &&
-        r->session->dispatcher->changes != r->changes) {
+        r->session->dispatcher->links.changes != r->changes) {
         r->stale = true; /* a cursor may be another server's: all is planned and read again */
         return STORAGE_OK;
     }

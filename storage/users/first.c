@@ -132,7 +132,7 @@ static enum storage_err tell(struct storage_job *job)
 static bool has_stood(const struct reader *reader, int64_t from_ms, int64_t to_ms)
 {
     return reader->core->is_spread
-               ? monotonic_ms() >= to_ms && reader->dispatcher.stood_us / 1000 < from_ms
+               ? monotonic_ms() >= to_ms && reader->dispatcher.links.stood_us / 1000 < from_ms
                : standing_held(&reader->core->standing, from_ms, to_ms);
 }
 

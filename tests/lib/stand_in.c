@@ -159,7 +159,7 @@ bool __wrap_dispatcher_send_unchanged(
 {
     return stand_in.group == NULL
                ? __real_dispatcher_send_unchanged(dispatcher, changes, deadline_ms)
-               : dispatcher->changes == changes;
+               : dispatcher->links.changes == changes;
 }
 
 enum redis_status __wrap_dispatcher_await(

@@ -31,7 +31,7 @@ static void setup(void)
 {
     stand_in.group = group;
     stand_in.dispatched = dispatched;
-    dispatcher.changes = 7;
+    dispatcher.links.changes = 7;
     pipeline_init(&p, &session, INT64_MAX);
 }
 
@@ -56,7 +56,7 @@ Test(pipeline, a_command_may_go_on_to_another_server, .init = setup, .fini = tea
 {
     cr_expect(ask(false));
     cr_expect_eq(kind, DISPATCH_SINGLE);
-    dispatcher.changes++;
+    dispatcher.links.changes++;
     cr_expect(ask(false));
 }
 
@@ -71,7 +71,7 @@ Test(pipeline, a_command_that_stays_is_not_sent_on, .init = setup, .fini = teard
 Test(pipeline, a_command_that_stays_is_not_sent_to_a_new_server, .init = setup, .fini = teardown)
 {
     cr_expect(ask(false));
-    dispatcher.changes++;
+    dispatcher.links.changes++;
     cr_expect_not(ask(true));
     cr_expect_eq(n_dispatched, 1, "it was not sent");
     cr_expect(p.lost);

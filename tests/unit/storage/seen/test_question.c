@@ -41,7 +41,7 @@ static const struct reply *reply_next(struct dispatcher *dispatcher)
         cr_assert(commands_read(&w.asked, &w.sent));
     }
     if (i == 2 && w.is_made_anew) {
-        dispatcher->stood_us++;
+        dispatcher->links.stood_us++;
     }
     seconds[0] = fold_text("1795187834");
     seconds[1] = fold_text("0");
