@@ -11,7 +11,7 @@
  *
  * Source: O. Ertl, "New cardinality estimation algorithms for HyperLogLog sketches", 2017,
  * arXiv:1702.01284, section 4: the model and its likelihood.  The errors and the search for the
- * maximum are described at the top of hll_joint.c.
+ * maximum are described at the top of hll_joint.c, the model at the top of hll_joint_model.c.
  */
 #ifndef STORAGE_SKETCH_HLL_JOINT_H
 #define STORAGE_SKETCH_HLL_JOINT_H
