@@ -28,11 +28,7 @@ void batch_clear(struct batch *batch)
         batch->rows_capacity = 0;
     }
     for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
-        if (batch->tasks[p].capacity > ROWS_KEPT) {
-            free(batch->tasks[p].tasks);
-            batch->tasks[p] = (struct batch_tasks){0};
-        }
-        batch->tasks[p].n = 0;
+        batch_tasks_clear(&batch->tasks[p]);
     }
     batch->n_logs = batch->n_rows = batch->n_requests = batch->n_values = 0;
     index_clear(&batch->value_index);
@@ -42,7 +38,7 @@ void batch_release(struct batch *batch)
 {
     batch_clear(batch);
     for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
-        free(batch->tasks[p].tasks);
+        batch_tasks_release(&batch->tasks[p]);
     }
     arena_release(&batch->arena);
     free(batch->entries);
@@ -120,16 +116,6 @@ static void drop_later(struct batch *batch)
 }
 
 /* ---- rows ---- */
-
-static bool add_task(struct batch *batch, unsigned partition, size_t row, enum task_kind kind)
-{
-    struct batch_tasks *tasks = &batch->tasks[partition];
-    if (!array_reserve(&tasks->tasks, &tasks->capacity, tasks->n, sizeof(*tasks->tasks))) {
-        return false;
-    }
-    tasks->tasks[tasks->n++] = (uint32_t)(row << 2 | kind);
-    return true;
-}
 
 static bool copy_actions(struct batch *batch, const struct chunk_event *event, struct row *row)
 {
@@ -253,11 +239,13 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
     row->has_key = has_key;
     size_t number = batch->n_rows++;
     return copy_actions(batch, event, row) && find_values(batch, reader, row) &&
-           (row->page.n == 0 || add_task(batch, row->page_partition, number, TASK_PAGE)) &&
-           add_task(batch, row->site_partition, number, TASK_SITE) &&
-           (!row->has_visitor || add_task(batch, row->visitor_partition, number, TASK_VISIT)) &&
+           (row->page.n == 0 ||
+               batch_tasks_add(&batch->tasks[row->page_partition], number, TASK_PAGE)) &&
+           batch_tasks_add(&batch->tasks[row->site_partition], number, TASK_SITE) &&
+           (!row->has_visitor ||
+               batch_tasks_add(&batch->tasks[row->visitor_partition], number, TASK_VISIT)) &&
            (row->user.n == 0 || row->user_is_visitor ||
-               add_task(batch, row->user_partition, number, TASK_USER));
+               batch_tasks_add(&batch->tasks[row->user_partition], number, TASK_USER));
 }
 
 enum decoded { DECODED, DECODED_BROKEN, DECODED_NOMEM };
@@ -283,10 +271,7 @@ static enum decoded decode_chunks(struct batch *batch, const struct core *core,
 static void undo_rows(struct batch *batch, size_t n_rows)
 {
     for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
-        struct batch_tasks *tasks = &batch->tasks[p];
-        while (tasks->n > 0 && tasks->tasks[tasks->n - 1] >> 2 >= n_rows) {
-            tasks->n--;
-        }
+        batch_tasks_undo(&batch->tasks[p], n_rows);
     }
     batch->n_rows = n_rows;
 }
@@ -318,63 +303,7 @@ static bool decode_entry(
     return result != DECODED_NOMEM;
 }
 
-/* ---- stripes ---- */
-
-#define HALF_BITS 4 /* one half of the stripes is of pages and sites, the other of who came */
-_Static_assert(LOG_STRIPES == 2 << HALF_BITS, "two halves");
-
-unsigned batch_stripe(const struct row *row, enum task_kind kind)
-{
-    const unsigned half = LOG_STRIPES / 2;
-    switch (kind) {
-    case TASK_PAGE: /* of other bits than its partition */
-        return (unsigned)(row->page_hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HALF_BITS));
-    case TASK_SITE: /* all zones cut minutes at the same instants */
-        return (unsigned)((uint64_t)row->at_s / 60 % half);
-    case TASK_VISIT:
-        return half + row->visitor.bytes[0] % half;
-    case TASK_USER: /* the same as of TASK_VISIT, where the user is the visitor */
-        return half + row->user_id.bytes[0] % half;
-    }
-    return 0;
-}
-
-static unsigned stripe_of(const struct batch *batch, uint32_t task)
-{
-    return batch_stripe(&batch->rows[task >> 2], (enum task_kind)(task & 3));
-}
-
-/* Sort the tasks of a partition, which are in the order of rows, by stripe.  @sorted: of the same
- * capacity, replaces the array.  Source: counting sort, which is stable. */
-static void sort_tasks(const struct batch *batch, struct batch_tasks *tasks, uint32_t *sorted)
-{
-    uint32_t next[LOG_STRIPES + 1] = {0};
-    for (size_t i = 0; i < tasks->n; i++) {
-        next[stripe_of(batch, tasks->tasks[i]) + 1]++;
-    }
-    for (unsigned c = 1; c < LOG_STRIPES; c++) {
-        next[c] += next[c - 1];
-    }
-    for (size_t i = 0; i < tasks->n; i++) {
-        sorted[next[stripe_of(batch, tasks->tasks[i])]++] = tasks->tasks[i];
-    }
-    free(tasks->tasks);
-    tasks->tasks = sorted;
-}
-
-static bool sort_by_stripe(struct batch *batch, const struct core *core)
-{
-    for (unsigned p = 0; p < core->partitions.n; p++) {
-        struct batch_tasks *tasks = &batch->tasks[p];
-        uint32_t *sorted = tasks->n > 1 ? malloc(tasks->capacity * sizeof(*sorted)) : NULL;
-        if (sorted != NULL) {
-            sort_tasks(batch, tasks, sorted);
-        } else if (tasks->n > 1) {
-            return false;
-        }
-    }
-    return true;
-}
+/* ---- all of it ---- */
 
 size_t batch_events(const struct batch *batch)
 {
@@ -413,7 +342,12 @@ bool batch_finish(struct batch *batch, const struct core *core)
             return false;
         }
     }
-    return sort_by_stripe(batch, core);
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        if (!batch_tasks_sort(&batch->tasks[p], batch->rows)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool batch_has_many(const struct batch *batch)

@@ -4,24 +4,8 @@
  *
  * A batch holds entries of one or several logs in the order of their arrival.  Their events are its
  * rows, numbered through.  So a row's number says how far a partition has come in all logs at once:
- * all rows below are counted there.  What is done with a row is its tasks, which lie in up to four
- * partitions:
- *
- *     the row            TASK_PAGE   TASK_SITE             TASK_VISIT          TASK_USER
- *     a page view        counts it   counts it, its values may begin a visit   sets days
- *     a named event      counts it   says that the site    prolongs a visit    sets days
- *     activity alone     none        has data (the two)    none                sets days
- *
- * TASK_VISIT is there if the row has a visitor, TASK_USER if it has a user.  Where the user is the
- * visitor, the task TASK_VISIT does the work of both.
- *
- * The tasks of a partition are sorted by stripe, and within a stripe by row.  What lies together in
- * Redis is of one stripe: a page with all its minutes, a minute of a site, a visitor.  So a batch
- * that is too much for one transaction is cut between stripes, and whatever it has for one key is
- * written at once.  Cut by time of arrival, old events would be written key by key: they spread
- * over the minutes of hours, and hardly two of a short cut have a minute and a page in common.
- * Each stripe has a position of its own in the cursor of a log (schema/log_state.h).  The stripe of
- * a task is a part of the data's layout, as processes go on where others have stopped.
+ * all rows below are counted there.  What is done with a row is its tasks (batch_tasks.h), which
+ * lie in up to four partitions.
  */
 #ifndef STORAGE_FOLD_BATCH_H
 #define STORAGE_FOLD_BATCH_H
@@ -29,14 +13,11 @@
 #include "storage/base/arena.h"
 #include "storage/base/index.h"
 #include "storage/core/core.h"
+#include "storage/fold/batch_tasks.h"
 #include "storage/schema/log_state.h"
 #include "storage/log/entry.h"
-#include "storage/schema/hashed_event.h"
 
 #define BATCH_LOGS 64 /* of one batch; more of them wait for the next */
-
-/* What a task does with a row.  A task is row << 2 | kind. */
-enum task_kind { TASK_PAGE, TASK_SITE, TASK_VISIT, TASK_USER };
 
 struct batch_entry {
     struct log_entry *entry; /* an owned reference */
@@ -54,11 +35,6 @@ struct batch_log {
     bool in_memory;     /* the entries were not read from the stream */
     bool more;          /* there are more entries behind @to: what arrived after them has to wait */
     bool broken;        /* the entry behind @to cannot be read */
-};
-
-struct batch_tasks {
-    uint32_t *tasks; /* owned */
-    size_t n, capacity;
 };
 
 /* Zeroed it is empty. */
@@ -93,9 +69,6 @@ size_t batch_events(const struct batch *batch);
 
 /* All logs are in: make the rows.  False: out of memory, and the batch can only be cleared. */
 bool batch_finish(struct batch *batch, const struct core *core) MUST_CHECK;
-
-/* The stripe of a task, below LOG_STRIPES. */
-unsigned batch_stripe(const struct row *row, enum task_kind kind);
 
 /* How much of log @log is counted in a stripe once all rows below @row are. */
 struct log_position batch_position(const struct batch *batch, uint32_t log, uint32_t row);

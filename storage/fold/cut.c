@@ -150,18 +150,14 @@ struct cut_places {
     uint32_t stripe_end, entry_end, event_end; /* tasks; all at the first one: nowhere yet */
 };
 
-static unsigned stripe_of(const struct batch *batch, uint32_t task)
-{
-    return batch_stripe(&batch->rows[task >> 2], (enum task_kind)(task & 3));
-}
-
 /* May the tasks be cut in front of task @i, which is not the first one of the cut? */
 static void note_places(struct cut_places *places, const struct batch *batch,
     const struct batch_tasks *tasks, uint32_t i)
 {
-    uint32_t row = tasks->tasks[i] >> 2;
-    uint32_t before = tasks->tasks[i - 1] >> 2;
-    if (stripe_of(batch, tasks->tasks[i]) != stripe_of(batch, tasks->tasks[i - 1])) {
+    uint32_t row = task_row_number(tasks->tasks[i]);
+    uint32_t before = task_row_number(tasks->tasks[i - 1]);
+    if (task_stripe(batch->rows, tasks->tasks[i]) !=
+        task_stripe(batch->rows, tasks->tasks[i - 1])) {
         places->stripe_end = i;
     } else if (row != before) {
         places->event_end = i;
@@ -178,8 +174,8 @@ static void cut_at(struct cut *cut, const struct cut_places *places, const struc
     cut->to = behind_stripe  ? places->stripe_end
               : behind_entry ? places->entry_end
                              : places->event_end;
-    uint32_t row = tasks->tasks[cut->to] >> 2;
-    cut->end_stripe = (uint8_t)stripe_of(batch, tasks->tasks[cut->to]);
+    uint32_t row = task_row_number(tasks->tasks[cut->to]);
+    cut->end_stripe = (uint8_t)task_stripe(batch->rows, tasks->tasks[cut->to]);
     cut->to_row = behind_stripe ? 0 : behind_entry ? batch_entry_start(batch, row) : row;
 }
 
@@ -202,7 +198,7 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
             note_places(&places, batch, tasks, i);
         }
         cost += task_cost(
-            &e, &batch->rows[tasks->tasks[i] >> 2], (enum task_kind)(tasks->tasks[i] & 3));
+            &e, &batch->rows[task_row_number(tasks->tasks[i])], task_kind_of(tasks->tasks[i]));
         if (cost > limit_us * COST_PER_US &&
             (places.stripe_end > from || places.event_end > from)) {
             cut_at(ret, &places, batch, tasks);

@@ -4,8 +4,8 @@
  *
  * Redis does nothing else while it carries out a transaction.  So a transaction gets as many
  * partitions as fit by an estimate, and a partition with too much for one transaction is cut:
- * between two stripes of tasks (batch.h), or, where one stripe is too large, behind an entry, or
- * behind an event.
+ * between two stripes of tasks (batch_tasks.h), or, where one stripe is too large, behind an entry,
+ * or behind an event.
  */
 #ifndef STORAGE_FOLD_CUT_H
 #define STORAGE_FOLD_CUT_H

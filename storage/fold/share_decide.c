@@ -109,8 +109,7 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
         const struct batch_entry *entry = &s->batch->entries[row->entry];
         uint32_t event = (uint32_t)(row - s->batch->rows) - entry->first_row;
         if (fates[entry->log] == LOG_COUNTS &&
-            !has_event(
-                s->cursors[entry->log].at[batch_stripe(row, kind)], entry->entry->n, event) &&
+            !has_event(s->cursors[entry->log].at[row_stripe(row, kind)], entry->entry->n, event) &&
             !merge_task(s, row, kind, &plan)) {
             return false;
         }

@@ -83,8 +83,8 @@ static inline const struct row *task_row(
     const struct share *s, uint32_t task, enum task_kind *ret_kind)
 {
     uint32_t is = s->tasks[task - s->cut.from];
-    *ret_kind = (enum task_kind)(is & 3);
-    return &s->batch->rows[is >> 2];
+    *ret_kind = task_kind_of(is);
+    return &s->batch->rows[task_row_number(is)];
 }
 
 static inline const struct known_user *share_known_user(

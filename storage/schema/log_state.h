@@ -47,7 +47,7 @@ struct log_position {
 };
 
 /* How much of a log a partition has counted.  What an event has to be counted in the partition for
- * falls into stripes (fold/batch.h), and each stripe has a position.  They differ only while what
+ * falls into stripes (fold/batch_tasks.h); each stripe has a position.  They differ only while what
  * waits is too much for one transaction: each transaction then counts some stripes to the end. */
 #define LOG_STRIPES 32
 struct log_cursor {

@@ -116,49 +116,6 @@ Test(batch, stops_a_log_at_an_entry_that_cannot_be_read)
     fold_core_drop(core);
 }
 
-/* ---- stripes ---- */
-
-static unsigned stripe_of(const struct batch *batch, uint32_t task)
-{
-    return batch_stripe(&batch->rows[task >> 2], (enum task_kind)(task & 3));
-}
-
-/* Processes go on where others have stopped, so the stripe of a task is a part of the layout. */
-Test(batch, the_stripes_of_tasks)
-{
-    struct row row = {.at_s = NOW_S,
-        .page_hash = UINT64_C(0xfedcba9876543210),
-        .visitor = {{0x17, 0xff}},
-        .user_id = {{0xfe, 0x01}}};
-    cr_expect_eq(batch_stripe(&row, TASK_PAGE), 5u);
-    cr_expect_eq(batch_stripe(&row, TASK_SITE), NOW_S / 60 % 16);
-    cr_expect_eq(batch_stripe(&row, TASK_VISIT), 16u + 7u);
-    cr_expect_eq(batch_stripe(&row, TASK_USER), 16u + 14u);
-}
-
-Test(batch, tasks_are_sorted_by_stripe_and_row)
-{
-    struct core *core = fold_core_make(3);
-    struct batch batch = {0};
-    size_t n = 0;
-    cr_assert_not_null(batch_add_log(&batch, A, 0));
-    add(&batch, A, 1, NOW_S, 500);
-    add(&batch, A, 2, NOW_S + 90, 500);
-    cr_assert(batch_finish(&batch, core));
-    for (unsigned p = 0; p < 3; p++) {
-        const struct batch_tasks *tasks = &batch.tasks[p];
-        for (size_t i = 1; i < tasks->n; i++) {
-            unsigned is = stripe_of(&batch, tasks->tasks[i]);
-            unsigned before = stripe_of(&batch, tasks->tasks[i - 1]);
-            cr_assert(before < is || (before == is && tasks->tasks[i - 1] < tasks->tasks[i]));
-        }
-        n += tasks->n;
-    }
-    cr_expect_eq(n, 3 * 1000u, "a page, a site and a visitor each");
-    batch_release(&batch);
-    fold_core_drop(core);
-}
-
 /* ---- cuts ---- */
 
 /* How far the cuts so far have come in each partition. */
@@ -177,9 +134,9 @@ static void check_cut(const struct batch *batch, const struct cut *cut, struct p
     cr_assert(cut->to <= n && (cut->to > cut->from || n == 0 || cut->to == n));
     cr_assert(cut->end_stripe < LOG_STRIPES || (cut->to == n && cut->to_row == 0));
     for (uint32_t i = cut->from; i < n; i++) {
-        unsigned stripe = stripe_of(batch, tasks->tasks[i]);
+        unsigned stripe = task_stripe(batch->rows, tasks->tasks[i]);
         bool counts = stripe < cut->end_stripe ||
-                      (stripe == cut->end_stripe && tasks->tasks[i] >> 2 < cut->to_row);
+                      (stripe == cut->end_stripe && task_row_number(tasks->tasks[i]) < cut->to_row);
         cr_assert_geq(stripe, cut->first_stripe);
         cr_assert_eq(counts, i < cut->to);
     }

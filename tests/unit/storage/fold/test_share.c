@@ -75,11 +75,11 @@ static void begin_stripe(uint32_t from, uint32_t to)
         .first_stripe = SITE_STRIPE, .end_stripe = SITE_STRIPE + all, .to_row = all ? 0 : to};
     for (; cut.to < batch.tasks[0].n; cut.to++) {
         uint32_t task = batch.tasks[0].tasks[cut.to];
-        unsigned stripe = batch_stripe(&batch.rows[task >> 2], (enum task_kind)(task & 3));
-        if (stripe > SITE_STRIPE || (stripe == SITE_STRIPE && task >> 2 >= to)) {
+        unsigned stripe = task_stripe(batch.rows, task);
+        if (stripe > SITE_STRIPE || (stripe == SITE_STRIPE && task_row_number(task) >= to)) {
             break;
         }
-        cut.from += stripe < SITE_STRIPE || task >> 2 < from;
+        cut.from += stripe < SITE_STRIPE || task_row_number(task) < from;
     }
     cr_assert(share_begin(share, &batch, &cut));
 }

@@ -1,0 +1,72 @@
+#include "storage/fold/batch_tasks.h"
+
+#include <stdlib.h>
+
+#include "storage/schema/log_state.h"
+
+#define TASKS_KEPT 4096 /* memory for more tasks than that is given back */
+
+#define HALF_BITS 4 /* one half of the stripes is of pages and sites, the other of who came */
+_Static_assert(LOG_STRIPES == 2 << HALF_BITS, "two halves");
+
+unsigned row_stripe(const struct row *row, enum task_kind kind)
+{
+    const unsigned half = LOG_STRIPES / 2;
+    switch (kind) {
+    case TASK_PAGE: /* of other bits than its partition */
+        return (unsigned)(row->page_hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HALF_BITS));
+    case TASK_SITE: /* all zones cut minutes at the same instants */
+        return (unsigned)((uint64_t)row->at_s / 60 % half);
+    case TASK_VISIT:
+        return half + row->visitor.bytes[0] % half;
+    case TASK_USER: /* the same as of TASK_VISIT, where the user is the visitor */
+        return half + row->user_id.bytes[0] % half;
+    }
+    return 0;
+}
+
+void batch_tasks_clear(struct batch_tasks *tasks)
+{
+    if (tasks->capacity > TASKS_KEPT) {
+        batch_tasks_release(tasks);
+    }
+    tasks->n = 0;
+}
+
+void batch_tasks_release(struct batch_tasks *tasks)
+{
+    free(tasks->tasks);
+    *tasks = (struct batch_tasks){0};
+}
+
+void batch_tasks_undo(struct batch_tasks *tasks, size_t n_rows)
+{
+    while (tasks->n > 0 && task_row_number(tasks->tasks[tasks->n - 1]) >= n_rows) {
+        tasks->n--;
+    }
+}
+
+/* Source: counting sort, which is stable. */
+bool batch_tasks_sort(struct batch_tasks *tasks, const struct row *rows)
+{
+    uint32_t next[LOG_STRIPES + 1] = {0};
+    if (tasks->n < 2) {
+        return true;
+    }
+    uint32_t *sorted = malloc(tasks->capacity * sizeof(*sorted));
+    if (sorted == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < tasks->n; i++) {
+        next[task_stripe(rows, tasks->tasks[i]) + 1]++;
+    }
+    for (unsigned c = 1; c < LOG_STRIPES; c++) {
+        next[c] += next[c - 1];
+    }
+    for (size_t i = 0; i < tasks->n; i++) {
+        sorted[next[task_stripe(rows, tasks->tasks[i])]++] = tasks->tasks[i];
+    }
+    free(tasks->tasks);
+    tasks->tasks = sorted;
+    return true;
+}
