@@ -1,5 +1,6 @@
 #include "storage/base/clock.h"
 #include "storage/redis/resp.h"
+#include "storage/rollup/list_make.h"
 #include "storage/rollup/step.h"
 
 enum pass_result pass_ask(struct pass *pass, const struct reply **ret)

@@ -1,6 +1,6 @@
 /* rollup.pml - one partition: writers, rollup passes (minute -> hour -> day -> month), expiry, readers, crashes.
  *
- * Follows: storage/lua/{mark,takeover,merge,advance,expire}.lua, rollup/pass.c, rollup/list.c, rollup/expire.c, fold/share_decide.c,
+ * Follows: storage/lua/{mark,takeover,merge,advance,expire}.lua, rollup/pass.c, rollup/list_make.c, rollup/expire.c, fold/share_decide.c,
  * fold/share_write.c (announcements), known/announced.c, time/write_plan.c, storage/read/proved_read.c, cover.c.
  *
  * Redis is the global state; a `d_step` is one script or MULTI.  A leader may leave after any step, the step done or not (reply or

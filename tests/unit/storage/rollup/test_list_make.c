@@ -1,5 +1,5 @@
-/* A list of what a pass has to merge, from replies as they come: storage/rollup/list.h */
-#include "storage/rollup/list.h"
+/* A list of what a pass has to merge, from replies as they come: storage/rollup/list_make.h */
+#include "storage/rollup/list_make.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
