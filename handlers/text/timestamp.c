@@ -76,13 +76,6 @@ static bool take_digits(struct slice *rest, size_t n, int64_t *ret)
     return true;
 }
 
-static int days_in_month(int64_t year, int month)
-{
-    struct civil_date first = {year, month, 1};
-    struct civil_date next = {month == 12 ? year + 1 : year, month == 12 ? 1 : month + 1, 1};
-    return (int)(civil_to_days(next) - civil_to_days(first));
-}
-
 /* Take "2026-11-20", as days since 1970. */
 static const char *take_date(struct slice *rest, int64_t *ret_days)
 {
@@ -91,7 +84,7 @@ static const char *take_date(struct slice *rest, int64_t *ret_days)
         !take(rest, '-') || !take_digits(rest, 2, &day)) {
         return not_a_time;
     }
-    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, (int)month)) {
+    if (month < 1 || month > 12 || day < 1 || day > civil_month_days(year, (int)month)) {
         return no_such_date;
     }
     *ret_days = civil_to_days((struct civil_date){year, (int)month, (int)day});
@@ -246,7 +239,7 @@ static int64_t shift_months(int64_t days, int64_t by)
     }
     date.year = months / 12;
     date.month = (int)(months % 12) + 1;
-    int length = days_in_month(date.year, date.month);
+    int length = civil_month_days(date.year, date.month);
     if (date.day > length) {
         date.day = length;
     }

@@ -64,13 +64,9 @@ static struct activity_days period_at(enum period period, int64_t day)
     }
     if (period == PERIOD_MONTH) {
         struct civil_date first = civil_from_days(day);
-        struct civil_date next;
         first.day = 1;
-        next = first;
-        next.month = first.month % 12 + 1;
-        next.year += first.month == 12;
-        int64_t start = civil_to_days(first);
-        return (struct activity_days){.first = start, .n = (size_t)(civil_to_days(next) - start)};
+        return (struct activity_days){
+            .first = civil_to_days(first), .n = (size_t)civil_month_days(first.year, first.month)};
     }
     return (struct activity_days){.first = day, .n = 1};
 }

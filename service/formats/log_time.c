@@ -42,13 +42,6 @@ static int month_number(const char *name)
     return 0;
 }
 
-static int days_in_month(int year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return month == 2 && leap ? 29 : days[month - 1];
-}
-
 /* The offset "+hhmm" in seconds. */
 static bool parse_offset(const char *p, int *ret_s)
 {
@@ -73,7 +66,7 @@ bool log_time_apache(const char *p, int64_t *ret_s)
         p[20] != ' ') {
         return false;
     }
-    if (year < 1970 || month == 0 || day < 1 || day > days_in_month(year, month)) {
+    if (year < 1970 || month == 0 || day < 1 || day > civil_month_days(year, month)) {
         return false;
     }
     if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) {

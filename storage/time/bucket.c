@@ -48,13 +48,10 @@ static struct bucket month_at(const struct zone *zone, int64_t at_s)
 {
     struct civil_date first = civil_from_days(bucket_day(zone, at_s));
     first.day = 1;
-    struct civil_date next = first;
-    if (++next.month > 12) {
-        next.month = 1;
-        next.year++;
-    }
-    return (struct bucket){LEVEL_MONTH, zone_first_at(zone, civil_to_days(first) * DAY_S),
-        zone_first_at(zone, civil_to_days(next) * DAY_S)};
+    int64_t days = civil_to_days(first);
+    int64_t end_days = days + civil_month_days(first.year, first.month);
+    return (struct bucket){
+        LEVEL_MONTH, zone_first_at(zone, days * DAY_S), zone_first_at(zone, end_days * DAY_S)};
 }
 
 struct bucket bucket_at(const struct zone *zone, enum level level, int64_t at_s)

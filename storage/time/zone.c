@@ -211,3 +211,10 @@ struct civil_date civil_from_days(int64_t days)
         .day = (int)(day_of_year - (153 * months_since_march + 2) / 5 + 1),
     };
 }
+
+int civil_month_days(int64_t year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return month == 2 && leap ? 29 : days[month - 1];
+}

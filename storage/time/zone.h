@@ -85,4 +85,7 @@ struct civil_date {
 int64_t civil_to_days(struct civil_date date);
 struct civil_date civil_from_days(int64_t days);
 
+/* The days of a month: 28 to 31. */
+int civil_month_days(int64_t year, int month);
+
 #endif

@@ -129,13 +129,6 @@ bool zone_rule_parse(struct slice text, struct zone_rule *ret)
     return true;
 }
 
-static bool is_leap_year(int64_t year)
-{
-    return civil_to_days((struct civil_date){year + 1, 1, 1}) -
-               civil_to_days((struct civil_date){year, 1, 1}) ==
-           366;
-}
-
 /* Days since 1970 of a rule's date in @year. */
 static int64_t date_days(const struct zone_date *date, int64_t year)
 {
@@ -144,14 +137,12 @@ static int64_t date_days(const struct zone_date *date, int64_t year)
     case ZONE_DATE_DAY:
         return new_year + date->day;
     case ZONE_DATE_JULIAN: /* day 60 is always the 1st of March */
-        return new_year + date->day - 1 + (date->day >= 60 && is_leap_year(year));
+        return new_year + date->day - 1 + (date->day >= 60 && civil_month_days(year, 2) == 29);
     case ZONE_DATE_WEEKDAY:
         break;
     }
     int64_t first = civil_to_days((struct civil_date){year, (int)date->month, 1});
-    int64_t next = date->month == 12
-                       ? civil_to_days((struct civil_date){year + 1, 1, 1})
-                       : civil_to_days((struct civil_date){year, (int)date->month + 1, 1});
+    int64_t next = first + civil_month_days(year, (int)date->month);
     int64_t weekday = ((first + 4) % 7 + 7) % 7; /* 1970-01-01 was a Thursday */
     int64_t day = first + (date->day - weekday + 7) % 7 + (date->week - 1) * 7;
     while (day >= next) { /* week 5 is the month's last one */

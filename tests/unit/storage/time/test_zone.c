@@ -52,6 +52,8 @@ Test(zone, every_day_of_twelve_thousand_years)
         for (int month = 1; month <= 12; month++) {
             int length = lengths[month - 1] + (month == 2 && leap);
 
+            if (civil_month_days(year, month) != length)
+                cr_assert_fail("%lld-%d", (long long)year, month);
             for (int day = 1; day <= length; day++, days++) {
                 struct civil_date date = civil_from_days(days);
 
