@@ -1,12 +1,13 @@
 #include "handlers/text/timestamp.h"
 
+#include "handlers/text/calendar.h"
+
 #define MINUTE_S      60
 #define HOUR_S        3600
 #define DAY_S         86400
 #define LAST_S        INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
 #define FIRST_AS_MS   INT64_C(100000000000) /* 10^11: as seconds the year 5138, as ms 1973 */
 #define NUMBER_DIGITS 18                    /* so many always fit into 63 bits */
-#define FARTHEST      LAST_S /* amount of a step: too far in seconds, no overflow in years */
 
 /* A fault is the text that says what is wrong; NULL is no fault. */
 static const char not_a_time[] =
@@ -218,99 +219,6 @@ static const char *read_midnight(struct slice text, const struct zone *zone, int
     return range_fault(*ret_s);
 }
 
-/* What clocks and calendars in a zone show: a day since 1970 and the seconds of the day. */
-struct local_time {
-    int64_t days, clock_s;
-};
-
-static struct local_time local_at(const struct zone *zone, int64_t at_s)
-{
-    int64_t local_s = at_s + zone_offset_s(zone, at_s);
-    int64_t days = bucket_at(zone_utc(), LEVEL_DAY, local_s).start_s / DAY_S;
-    return (struct local_time){days, local_s - days * DAY_S};
-}
-
-static int64_t shift_months(int64_t days, int64_t by)
-{
-    struct civil_date date = civil_from_days(days);
-    int64_t months = date.year * 12 + date.month - 1 + by; /* since the year 0 */
-    if (months < 0) {
-        return civil_to_days((struct civil_date){0, 1, 1}); /* far too early, whatever it is */
-    }
-    date.year = months / 12;
-    date.month = (int)(months % 12) + 1;
-    int length = civil_month_days(date.year, date.month);
-    if (date.day > length) {
-        date.day = length;
-    }
-    return civil_to_days(date);
-}
-
-/* Go @by units later, or earlier if @by is negative.  False: there is no such unit. */
-static bool shift(const struct zone *zone, char unit, int64_t by, int64_t *at_s)
-{
-    struct local_time local = local_at(zone, *at_s);
-    switch (unit) {
-    case 's':
-        *at_s += by;
-        return true;
-    case 'm':
-        *at_s += by * MINUTE_S;
-        return true;
-    case 'h':
-        *at_s += by * HOUR_S;
-        return true;
-    case 'd':
-        local.days += by;
-        break;
-    case 'w':
-        local.days += by * 7;
-        break;
-    case 'M':
-        local.days = shift_months(local.days, by);
-        break;
-    case 'y':
-        local.days = shift_months(local.days, by * 12);
-        break;
-    default:
-        return false;
-    }
-    *at_s = zone_utc_of_local(zone, local.days * DAY_S + local.clock_s);
-    return true;
-}
-
-/* Go down to the beginning of the unit.  False: there is no such unit. */
-static bool round_down(const struct zone *zone, char unit, int64_t *at_s)
-{
-    int64_t days = bucket_day(zone, *at_s);
-    switch (unit) {
-    case 's':
-        return true;
-    case 'm':
-        *at_s = bucket_at(zone, LEVEL_MINUTE, *at_s).start_s;
-        return true;
-    case 'h':
-        *at_s = bucket_at(zone, LEVEL_HOUR, *at_s).start_s;
-        return true;
-    case 'd':
-        *at_s = bucket_at(zone, LEVEL_DAY, *at_s).start_s;
-        return true;
-    case 'w':
-        days -= (days + 3 + 7) % 7; /* day 0 was a Thursday; days >= -1 */
-        *at_s = zone_first_at(zone, days * DAY_S);
-        return true;
-    case 'M':
-        *at_s = bucket_at(zone, LEVEL_MONTH, *at_s).start_s;
-        return true;
-    case 'y':
-        days = civil_to_days((struct civil_date){civil_from_days(days).year, 1, 1});
-        *at_s = zone_first_at(zone, days * DAY_S);
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* Take "-15m", and go there. */
 static const char *take_shift(struct slice *rest, const struct zone *zone, int64_t *at_s)
 {
@@ -323,10 +231,10 @@ static const char *take_shift(struct slice *rest, const struct zone *zone, int64
         return not_relative;
     }
     int64_t amount;
-    if (n > NUMBER_DIGITS || !take_digits(rest, n, &amount) || amount > FARTHEST) {
+    if (n > NUMBER_DIGITS || !take_digits(rest, n, &amount) || amount > CALENDAR_SHIFT_MAX) {
         return back ? too_early : too_late;
     }
-    if (!shift(zone, rest->p[0], back ? -amount : amount, at_s)) {
+    if (!calendar_shift(zone, rest->p[0], back ? -amount : amount, at_s)) {
         return not_relative;
     }
     skip(rest, 1);
@@ -344,7 +252,7 @@ static const char *read_steps(
             fault = take_shift(&rest, zone, at_s);
             continue;
         }
-        if (rest.n == 0 || !round_down(zone, rest.p[0], at_s)) {
+        if (rest.n == 0 || !calendar_floor(zone, rest.p[0], at_s)) {
             return not_relative;
         }
         *ret_rounded = *ret_rounded || rest.p[0] != 's';
@@ -425,12 +333,13 @@ static char *put_digits(char *to, int64_t value, unsigned n, char behind)
 /* An answer can have thousands of times, so the digits are written without snprintf(). */
 void timestamp_print(int64_t at_s, char text[TIMESTAMP_TEXT])
 {
-    struct local_time utc = local_at(zone_utc(), at_s);
-    struct civil_date date = civil_from_days(utc.days);
+    int64_t days = bucket_day(zone_utc(), at_s);
+    int64_t clock_s = at_s - days * DAY_S;
+    struct civil_date date = civil_from_days(days);
     char *to = put_digits(text, date.year, 4, '-');
     to = put_digits(to, date.month, 2, '-');
     to = put_digits(to, date.day, 2, 'T');
-    to = put_digits(to, utc.clock_s / HOUR_S, 2, ':');
-    to = put_digits(to, utc.clock_s % HOUR_S / MINUTE_S, 2, ':');
-    *put_digits(to, utc.clock_s % MINUTE_S, 2, 'Z') = '\0';
+    to = put_digits(to, clock_s / HOUR_S, 2, ':');
+    to = put_digits(to, clock_s % HOUR_S / MINUTE_S, 2, ':');
+    *put_digits(to, clock_s % MINUTE_S, 2, 'Z') = '\0';
 }
