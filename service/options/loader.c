@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "service/options/option_table.h"
+#include "service/options/option_text.h"
 
 bool loader_fail(const struct loader *loader, const char *format, ...)
 {

@@ -1,11 +1,7 @@
 #include "service/options/option_table.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "handlers/dimension/page_rules.h"
 #include "handlers/text/check.h"
-#include "service/log/escape.h"
 #include "service/options/dimension_option.h"
 #include "service/options/limit_option.h"
 #include "service/options/list_option.h"
@@ -41,15 +37,8 @@ static const char *const rotation_words[] = {"never", "month", "week", "day", NU
 static const char *const rewrite_words[] = {"off", "daily", NULL};
 static const char *const format_words[] = {"logfmt", "json", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
-
 static const char *const bots_words[] = {"count", "drop", NULL};
 static const char *const guard_words[] = {"token", "ip", "site", NULL};
-
-static const char *check_ingest_limit(const char *text)
-{
-    struct limit limit;
-    return *text == '\0' ? NULL : limit_option_rate(text, &limit);
-}
 /* For a switch that takes its word: `--seen off`.  An OPTION_BOOL would take none. */
 static const char *const off_on_words[] = {"off", "on", NULL};
 
@@ -57,6 +46,12 @@ static const char *check_listen(const char *text)
 {
     struct listen_address address;
     return listen_parse(text, &address);
+}
+
+static const char *check_ingest_limit(const char *text)
+{
+    struct limit limit;
+    return *text == '\0' ? NULL : limit_option_rate(text, &limit);
 }
 
 /* The rate is for all months together.  A filter must be able to keep a month's share of it. */
@@ -301,142 +296,3 @@ const size_t option_families_n = sizeof(option_families) / sizeof(option_familie
 
 _Static_assert(sizeof(option_table) / sizeof(option_table[0]) <= OPTIONS_MAX,
     "struct options has room for the origin of every option");
-_Static_assert(
-    sizeof(enum redis_fsync) == sizeof(unsigned) && sizeof(enum guard_by) == sizeof(unsigned) &&
-        sizeof(enum rotation) == sizeof(unsigned) && sizeof(enum log_format) == sizeof(unsigned) &&
-        sizeof(enum log_level) == sizeof(unsigned),
-    "option_set() writes enums as unsigned");
-
-static bool parse_seconds(const char *text, int64_t *ret_s)
-{
-    int64_t ms;
-    if (!option_parse_duration(text, &ms) || ms % 1000 != 0) {
-        return false;
-    }
-    *ret_s = ms / 1000;
-    return true;
-}
-
-static bool set_number(const struct option *option, const char *text,
-    bool (*parse)(const char *, int64_t *), int64_t *ret)
-{
-    if (option->word != NULL && strcmp(text, option->word) == 0) {
-        *ret = option->word_value;
-        return true;
-    }
-    int64_t value;
-    if (!parse(text, &value) || value < option->min || value > option->max) {
-        return false;
-    }
-    *ret = value;
-    return true;
-}
-
-static bool set_enum(const struct option *option, const char *text, unsigned *ret)
-{
-    for (unsigned i = 0; option->words[i] != NULL; i++) {
-        if (strcmp(text, option->words[i]) == 0) {
-            *ret = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool set_string(const struct option *option, const char *text, const char **ret)
-{
-    bool allowed = option->type == OPTION_PATH
-                       ? *text != '\0'
-                       : option->check == NULL || option->check(text) == NULL;
-    if (allowed) {
-        *ret = text;
-    }
-    return allowed;
-}
-
-bool option_set(const struct option *option, const char *text, struct options *options)
-{
-    void *field = (char *)options + option->offset;
-    switch (option->type) {
-    case OPTION_STRING:
-    case OPTION_PATH:
-        return set_string(option, text, field);
-    case OPTION_BOOL:
-        return option_parse_bool(text, field);
-    case OPTION_INTEGER:
-        return set_number(option, text, option_parse_integer, field);
-    case OPTION_SIZE:
-        return set_number(option, text, option_parse_size, field);
-    case OPTION_SECONDS:
-        return set_number(option, text, parse_seconds, field);
-    case OPTION_MILLISECONDS:
-        return set_number(option, text, option_parse_duration, field);
-    case OPTION_ENUM:
-        return set_enum(option, text, field);
-    }
-    return false;
-}
-
-/* "PREFIX from MIN to MAX<SUFFIX>, or WORD" */
-static void describe_range(const struct option *option, const char *what, const char *examples,
-    int64_t scale, const char *(*format)(int64_t, char *), char *text, size_t room)
-{
-    char min[OPTION_VALUE_TEXT], max[OPTION_VALUE_TEXT];
-    (void)snprintf(text, room, "%s from %s to %s%s%s%s", what, format(option->min * scale, min),
-        format(option->max * scale, max), examples, option->word != NULL ? ", or " : "",
-        option->word != NULL ? option->word : "");
-}
-
-static void describe_words(const struct option *option, char *text, size_t room)
-{
-    size_t n = 0;
-    for (size_t i = 0; option->words[i] != NULL && n < room; i++) {
-        const char *separator = i == 0 ? "" : option->words[i + 1] == NULL ? " or " : ", ";
-        int written = snprintf(text + n, room - n, "%s%s", separator, option->words[i]);
-        n += written > 0 ? (size_t)written : 0;
-    }
-}
-
-void option_describe(const struct option *option, const char *refused, char *text, size_t room)
-{
-    static const char durations[] = ", as 500ms, 10s, 30m, 48h or 62d";
-    static const char whole[] = ", as 10s, 30m, 48h or 62d";
-    static const char sizes[] = ", as 64KiB, 8MiB, 1GiB or a number of bytes";
-    const char *fault = NULL;
-    switch (option->type) {
-    case OPTION_STRING:
-        fault = option->check != NULL ? option->check(refused) : NULL;
-        (void)snprintf(text, room, "%s", fault != NULL ? fault : "a text");
-        break;
-    case OPTION_PATH:
-        (void)snprintf(text, room, "a path that is not empty");
-        break;
-    case OPTION_BOOL:
-        (void)snprintf(text, room, "on, off, true or false");
-        break;
-    case OPTION_INTEGER:
-        describe_range(option, "a whole number", "", 1, option_format_integer, text, room);
-        break;
-    case OPTION_SIZE:
-        describe_range(option, "a size", sizes, 1, option_format_size, text, room);
-        break;
-    case OPTION_SECONDS:
-        describe_range(option, "a duration", whole, 1000, option_format_duration, text, room);
-        break;
-    case OPTION_MILLISECONDS:
-        describe_range(option, "a duration", durations, 1, option_format_duration, text, room);
-        break;
-    case OPTION_ENUM:
-        describe_words(option, text, room);
-        break;
-    }
-}
-
-void option_show(const struct option *option, const char *value, char *text, size_t room)
-{
-    char masked[1024];
-    if (option->secret) {
-        redis_url_mask(value, masked, sizeof(masked));
-    }
-    escape_string(option->secret ? masked : value, text, room);
-}

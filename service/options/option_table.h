@@ -9,10 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "storage/base/compiler.h"
 #include "storage/base/slice.h"
-
-struct options;
 
 /* The type of the field at `offset`, and what its text looks like. */
 enum option_type {
@@ -75,16 +72,5 @@ extern const size_t option_families_n;
 
 extern const struct option option_table[];
 extern const size_t option_table_n;
-
-/* Parse @text into @option's field of @options.  A string field points to @text afterwards.  False:
- * @text is not allowed, and the field is untouched. */
-bool option_set(const struct option *option, const char *text, struct options *options) MUST_CHECK;
-
-/* Write what @option allows, which has refused the value @refused, cut to @room bytes. */
-void option_describe(const struct option *option, const char *refused, char *text, size_t room);
-
-/* Write @value, a value of @option, fit to be shown: escaped, and without passwords.  Cut to @room
- * bytes. */
-void option_show(const struct option *option, const char *value, char *text, size_t room);
 
 #endif

@@ -8,6 +8,7 @@
 #include "service/options/limit_option.h"
 #include "service/options/loader.h"
 #include "service/options/option_table.h"
+#include "service/options/option_text.h"
 #include "service/options/option_value.h"
 #include "service/options/options_file.h"
 #include "service/options/redis_url.h"

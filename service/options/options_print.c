@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "service/options/option_table.h"
+#include "service/options/option_text.h"
 
 #define CELL      4200 /* bytes that hold a shown value: a path */
 #define COLUMNS   5
