@@ -11,20 +11,12 @@
 
 #define DEPTH_MAX 64 /* of a body: SDKs send what programs put into `properties` and `traits` */
 
-/* One message, as far as it is looked at. */
-struct message {
-    struct segment_traits traits;
-    struct slice type, user, visitor, event, id, timestamp, url, path, address, agent, write_key;
-    struct slice referrer;        /* of properties */
-    const char *fault_at, *fault; /* the first fault, static; NULL: none so far */
-};
-
 struct decoder {
     struct json_scan scan;
     enum segment_call call;
     const struct event_rules *rules;
     struct segment_body *body;
-    struct message message;
+    struct segment_message message;
     bool has_batch, nomem, too_many;
 };
 
@@ -47,171 +39,16 @@ enum segment_call segment_call_of(struct slice name)
     return SEGMENT_UNKNOWN;
 }
 
-static void refuse(struct message *message, const char *at, const char *fault)
-{
-    if (message->fault == NULL) {
-        message->fault_at = at;
-        message->fault = fault;
-    }
-}
-
-/* ---- members ---- */
-
-/* Take a string, or null.  @at is the member's name, for what is neither. */
-static bool take_text(struct decoder *d, const char *at, struct slice *ret)
-{
-    enum scan_kind kind = json_scan_peek(&d->scan);
-    *ret = (struct slice){NULL, 0};
-    if (kind == SCAN_STRING) {
-        return json_scan_string(&d->scan, ret);
-    }
-    if (kind != SCAN_NULL) {
-        refuse(&d->message, at, "must be a string");
-    }
-    return json_scan_skip(&d->scan);
-}
-
-static bool take_user(struct decoder *d)
-{
-    struct json_number number;
-    if (json_scan_peek(&d->scan) != SCAN_NUMBER) {
-        return take_text(d, "userId", &d->message.user);
-    }
-    if (!json_scan_number(&d->scan, &number)) {
-        return false;
-    }
-    d->message.user = number.text;
-    if (!number.integer) {
-        refuse(&d->message, "userId", "must be a string or an integer");
-    }
-    return true;
-}
-
-/* Take each member of an object by @take.  What is no object is passed over. */
-static bool take_object(struct decoder *d, bool (*take)(struct decoder *d, struct slice name))
-{
-    if (json_scan_peek(&d->scan) != SCAN_OBJECT) {
-        return json_scan_skip(&d->scan);
-    }
-    enum scan_step step = json_scan_open(&d->scan, '}');
-    for (; step == SCAN_ITEM; step = json_scan_next(&d->scan, '}')) {
-        struct slice name;
-        if (!json_scan_name(&d->scan, &name) || !take(d, name)) {
-            return false;
-        }
-    }
-    return step == SCAN_CLOSED;
-}
-
-static bool take_property(struct decoder *d, struct slice name)
-{
-    if (slice_equal(name, SLICE("url"))) {
-        return take_text(d, "properties.url", &d->message.url);
-    }
-    if (slice_equal(name, SLICE("referrer")) && json_scan_peek(&d->scan) == SCAN_STRING) {
-        return json_scan_string(&d->scan, &d->message.referrer);
-    }
-    return slice_equal(name, SLICE("path")) ? take_text(d, "properties.path", &d->message.path)
-                                            : json_scan_skip(&d->scan);
-}
-
-/* Take a text of a dimension; what cannot be a value is passed over. */
-static bool take_value(struct decoder *d, const char *at, struct slice *ret)
-{
-    if (!take_text(d, at, ret)) {
-        return false;
-    }
-    if (event_check_value(*ret) != NULL) {
-        *ret = (struct slice){NULL, 0};
-    }
-    return true;
-}
-
-static bool take_campaign(struct decoder *d, struct slice name)
-{
-    static const char *const names[UTM_N] = {
-        [UTM_SOURCE] = "source",
-        [UTM_MEDIUM] = "medium",
-        [UTM_CAMPAIGN] = "name",
-        [UTM_TERM] = "term",
-        [UTM_CONTENT] = "content",
-    };
-    for (size_t i = 0; i < UTM_N; i++) {
-        if (slice_equal(name, slice_of(names[i]))) {
-            return take_value(d, "context.campaign", &d->message.traits.utm[i]);
-        }
-    }
-    return json_scan_skip(&d->scan);
-}
-
-static bool take_page(struct decoder *d, struct slice name)
-{
-    return slice_equal(name, SLICE("referrer"))
-               ? take_text(d, "context.page.referrer", &d->message.traits.referrer)
-               : json_scan_skip(&d->scan);
-}
-
-static bool take_context(struct decoder *d, struct slice name)
-{
-    if (slice_equal(name, SLICE("campaign"))) {
-        return take_object(d, take_campaign);
-    }
-    if (slice_equal(name, SLICE("page"))) {
-        return take_object(d, take_page);
-    }
-    if (slice_equal(name, SLICE("locale"))) {
-        return take_value(d, "context.locale", &d->message.traits.language);
-    }
-    if (slice_equal(name, SLICE("ip"))) {
-        return take_text(d, "context.ip", &d->message.address);
-    }
-    return slice_equal(name, SLICE("userAgent"))
-               ? take_text(d, "context.userAgent", &d->message.agent)
-               : json_scan_skip(&d->scan);
-}
-
-static bool take_member(struct decoder *d, struct slice name)
-{
-    struct message *message = &d->message;
-    const struct {
-        struct slice name;
-        const char *at;
-        struct slice *to;
-    } texts[] = {
-        {SLICE("type"), "type", &message->type},
-        {SLICE("event"), "event", &message->event},
-        {SLICE("anonymousId"), "anonymousId", &message->visitor},
-        {SLICE("messageId"), "messageId", &message->id},
-        {SLICE("timestamp"), "timestamp", &message->timestamp},
-        {SLICE("writeKey"), "writeKey", &message->write_key},
-    };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if (slice_equal(name, texts[i].name)) {
-            return take_text(d, texts[i].at, texts[i].to);
-        }
-    }
-    if (slice_equal(name, SLICE("userId"))) {
-        return take_user(d);
-    }
-    if (slice_equal(name, SLICE("properties"))) {
-        return take_object(d, take_property);
-    }
-    return slice_equal(name, SLICE("context")) ? take_object(d, take_context)
-                                               : json_scan_skip(&d->scan);
-}
-
-/* ---- messages ---- */
-
-static bool check(struct message *message, const char *at, const char *fault)
+static bool check(struct segment_message *message, const char *at, const char *fault)
 {
     if (fault != NULL) {
-        refuse(message, at, fault);
+        segment_message_refuse(message, at, fault);
     }
     return fault == NULL;
 }
 
 /* The page of a page view. */
-static void read_page(struct message *message, struct event *event)
+static void read_page(struct segment_message *message, struct event *event)
 {
     struct url url;
     if (url_split(message->url, &url)) {
@@ -221,21 +58,23 @@ static void read_page(struct message *message, struct event *event)
         event->page = message->path;
         (void)check(message, "properties.path", event_check_page(event->page));
     } else {
-        refuse(message, "properties.url", "an absolute URL, or a path, is required of a page");
+        segment_message_refuse(
+            message, "properties.url", "an absolute URL, or a path, is required of a page");
     }
 }
 
 /* The name of a named event. */
-static void read_name(struct message *message, struct event *event)
+static void read_name(struct segment_message *message, struct event *event)
 {
     if (message->event.n == 0) {
-        refuse(message, "event", "is required of track");
+        segment_message_refuse(message, "event", "is required of track");
     } else if (check(message, "event", event_check_name(message->event))) {
         event->page = event_name_mark_before(message->event);
     }
 }
 
-static void read_who_and_when(const struct decoder *d, struct message *message, struct event *event)
+static void read_who_and_when(
+    const struct decoder *d, struct segment_message *message, struct event *event)
 {
     event->user = message->user;
     event->visitor = message->visitor;
@@ -268,7 +107,7 @@ static void note_id(struct segment_body *body, struct slice id)
     buffer_append(&body->ids, "", 1);
 }
 
-static void reject(struct segment_body *body, const struct message *message)
+static void reject(struct segment_body *body, const struct segment_message *message)
 {
     if (body->rejected++ == 0) {
         body->fault_index = body->n_messages - 1;
@@ -309,18 +148,19 @@ static bool keep(struct decoder *d, const struct event *event)
 /* Judge the message that was read.  False: out of memory. */
 static bool judge(struct decoder *d, enum segment_call type)
 {
-    struct message *message = &d->message;
+    struct segment_message *message = &d->message;
     struct segment_body *body = d->body;
     struct event event = {.at_s = d->rules->now_s};
     bool counts = type == SEGMENT_PAGE || type == SEGMENT_TRACK;
     body->n_messages++;
     note_id(body, message->id);
     if (d->scan.fault != NULL) {
-        refuse(message, "text", d->scan.fault);
+        segment_message_refuse(message, "text", d->scan.fault);
         d->scan.fault = NULL;
     }
     if (type == SEGMENT_UNKNOWN || type == SEGMENT_BATCH) {
-        refuse(message, "type", "must be page, track, identify, alias, group or screen");
+        segment_message_refuse(
+            message, "type", "must be page, track, identify, alias, group or screen");
     }
     if (counts) {
         read_who_and_when(d, message, &event);
@@ -347,11 +187,7 @@ static bool take_message(struct decoder *d)
         d->too_many = true;
         return false;
     }
-    d->message = (struct message){.fault = NULL};
-    if (json_scan_peek(&d->scan) != SCAN_OBJECT) {
-        refuse(&d->message, "message", "must be an object");
-    }
-    if (!take_object(d, take_member)) {
+    if (!segment_message_read(&d->scan, &d->message)) {
         return false;
     }
     d->nomem = !judge(d, segment_call_of(d->message.type));
@@ -361,7 +197,10 @@ static bool take_message(struct decoder *d)
 static bool take_batch_member(struct decoder *d, struct slice name)
 {
     if (slice_equal(name, SLICE("writeKey"))) {
-        return take_text(d, "writeKey", &d->body->write_key);
+        d->body->write_key = (struct slice){NULL, 0}; /* what is no string is passed over */
+        return json_scan_peek(&d->scan) == SCAN_STRING
+                   ? json_scan_string(&d->scan, &d->body->write_key)
+                   : json_scan_skip(&d->scan);
     }
     if (!slice_equal(name, SLICE("batch"))) {
         return json_scan_skip(&d->scan);
@@ -383,13 +222,26 @@ static bool take_batch_member(struct decoder *d, struct slice name)
     return step == SCAN_CLOSED;
 }
 
+static bool take_batch(struct decoder *d)
+{
+    enum scan_step step = json_scan_open(&d->scan, '}');
+    for (; step == SCAN_ITEM; step = json_scan_next(&d->scan, '}')) {
+        struct slice name;
+        if (!json_scan_name(&d->scan, &name) || !take_batch_member(d, name)) {
+            return false;
+        }
+    }
+    return step == SCAN_CLOSED;
+}
+
 static bool decode(struct decoder *d)
 {
     if (json_scan_peek(&d->scan) != SCAN_OBJECT) {
         return json_scan_fail(&d->scan, "an object is expected");
     }
-    if (!take_object(d, d->call == SEGMENT_BATCH ? take_batch_member : take_member) ||
-        !json_scan_finish(&d->scan)) {
+    bool ok =
+        d->call == SEGMENT_BATCH ? take_batch(d) : segment_message_read(&d->scan, &d->message);
+    if (!ok || !json_scan_finish(&d->scan)) {
         return false;
     }
     if (d->call == SEGMENT_BATCH) {

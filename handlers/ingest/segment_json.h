@@ -3,26 +3,11 @@
  * Layer: handlers, pure (no I/O, no clock).  Thread-safe.
  *
  * A body is one message, or {"batch": [messages]}.  Like event_json.h this is one pass without a
- * tree; strings are unescaped in place, so the events point into the body.  Of a message these
- * members are looked at:
- *
- *     type                       in a batch: page, track, identify, alias, group, screen
- *     properties.url             absolute: its path is the page
- *     properties.path            the page, where there is no such url
- *     event                      of track, and required there: the name of a named event
- *     userId                     the user: a string or an integer
- *     anonymousId                the visitor: an anonymous id
- *     context.ip, .userAgent     whose address and agent
- *     context.locale             the language
- *     context.campaign           source, medium, name, term, content
- *     context.page.referrer      where the visitor came from, ..
- *     properties.referrer        .. and where there is none; what is no string is passed over
- *     timestamp                  when; else the time of arrival
- *     messageId                  what a repeat is known by
+ * tree; strings are unescaped in place, so the events point into the body.  segment_message.h lists
+ * the members of a message that are looked at.
  *
  * A page is a page view, and a track is a named event (storage/job/counted_name.h).  All other
- * types are valid, and nothing of them is counted.  A member that is null or "" is as one that is
- * not there.  Of a member that is given twice the last one holds.
+ * types are valid, and nothing of them is counted.
  *
  * Beside the messages a body may have `writeKey`: the SDKs for Node (from 2.0 on) and Python send
  * their token there, and no Authorization.
@@ -36,17 +21,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "handlers/dimension/campaign.h"
 #include "handlers/ingest/event_rules.h"
+#include "handlers/ingest/segment_message.h"
 #include "storage/base/arena.h"
 #include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
-
-/* Where the visitor of an event came from: for derive_view(), once the site is known. */
-struct segment_traits {
-    struct slice referrer, url, language, utm[UTM_N];
-};
 
 /* The last part of the path says what a body is. */
 enum segment_call {
