@@ -14,7 +14,6 @@
 #include "handlers/ingest/idempotency.h"
 #include "handlers/ingest/ingest_guard.h"
 #include "handlers/reply/problem.h"
-#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 
 struct events_state {
@@ -255,41 +254,6 @@ static enum handler_result prepare(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* Read the Idempotency-Key, or make it of the body.  False: the response says why. */
-static bool read_key(struct http_exchange *exchange, struct events_state *state)
-{
-    const struct http_request *request = &exchange->request;
-    const struct access *access = exchange->access;
-    uint64_t how = events_query_how(&state->query);
-    struct slice owner = {NULL, 0}; /* without tokens all keys lie in one space */
-    char key[IDEMPOTENCY_KEY_MAX];
-    size_t n = 0;
-    if (access != NULL) {
-        owner = (struct slice){(const char *)access->hash, sizeof(access->hash)};
-    }
-    switch (idempotency_key_read(request, key, &n)) {
-    case IDEMPOTENCY_NONE:
-        if (!state->query.key_of_body) {
-            return true;
-        }
-        state->key.key = request_key_of_body(owner, how, request->body);
-        break;
-    case IDEMPOTENCY_MALFORMED:
-        problem_reply(&exchange->response, PROBLEM_MALFORMED, IDEMPOTENCY_DETAIL);
-        return false;
-    case IDEMPOTENCY_KEY:
-        if (state->query.key_of_body) {
-            return query_refuse(
-                exchange, "dedupe", "body makes the key: send no Idempotency-Key beside it");
-        }
-        state->key.key = request_key_digest(owner, (struct slice){key, n});
-        break;
-    }
-    state->keyed = true;
-    state->key.body = request_body_digest(how, request->body);
-    return true;
-}
-
 /* Ask whether the key was used before. */
 static void look_key(struct http_exchange *exchange, struct events_state *state)
 {
@@ -301,7 +265,9 @@ static void look_key(struct http_exchange *exchange, struct events_state *state)
 enum handler_result events_start(struct http_exchange *exchange)
 {
     struct events_state fresh = {0};
-    if (!events_query_read(exchange, &fresh.query) || !read_key(exchange, &fresh)) {
+    if (!events_query_read(exchange, &fresh.query) ||
+        !idempotency_request_key(exchange, events_query_how(&fresh.query), fresh.query.key_of_body,
+            &fresh.keyed, &fresh.key)) {
         return HANDLER_REPLY;
     }
     /* Redis, whose clock gives the time of arrival, was never seen. */

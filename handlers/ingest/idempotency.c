@@ -1,6 +1,8 @@
 #include "handlers/ingest/idempotency.h"
 
+#include "handlers/access/access.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 
 static bool is_printable(char c)
@@ -71,6 +73,45 @@ enum idempotency_key idempotency_key_read(
     }
     *ret_n = n;
     return IDEMPOTENCY_KEY;
+}
+
+struct slice idempotency_owner(const struct http_exchange *exchange)
+{
+    const struct access *access = exchange->access;
+    return access != NULL ? (struct slice){(const char *)access->hash, sizeof(access->hash)}
+                          : (struct slice){NULL, 0};
+}
+
+bool idempotency_request_key(struct http_exchange *exchange, uint64_t how, bool of_body,
+    bool *ret_is_keyed, struct request_key *ret)
+{
+    const struct http_request *request = &exchange->request;
+    char key[IDEMPOTENCY_KEY_MAX];
+    size_t n = 0;
+    switch (idempotency_key_read(request, key, &n)) {
+    case IDEMPOTENCY_NONE:
+        if (!of_body) {
+            *ret_is_keyed = false;
+            return true;
+        }
+        ret->key = request_key_of_body(idempotency_owner(exchange), how, request->body);
+        break;
+    case IDEMPOTENCY_MALFORMED:
+        problem_reply(&exchange->response, PROBLEM_MALFORMED,
+            "Idempotency-Key must be given once: 1 to 128 printable ASCII characters, bare or in "
+            "quotes");
+        return false;
+    case IDEMPOTENCY_KEY:
+        if (of_body) {
+            return query_refuse(
+                exchange, "dedupe", "body makes the key: send no Idempotency-Key beside it");
+        }
+        ret->key = request_key_digest(idempotency_owner(exchange), (struct slice){key, n});
+        break;
+    }
+    *ret_is_keyed = true;
+    ret->body = request_body_digest(how, request->body);
+    return true;
 }
 
 void idempotency_reply(struct http_response *response, const struct request_key *key)

@@ -24,9 +24,16 @@ enum idempotency_key {
 enum idempotency_key idempotency_key_read(
     const struct http_request *request, char key[IDEMPOTENCY_KEY_MAX], size_t *ret_n) MUST_CHECK;
 
-/* What is wrong with a malformed key. */
-#define IDEMPOTENCY_DETAIL                                                                         \
-    "Idempotency-Key must be given once: 1 to 128 printable ASCII characters, bare or in quotes"
+/* Whose keys are those of @exchange: the hash of its token, which lives as long.  Empty where no
+ * tokens are in use: then all keys lie in one space. */
+struct slice idempotency_owner(const struct http_exchange *exchange) MUST_CHECK;
+
+/* Read the key of @exchange's request, or make it of the body if @of_body (`dedupe=body`).  @how
+ * the body is read is part of what a repeat must have in common (see request_body_digest).
+ * *ret_is_keyed: *ret has a key.  False: the response is a 400, for a malformed key, or for one
+ * beside @of_body. */
+bool idempotency_request_key(struct http_exchange *exchange, uint64_t how, bool of_body,
+    bool *ret_is_keyed, struct request_key *ret) MUST_CHECK;
 
 /* Answer for a request that does not count, because its key was used before.
  *

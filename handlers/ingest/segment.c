@@ -24,6 +24,7 @@
 #include "handlers/dimension/derive.h"
 #include "handlers/http/app.h"
 #include "handlers/ingest/events_query.h"
+#include "handlers/ingest/idempotency.h"
 #include "handlers/ingest/ingest_guard.h"
 #include "handlers/ingest/segment_json.h"
 #include "handlers/reply/json_body.h"
@@ -233,12 +234,7 @@ static bool read_request(
  * memory. */
 static bool read_key(const struct http_exchange *exchange, struct segment_state *state)
 {
-    const struct access *access = exchange->access;
     const struct segment_body *body = &state->body;
-    struct slice owner = {NULL, 0}; /* without tokens all keys lie in one space */
-    if (access != NULL) {
-        owner = (struct slice){(const char *)access->hash, sizeof(access->hash)};
-    }
     if (!body->all_have_ids) {
         return true;
     }
@@ -249,7 +245,7 @@ static bool read_key(const struct http_exchange *exchange, struct segment_state 
     }
     struct slice ids = {body->ids.p, body->ids.n};
     state->keyed = true;
-    state->key.key = request_key_of_body(owner, HOW_SEGMENT, ids);
+    state->key.key = request_key_of_body(idempotency_owner(exchange), HOW_SEGMENT, ids);
     state->key.body = request_body_digest(HOW_SEGMENT, ids);
     return true;
 }
