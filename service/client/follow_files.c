@@ -9,13 +9,10 @@
 #include <unistd.h>
 
 #define LOOK_AGAIN_MS 1000
-#define MANY_BYTES    (256 * 1024)
 #define KEPT_FILES    (FOLLOW_FILES - 8)
 
 /* follow_files.said */
 enum said { SAID_ABSENT = 1, SAID_UNREADABLE = 2, SAID_DIRECTORY = 4 };
-
-static const struct follow_open not_open = {.fd = -1, .noticed_ms = -1};
 
 struct follow_files *follow_files_new(
     const char *path, struct follow_state *state, struct import_report *report)
@@ -28,17 +25,9 @@ struct follow_files *follow_files_new(
     files->state = state;
     files->report = report;
     for (size_t i = 0; i < FOLLOW_FILES; i++) {
-        files->open[i] = not_open;
+        files->open[i] = FOLLOW_NOT_OPEN;
     }
     return files;
-}
-
-static void open_close(struct follow_open *open)
-{
-    if (open->fd >= 0) {
-        (void)close(open->fd);
-    }
-    open->fd = -1;
 }
 
 void follow_files_free(struct follow_files *files)
@@ -47,7 +36,7 @@ void follow_files_free(struct follow_files *files)
         return;
     }
     for (size_t i = 0; i < FOLLOW_FILES; i++) {
-        open_close(&files->open[i]);
+        follow_open_close(&files->open[i]);
     }
     free(files);
 }
@@ -59,64 +48,6 @@ static void say_once(struct follow_files *files, enum said what, const char *ver
             what == SAID_DIRECTORY ? files->listing.directory : files->path, strerror(number));
     }
     files->said |= what;
-}
-
-/* ---- what is open ---- */
-
-/* Has the file the bytes that were read?  Its head is read again, and may be longer now. */
-static bool check_head(struct follow_file *file, int fd, int64_t size)
-{
-    char head[FOLLOW_HEAD];
-    ssize_t n = pread(fd, head, sizeof(head), 0);
-    struct slice bytes = {head, n > 0 ? (size_t)n : 0};
-    if (size < file->offset || !follow_head_fits(&file->head, bytes)) {
-        return false;
-    }
-    if (bytes.n > file->head.n) {
-        file->head = follow_head_of(bytes);
-    }
-    return true;
-}
-
-/* Look at one open file. */
-static void watch_file(struct follow_files *files, size_t index, int64_t now_ms)
-{
-    struct follow_file *file = &files->state->files[index];
-    struct follow_open *open = &files->open[index];
-    struct stat about;
-    if (fstat(open->fd, &about) != 0) {
-        return;
-    }
-    int64_t size = (int64_t)about.st_size;
-    int64_t mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
-    if (file->head.n == 0 && size > 0) {
-        files->is_unsure = true; /* it may have been truncated since it was seen empty */
-        return;
-    }
-    if (size != file->size || mtime_ns != open->mtime_ns) {
-        if (!check_head(file, open->fd, size)) {
-            open_close(open); /* truncated: the next look finds out what became of the rest */
-            return;
-        }
-        open->grew_ms = now_ms;
-        open->has_half_line = false;
-        file->size = size;
-        open->mtime_ns = mtime_ns;
-        if (!open->is_replaced) {
-            file->mtime_ns = mtime_ns; /* follow_plan.h: no later file was written before that */
-        }
-    }
-    if (size > file->offset && !open->has_half_line && open->noticed_ms < 0) {
-        open->noticed_ms = now_ms;
-        file->is_done = false;
-    }
-    bool rests = open->is_replaced && now_ms - open->grew_ms >= FOLLOW_REST_MS;
-    if (rests && size == file->offset && !file->is_done) {
-        file->is_done = files->is_changed = true;
-    }
-    if (file->is_done && about.st_nlink == 0) {
-        open_close(open); /* the disk gets its room back */
-    }
 }
 
 /* ---- what is missing ---- */
@@ -237,7 +168,7 @@ static bool add_file(struct follow_files *files, size_t entry, bool is_first, in
         return false;
     }
     struct follow_file *file = &files->state->files[index];
-    files->open[index] = not_open;
+    files->open[index] = FOLLOW_NOT_OPEN;
     *file = (struct follow_file){.inode = found->inode,
         .head = follow_head_of((struct slice){found->head, found->head_n}),
         .header = -1,
@@ -298,10 +229,10 @@ static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
     follow_plan(files->state, is_first, &files->listing, &files->plan);
     for (size_t i = 0; i < files->state->n; i++) {
         if (files->plan.is_copy[i]) {
-            open_close(&files->open[i]);
+            follow_open_close(&files->open[i]);
         }
         if (files->open[i].fd >= 0) {
-            (void)check_head(&files->state->files[i], files->open[i].fd, INT64_MAX);
+            (void)follow_open_check(&files->open[i], &files->state->files[i], INT64_MAX);
         } else if (!find_file(files, i, now_ms)) {
             files->must_look = true;
         }
@@ -334,6 +265,24 @@ static uint64_t log_inode(struct follow_files *files)
     return 0;
 }
 
+/* Look at one open file.  True: it is lost, and a look at the directory tells what became of it. */
+static bool watch_file(struct follow_files *files, size_t index, int64_t now_ms)
+{
+    struct follow_open *open = &files->open[index];
+    struct follow_file *file = &files->state->files[index];
+    switch (follow_open_watch(open, file, now_ms)) {
+    case FOLLOW_UNSURE:
+        files->is_unsure = true;
+        break;
+    case FOLLOW_DONE:
+        files->is_changed = true;
+        break;
+    case FOLLOW_NO_NEWS:
+        break;
+    }
+    return open->fd < 0 && !file->is_done;
+}
+
 bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_ms)
 {
     const struct follow_state *state = files->state;
@@ -343,8 +292,7 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
     for (size_t i = 0; i < state->n; i++) {
         files->open[i].is_replaced = i + 1 < state->n || state->files[i].inode != inode;
         if (files->open[i].fd >= 0) {
-            watch_file(files, i, now_ms);
-            is_lost = is_lost || (files->open[i].fd < 0 && !state->files[i].is_done);
+            is_lost = watch_file(files, i, now_ms) || is_lost;
         }
     }
     bool is_replaced = state->n == 0 || state->files[state->n - 1].inode != inode;
@@ -371,15 +319,7 @@ size_t follow_files_due(
 {
     for (size_t i = 0; i < files->state->n; i++) {
         const struct follow_file *file = &files->state->files[i];
-        const struct follow_open *open = &files->open[i];
-        if (open->fd < 0) {
-            continue;
-        }
-        bool rests = open->is_replaced && now_ms - open->grew_ms >= FOLLOW_REST_MS;
-        bool is_due = open->noticed_ms >= 0 && (now_ms - open->noticed_ms >= patience_ms ||
-                                                   file->size - file->offset >= MANY_BYTES);
-        if (is_due || (rests && open->has_half_line)) {
-            *ret_end = rests ? FOLLOW_END_LAST : FOLLOW_END_OPEN;
+        if (follow_open_due(&files->open[i], file, now_ms, patience_ms, ret_end)) {
             return i;
         }
     }
@@ -388,11 +328,7 @@ size_t follow_files_due(
 
 void follow_files_read(struct follow_files *files, size_t index, const struct follow_cut *cut)
 {
-    struct follow_open *open = &files->open[index];
-    if (!cut->is_full) {
-        open->noticed_ms = -1;
-        open->has_half_line = cut->to < files->state->files[index].size;
-    }
+    follow_open_read(&files->open[index], &files->state->files[index], cut);
     files->is_changed = true;
 }
 
@@ -405,10 +341,10 @@ bool follow_files_forget(struct follow_files *files)
             i++;
             continue;
         }
-        open_close(&files->open[i]);
+        follow_open_close(&files->open[i]);
         follow_state_remove(state, i);
         memmove(&files->open[i], &files->open[i + 1], (state->n - i) * sizeof(files->open[0]));
-        files->open[state->n] = not_open;
+        files->open[state->n] = FOLLOW_NOT_OPEN;
         files->is_changed = has_changed = true;
     }
     return has_changed;

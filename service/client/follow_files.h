@@ -8,13 +8,10 @@
 #ifndef SERVICE_CLIENT_FOLLOW_FILES_H
 #define SERVICE_CLIENT_FOLLOW_FILES_H
 
-#include "service/client/follow_piece.h"
+#include "service/client/follow_open.h"
 #include "service/client/follow_plan.h"
 #include "service/client/import_report.h"
 #include "storage/base/compiler.h"
-
-/* A file that was replaced, and is silent for so long, will not grow any more. */
-#define FOLLOW_REST_MS 5000
 
 struct follow_files {
     const char *path; /* borrowed, like the next two */
@@ -23,17 +20,9 @@ struct follow_files {
     bool is_changed; /* the state has news that are not saved */
 
     /* Fields below are the module's own. */
-    struct follow_open {
-        int fd;             /* -1: not open */
-        bool is_gone;       /* what was not read of the file is not there any more */
-        bool is_replaced;   /* the log's path leads elsewhere */
-        bool has_half_line; /* the bytes from offset to the end are no whole line */
-        int64_t grew_ms;    /* when the file was last seen to be longer (monotonic) */
-        int64_t mtime_ns;   /* when it was last written */
-        int64_t noticed_ms; /* when bytes behind offset were first seen; -1: there are none */
-    } open[FOLLOW_FILES];
-    bool is_unsure; /* a file that was seen only empty has grown */
-    bool must_look; /* something was not as it should be at the last look */
+    struct follow_open open[FOLLOW_FILES]; /* of the state's files */
+    bool is_unsure;                        /* a file that was seen only empty has grown */
+    bool must_look;                        /* something was not as it should be at the last look */
     bool has_looked;
     uint64_t looked_inode; /* of the log then; 0: there was none */
     int64_t looked_ms;

@@ -1,0 +1,56 @@
+/* follow_open.h - one file of a log that is followed, held open: watched while it may grow.
+ *
+ * Layer: service/client.  Blocking.  Not thread-safe.  Times are of the monotonic clock.
+ *
+ * A file that is shorter than what was read of it, or begins otherwise, was truncated.  A file that
+ * was replaced is done once it rests.
+ */
+#ifndef SERVICE_CLIENT_FOLLOW_OPEN_H
+#define SERVICE_CLIENT_FOLLOW_OPEN_H
+
+#include "service/client/follow_piece.h"
+#include "service/client/follow_state.h"
+#include "storage/base/compiler.h"
+
+/* A file that was replaced, and is silent for so long, will not grow any more. */
+#define FOLLOW_REST_MS 5000
+
+struct follow_open {
+    int fd;             /* -1: not open */
+    bool is_gone;       /* what was not read of the file is not there any more */
+    bool is_replaced;   /* the log's path leads elsewhere */
+    bool has_half_line; /* the bytes from offset to the end are no whole line */
+    int64_t grew_ms;    /* when the file was last seen to be longer */
+    int64_t mtime_ns;   /* when it was last written */
+    int64_t noticed_ms; /* when bytes behind offset were first seen; -1: there are none */
+};
+
+#define FOLLOW_NOT_OPEN ((struct follow_open){.fd = -1, .noticed_ms = -1})
+
+void follow_open_close(struct follow_open *open); /* one that is not open is fine */
+
+enum follow_news {
+    FOLLOW_NO_NEWS,
+    FOLLOW_UNSURE, /* it has grown, but may have been truncated since it was seen empty */
+    FOLLOW_DONE,   /* nothing more will be written to it: file->is_done is news */
+};
+
+/* Look at an open file, and bring @file up to date.  The file is closed if it was truncated, or if
+ * it is done and was deleted. */
+enum follow_news follow_open_watch(
+    struct follow_open *open, struct follow_file *file, int64_t now_ms) MUST_CHECK;
+
+/* Has the open file, of @size bytes, what was read of it?  Its head is read again, and may be
+ * longer now. */
+bool follow_open_check(const struct follow_open *open, struct follow_file *file, int64_t size);
+
+/* Has the file bytes to be read now?  They are if they have waited for @patience_ms, or are many.
+ * *ret_end says how its end is to be taken. */
+bool follow_open_due(const struct follow_open *open, const struct follow_file *file, int64_t now_ms,
+    int64_t patience_ms, enum follow_end *ret_end) MUST_CHECK;
+
+/* The file was read up to @cut's end. */
+void follow_open_read(
+    struct follow_open *open, const struct follow_file *file, const struct follow_cut *cut);
+
+#endif
