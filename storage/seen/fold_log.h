@@ -5,28 +5,15 @@
 #ifndef STORAGE_SEEN_FOLD_LOG_H
 #define STORAGE_SEEN_FOLD_LOG_H
 
-#include "storage/base/compiler.h"
-#include "storage/core/session.h"
-#include "storage/schema/partition_state.h"
-#include "storage/seen/filter.h"
+#include "storage/seen/fold_month.h"
 
 #define FOLD_PIECE 32768 /* fingerprints that are folded at once: two logs */
 
 struct fold_log {
-    struct core *core;
-    struct session *session; /* at the server of the partition at hand */
-    struct buffer out;
-    struct buffer bits; /* of the string at hand */
-    int64_t deadline_ms;
-
-    /* The month at hand. */
-    unsigned partition;
-    const char *tag;
-    struct slice site;
-    struct bucket month;
-    struct seen_filter filter;
-    struct ver begin, end; /* the filter's `ver` when the fold began, and when it is over */
-    uint64_t *pending;     /* fingerprints that are in no layer yet */
+    struct fold_month month; /* the one at hand */
+    struct ver begin, end;   /* the filter's `ver` when the fold began, and when it is over */
+    struct buffer bits;      /* of the string at hand */
+    uint64_t *pending;       /* fingerprints that are in no layer yet */
     size_t n_pending;
 };
 

@@ -1,0 +1,197 @@
+#include "storage/seen/fold_month.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "storage/core/reply_fault.h"
+#include "storage/redis/ask.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+void fold_month_begin(struct fold_month *m, struct session *session, unsigned partition,
+    struct slice site, struct bucket month, int64_t deadline_ms)
+{
+    m->session = session;
+    m->partition = partition;
+    m->tag = m->core->partitions.tag[partition];
+    m->site = site;
+    m->month = month;
+    m->deadline_ms = deadline_ms;
+}
+
+/* ---- asking ---- */
+
+/* Send out, await one reply. */
+static enum fold_step ask(struct fold_month *m, const struct reply **ret)
+{
+    if (redis_ask(m->session->redis, &m->out, m->deadline_ms, ret) != REDIS_OK_STATUS) {
+        return STEP_LOST;
+    }
+    if ((*ret)->type != REPLY_ERROR) {
+        return STEP_DONE;
+    }
+    server_refused(m->core, &m->session->server, m->partition, *ret);
+    if (m->core->is_spread && (reply_is_error(*ret, "MOVED") || reply_is_error(*ret, "ASK") ||
+                                  reply_is_error(*ret, "TRYAGAIN"))) {
+        return STEP_YIELD; /* another time, when the slot has moved */
+    }
+    if (!reply_is_error(*ret, "ERR no such key")) { /* RENAMENX: another process has sealed it */
+        core_notice(m->core, STORAGE_SEEN_FAILED, (*ret)->text.p);
+    }
+    return reply_fault(*ret) == REPLY_RECONNECT ? STEP_LOST : STEP_YIELD;
+}
+
+static void put_key(struct fold_month *m, const char *what)
+{
+    struct key key;
+    key_seen(&key, m->tag, m->site, m->month, what);
+    resp_word(&m->out, key.p, key.n);
+}
+
+/* ---- the log ---- */
+
+enum fold_step fold_month_length(struct fold_month *m, const char *which, size_t *ret)
+{
+    const struct reply *reply = NULL;
+    resp_head(&m->out, 2);
+    resp_text(&m->out, "STRLEN");
+    put_key(m, which);
+    enum fold_step step = ask(m, &reply);
+    *ret = step == STEP_DONE ? (size_t)reply_integer(reply, 0) : 0;
+    return step;
+}
+
+enum fold_step fold_month_seal(struct fold_month *m)
+{
+    const struct reply *reply = NULL;
+    resp_head(&m->out, 3);
+    resp_text(&m->out, "RENAMENX");
+    put_key(m, "log");
+    put_key(m, "old");
+    return ask(m, &reply);
+}
+
+enum fold_step fold_month_read_piece(
+    struct fold_month *m, size_t from, size_t most, uint64_t *fingerprints, size_t *ret_n)
+{
+    const struct reply *reply = NULL;
+    resp_head(&m->out, 4);
+    resp_text(&m->out, "GETRANGE");
+    put_key(m, "old");
+    resp_decimal(&m->out, (int64_t)from);
+    resp_decimal(&m->out, (int64_t)(from + most * sizeof(*fingerprints) - 1));
+    enum fold_step step = ask(m, &reply);
+    *ret_n = 0;
+    if (step == STEP_DONE && reply->text.n > 0) {
+        *ret_n = reply->text.n / sizeof(*fingerprints);
+        memcpy(fingerprints, reply->text.p, *ret_n * sizeof(*fingerprints));
+    }
+    return step;
+}
+
+/* ---- the filter ---- */
+
+enum fold_step fold_month_read_filter(struct fold_month *m)
+{
+    const struct reply *reply = NULL;
+    struct bloom_params params =
+        seen_params(&m->core->config.seen, visitor_partitions(m->core->partitions.n));
+    resp_head(&m->out, 2);
+    resp_text(&m->out, "HGETALL");
+    put_key(m, "filter");
+    enum fold_step step = ask(m, &reply);
+    if (step == STEP_DONE && !seen_filter_read(reply, &params, &m->filter)) {
+        return STEP_YIELD;
+    }
+    return step;
+}
+
+enum fold_step fold_month_read_bits(struct fold_month *m, const struct bloom_layer *layer,
+    unsigned index, uint64_t segment, struct buffer *ret)
+{
+    struct key key;
+    const struct reply *reply = NULL;
+    size_t n = layer->bits / 8;
+    key_seen_bits(&key, m->tag, m->site, m->month, index, segment);
+    resp_head(&m->out, 2);
+    resp_text(&m->out, "GET");
+    resp_word(&m->out, key.p, key.n);
+    enum fold_step step = ask(m, &reply);
+    if (step != STEP_DONE) {
+        return step;
+    }
+    buffer_clear(ret, SEEN_SEGMENT_BITS / 8 * 2);
+    char *p = buffer_grow(ret, n);
+    if (p == NULL || (reply->type != REPLY_NIL && reply->text.n > n)) {
+        return STEP_YIELD;
+    }
+    size_t have = reply->type == REPLY_NIL ? 0 : reply->text.n;
+    if (have > 0) {
+        memcpy(p, reply->text.p, have);
+    }
+    memset(p + have, 0, n - have);
+    return STEP_DONE;
+}
+
+struct ver fold_month_draw_ver(void)
+{
+    unsigned char random[SEEN_VER_TEXT / 2];
+    struct ver ver = {.n = SEEN_VER_TEXT};
+    char text[SEEN_VER_TEXT + 1];
+    randombytes_buf(random, sizeof(random));
+    sodium_bin2hex(text, sizeof(text), random, sizeof(random));
+    memcpy(ver.text, text, SEEN_VER_TEXT);
+    return ver;
+}
+
+/* seen_fold.lua: put @bits into @key, or, without any, delete @key.  Either way the filter gets
+ * @ver, its number of layers and the items of layer @index. */
+static enum fold_step write_step(struct fold_month *m, const struct ver *ver, const struct key *key,
+    unsigned index, struct slice bits)
+{
+    char number[32];
+    const struct reply *reply = NULL;
+    struct seen_filter *filter = &m->filter;
+    script_head(&m->out, &m->session->scripts, SCRIPT_SEEN_FOLD, 2, 4 + 10);
+    put_key(m, "filter");
+    resp_word(&m->out, key->p, key->n);
+    resp_text(&m->out, filter->ver);
+    resp_word(&m->out, ver->text, ver->n);
+    resp_decimal(&m->out, seen_expire_ms(m->month, m->core->config.seen.keep_s));
+    resp_word(&m->out, bits.p, bits.n);
+    resp_text(&m->out, "capacity");
+    resp_decimal(&m->out, (int64_t)filter->params.capacity);
+    resp_text(&m->out, "error");
+    resp_word(
+        &m->out, number, (size_t)snprintf(number, sizeof(number), "%.17g", filter->params.error));
+    resp_text(&m->out, "rules");
+    resp_decimal(&m->out, filter->rules);
+    resp_text(&m->out, "n");
+    resp_decimal(&m->out, filter->n);
+    resp_decimal(&m->out, index);
+    resp_decimal(&m->out, (int64_t)filter->items[index]);
+    enum fold_step step = ask(m, &reply);
+    if (step != STEP_DONE) {
+        return step;
+    }
+    memcpy(filter->ver, ver->text, ver->n);
+    filter->ver[ver->n] = '\0';
+    return reply_integer(reply, 0) == 1 ? STEP_DONE : STEP_YIELD;
+}
+
+enum fold_step fold_month_write_bits(
+    struct fold_month *m, unsigned index, uint64_t segment, struct slice bits)
+{
+    struct key key;
+    struct ver ver = fold_month_draw_ver();
+    key_seen_bits(&key, m->tag, m->site, m->month, index, segment);
+    return write_step(m, &ver, &key, index, bits);
+}
+
+enum fold_step fold_month_end(struct fold_month *m, const struct ver *ver)
+{
+    struct key key;
+    key_seen(&key, m->tag, m->site, m->month, "old");
+    return write_step(m, ver, &key, m->filter.n - 1, SLICE(""));
+}
