@@ -1,8 +1,10 @@
 #include "storage/rollup/rewrite.h"
 
 #include "storage/base/clock.h"
+#include "storage/core/sessions.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
+#include "storage/rollup/leadership.h"
 #include "storage/schema/key.h"
 
 #define DAY_S  86400
@@ -52,7 +54,7 @@ static bool begin_rewrite(struct session *session, bool *ret_begun)
     return reply != NULL;
 }
 
-bool aof_rewrite_is_due(const struct aof_rewriter *rewriter, struct core *core)
+static bool is_due(const struct aof_rewriter *rewriter, struct core *core)
 {
     int64_t now_s = redis_clock_ms(&core->clock) / 1000;
     return core->config.aof_rewrite && atomic_load(&core->has_aof) && now_s != 0 &&
@@ -67,7 +69,7 @@ bool aof_rewrite_look(
     int64_t last = 0;
     bool begun = true;
     struct key key;
-    if (!aof_rewrite_is_due(rewriter, core)) {
+    if (!is_due(rewriter, core)) {
         return true;
     }
     key_fixed(&key, core->partitions.tag[partition], "rewritten", SLICE(""));
@@ -82,4 +84,31 @@ bool aof_rewrite_look(
     }
     rewriter->due_s = begun ? (day + 1) * DAY_S + REWRITE_HOUR * HOUR_S : now_s + REWRITE_AGAIN_S;
     return true;
+}
+
+void aof_rewrite_look_each(struct aof_rewriter *rewriter, struct core *core,
+    struct sessions *servers, const struct leadership *leadership)
+{
+    char error[160];
+    struct part_set each;
+    int64_t again_s = redis_clock_ms(&core->clock) / 1000 + REWRITE_AGAIN_S;
+    struct aof_rewriter next = {.due_s = INT64_MAX};
+    if (!is_due(rewriter, core)) {
+        return;
+    }
+    bool all = servers_each(core, &each);
+    for (unsigned p = 0; p < core->partitions.n && leadership->still_mine(leadership->data); p++) {
+        struct aof_rewriter one = *rewriter;
+        struct session *session =
+            part_set_has(&each, p)
+                ? sessions_get(servers, p, monotonic_ms() + ASK_MS, error, sizeof(error))
+                : NULL;
+        if (session != NULL && !aof_rewrite_look(&one, core, session, p)) {
+            session_lost(session);
+            session = NULL;
+        }
+        all = all && (session != NULL || !part_set_has(&each, p));
+        next.due_s = session != NULL && one.due_s < next.due_s ? one.due_s : next.due_s;
+    }
+    rewriter->due_s = all && leadership->still_mine(leadership->data) ? next.due_s : again_s;
 }

@@ -11,6 +11,9 @@
 #include "storage/base/compiler.h"
 #include "storage/core/session.h"
 
+struct leadership;
+struct sessions;
+
 #define REWRITE_HOUR    3  /* of the day, UTC */
 #define REWRITE_AGAIN_S 60 /* Redis refused: it makes a snapshot, or somebody began one by hand */
 
@@ -26,7 +29,9 @@ struct aof_rewriter {
 bool aof_rewrite_look(struct aof_rewriter *rewriter, struct core *core, struct session *session,
     unsigned partition) MUST_CHECK;
 
-/* Is anything to be looked at now? */
-bool aof_rewrite_is_due(const struct aof_rewriter *rewriter, struct core *core);
+/* The same at each server of a cluster, which has a file of its own, as long as this process leads.
+ * @servers are the rollup's connections, one a server. */
+void aof_rewrite_look_each(struct aof_rewriter *rewriter, struct core *core,
+    struct sessions *servers, const struct leadership *leadership);
 
 #endif

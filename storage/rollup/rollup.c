@@ -32,10 +32,10 @@ struct rollup {
     struct rollup_workers *workers; /* of a cluster; NULL: one server has all partitions */
     struct session spread;          /* of a cluster: to all servers, by.. */
     struct dispatcher dispatcher;
-    struct sessions servers; /* of a cluster: one each, for what is asked of servers */
-    int64_t token;           /* the pass's fencing token */
-    int64_t clean_token;     /* under which all partitions were looked at */
-    bool wishing;            /* the jobs begun wait for a pass of another process */
+    struct sessions servers;      /* of a cluster: one each, for what is asked of servers */
+    struct leadership leadership; /* of the turn at hand */
+    int64_t clean_token;          /* under which all partitions were looked at */
+    bool wishing;                 /* the jobs begun wait for a pass of another process */
     struct log_closer closer;
     struct aof_rewriter rewriter;
     struct deletion_work deletion;
@@ -81,7 +81,8 @@ static enum storage_err read_status(struct rollup *r, struct rollup_job *ret)
 static bool still_mine(void *data)
 {
     struct rollup *r = data;
-    return !atomic_load(&r->core->stopping) && leader_token(r->leader) == r->token;
+    return !atomic_load(&r->core->stopping) &&
+           leader_token(r->leader) == r->leadership.fencing_token;
 }
 
 static void fenced(void *data, int64_t token)
@@ -89,18 +90,12 @@ static void fenced(void *data, int64_t token)
     leader_outranked(((struct rollup *)data)->leader, token);
 }
 
-/* What the workers do. */
-struct turn {
-    struct rollup *rollup;
-    const struct leadership *leadership;
-};
-
 /* Do all passes of a partition that are due.  False: something is left, try again later. */
-static bool do_passes(const struct turn *turn, unsigned partition, struct session *session)
+static bool do_passes(struct rollup *r, unsigned partition, struct session *session)
 {
     unsigned voids = 0;
-    while (voids < 2 && still_mine(turn->rollup)) {
-        switch (rollup_pass(turn->rollup->core, session, partition, turn->leadership)) {
+    while (voids < 2 && still_mine(r)) {
+        switch (rollup_pass(r->core, session, partition, &r->leadership)) {
         case PASS_NOTHING:
             return true;
         case PASS_DONE:
@@ -123,10 +118,9 @@ static bool do_passes(const struct turn *turn, unsigned partition, struct sessio
 /* Bring one partition up to date; a rollup_work_fn. */
 static bool roll_partition(void *data, unsigned partition, struct session *session)
 {
-    const struct turn *turn = data;
-    bool ok = do_passes(turn, partition, session);
-    if (session->redis != NULL && still_mine(turn->rollup) &&
-        !activity_sweep(turn->rollup->core, session, partition)) {
+    struct rollup *r = data;
+    bool ok = do_passes(r, partition, session);
+    if (session->redis != NULL && still_mine(r) && !activity_sweep(r->core, session, partition)) {
         session_lost(session);
         ok = false;
     }
@@ -134,15 +128,14 @@ static bool roll_partition(void *data, unsigned partition, struct session *sessi
 }
 
 /* The same for all of them.  False: something is left. */
-static bool roll_all(struct rollup *r, const struct leadership *leadership)
+static bool roll_all(struct rollup *r)
 {
-    struct turn turn = {r, leadership};
     bool ok = true;
     if (r->workers != NULL) {
-        return rollup_workers_run(r->workers, roll_partition, &turn);
+        return rollup_workers_run(r->workers, roll_partition, r);
     }
     for (unsigned p = 0; r->session.redis != NULL && p < r->core->partitions.n; p++) {
-        ok = roll_partition(&turn, p, &r->session) && ok;
+        ok = roll_partition(r, p, &r->session) && ok;
     }
     return ok && r->session.redis != NULL;
 }
@@ -161,12 +154,8 @@ static void answer_jobs(struct rollup *r)
  * soon. */
 static bool lead(struct rollup *r, bool asked)
 {
-    struct leadership leadership = {.fencing_token = r->token,
-        .grace_s = asked ? 0 : PASS_GRACE_S,
-        .still_mine = still_mine,
-        .fenced = fenced,
-        .data = r};
     char wish[WISH_ID_SIZE] = "";
+    r->leadership.grace_s = asked ? 0 : PASS_GRACE_S;
     if (!atomic_load(&r->core->ready) || !connected(r)) {
         return false;
     }
@@ -176,7 +165,7 @@ static bool lead(struct rollup *r, bool asked)
         /* So that the pass finds it.  What is late goes into what the pass has closed. */
         (void)core_catch_up(r->core, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
-    bool ok = roll_all(r, &leadership);
+    bool ok = roll_all(r);
     ok = ok && connected(r);
     if (ok && wish[0] != '\0') {
         wish_fulfil(r->core, &r->session, wish);
@@ -203,33 +192,6 @@ static int64_t due_in_ms(struct core *core)
     return due_ms > now_ms ? due_ms - now_ms : 0;
 }
 
-/* Each server of a cluster has a file of its own. */
-static void rewrite_each(struct rollup *r)
-{
-    char error[160];
-    struct part_set each;
-    int64_t again_s = redis_clock_ms(&r->core->clock) / 1000 + REWRITE_AGAIN_S;
-    struct aof_rewriter next = {.due_s = INT64_MAX};
-    if (!aof_rewrite_is_due(&r->rewriter, r->core)) {
-        return;
-    }
-    bool all = servers_each(r->core, &each);
-    for (unsigned p = 0; p < r->core->partitions.n && still_mine(r); p++) {
-        struct aof_rewriter one = r->rewriter;
-        struct session *session =
-            part_set_has(&each, p)
-                ? sessions_get(&r->servers, p, monotonic_ms() + ASK_MS, error, sizeof(error))
-                : NULL;
-        if (session != NULL && !aof_rewrite_look(&one, r->core, session, p)) {
-            session_lost(session);
-            session = NULL;
-        }
-        all = all && (session != NULL || !part_set_has(&each, p));
-        next.due_s = session != NULL && one.due_s < next.due_s ? one.due_s : next.due_s;
-    }
-    r->rewriter.due_s = all && still_mine(r) ? next.due_s : again_s;
-}
-
 /* What a leader does every few seconds: close the logs of writers that are gone, have the
  * append-only file rewritten.  Returns how long to wait before the next time. */
 static int64_t keep_house(struct rollup *r)
@@ -244,7 +206,7 @@ static int64_t keep_house(struct rollup *r)
     bool ok = log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS) ||
               r->workers != NULL; /* of a cluster it has connections of its own */
     if (r->workers != NULL) {
-        rewrite_each(r);
+        aof_rewrite_look_each(&r->rewriter, r->core, &r->servers, &r->leadership);
     } else if (!ok || !aof_rewrite_look(&r->rewriter, r->core, &r->session, 0)) {
         session_lost(&r->session);
     }
@@ -257,7 +219,7 @@ static int64_t turn_of_leader(struct rollup *r, int64_t token)
 {
     bool asked = leader_take_wish(r->leader);
     asked = rollup_jobs_any(&r->jobs) || asked;
-    r->token = token;
+    r->leadership.fencing_token = token;
     r->wishing = false;
     int64_t wait_ms = due_in_ms(r->core);
     if (asked || r->clean_token != token || wait_ms == 0) {
@@ -382,6 +344,7 @@ struct rollup *rollup_start(struct core *core, struct leader *leader)
     r->core = core;
     r->session.look = (struct redis_look){core_runs, core};
     r->leader = leader;
+    r->leadership = (struct leadership){.still_mine = still_mine, .fenced = fenced, .data = r};
     rollup_jobs_init(&r->jobs);
     if (!begin_spread(r) || pthread_create(&r->thread, NULL, rollup_main, r) != 0) {
         rollup_workers_free(r->workers);
