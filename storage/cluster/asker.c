@@ -10,7 +10,7 @@
 #include "storage/base/clock.h"
 #include "storage/cluster/listener.h"
 #include "storage/redis/ask.h"
-#include "storage/redis/endpoint.h"
+#include "storage/redis/connect.h"
 #include "storage/redis/resolver.h"
 #include "storage/redis/resp.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "storage/base/clock.h"
-#include "storage/redis/endpoint.h"
+#include "storage/redis/connect.h"
 #include "storage/redis/resolver.h"
 #include "storage/redis/resp.h"
 

@@ -23,6 +23,7 @@
 #include "storage/job/config.h"
 #include "storage/job/job.h"
 #include "storage/job/stats.h"
+#include "storage/redis/endpoint.h"
 #include "storage/redis/redis.h"
 #include "storage/redis/resolvers.h"
 #include "storage/schema/identity.h"

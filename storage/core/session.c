@@ -5,6 +5,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/core/data_set.h"
+#include "storage/redis/connect.h"
 
 /* While a thread waits on a connection that the topology may take away; a redis_look. */
 static bool goes_on(void *data)

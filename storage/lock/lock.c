@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <stdio.h>
 
+#include "storage/redis/connect.h"
 #include "storage/redis/resolver.h"
 #include "storage/redis/resp.h"
 

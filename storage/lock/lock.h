@@ -13,6 +13,7 @@
 #define STORAGE_LOCK_LOCK_H
 
 #include "storage/base/compiler.h"
+#include "storage/redis/endpoint.h"
 #include "storage/redis/redis.h"
 #include "storage/redis/script.h"
 #include "storage/schema/key.h"

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -12,8 +11,6 @@
 
 #include "storage/base/arena.h"
 #include "storage/base/clock.h"
-#include "storage/redis/resolver.h"
-#include "storage/redis/resp.h"
 
 /* So much is taken from the socket at once, because Redis writes so much at once.  hiredis takes 16
  * KB, which is a system call for each sketch, while Redis waits for us. */
@@ -24,8 +21,6 @@
  * sleeps, some 15 us, and lets other threads run in between.  Measured with 2.9 MB of sketches: one
  * look costs Redis 660 us, 30 looks 505 us, 200 looks 505 us. */
 #define LOOKS_AMID 30
-
-#define LOOK_MS 50 /* between two calls of a redis_look */
 
 struct redis {
     redisContext *context;
@@ -106,7 +101,7 @@ static redisReplyObjectFunctions reply_functions = {
 static enum redis_status wait_for(
     int fd, short events, const struct redis_look *look, int64_t deadline_ms)
 {
-    const int64_t most = look->look != NULL ? LOOK_MS : 60000;
+    const int64_t most = look->look != NULL ? REDIS_LOOK_MS : 60000;
     for (;;) {
         int64_t left = deadline_ms - monotonic_ms();
         if (left <= 0) {
@@ -255,44 +250,6 @@ void redis_limit_silence(struct redis *redis, int64_t ms)
 
 /* ---- connecting ---- */
 
-static bool resolve_host(struct resolver *resolver, const struct redis_look *look,
-    int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX])
-{
-    for (;;) {
-        int64_t until_ms = look->look != NULL ? monotonic_ms() + LOOK_MS : deadline_ms;
-        until_ms = until_ms < deadline_ms ? until_ms : deadline_ms;
-        if (resolver_ask(resolver, until_ms, address)) {
-            return true;
-        }
-        bool looked_up = monotonic_ms() < until_ms; /* there is an answer, and it is "no" */
-        if (looked_up || until_ms == deadline_ms || !look->look(look->data)) {
-            return false;
-        }
-    }
-}
-
-/* Begin to connect.  NULL: @error says why. */
-static redisContext *dial_endpoint(const struct redis_endpoint *endpoint,
-    const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n)
-{
-    redisContext *context = NULL;
-    char address[RESOLVER_ADDRESS_MAX] = "";
-    (void)snprintf(error, error_n, "out of memory");
-    if (endpoint->unix_path[0] != '\0') {
-        return redisConnectUnixNonBlock(endpoint->unix_path);
-    }
-    if (endpoint->resolver == NULL) {
-        return NULL;
-    }
-    if (resolve_host(endpoint->resolver, look, deadline_ms, address)) {
-        context =
-            redisConnectNonBlock(address, endpoint->port); /* an address: nothing is looked up */
-    } else {
-        (void)snprintf(error, error_n, "%s: %s", endpoint->host, address);
-    }
-    return context;
-}
-
 /* Wait for the connect to end.  The socket's pending error tells how it ended. */
 static bool await_connected(redisContext *context, const struct redis_look *look,
     int64_t deadline_ms, char *error, size_t error_n)
@@ -314,58 +271,15 @@ static bool await_connected(redisContext *context, const struct redis_look *look
     return true;
 }
 
-/* Await one reply, which must not be an error. */
-static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, size_t error_n)
+struct redis *redis_open(const char *unix_path, const char *address, int port,
+    const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n)
 {
-    const struct reply *reply = NULL;
-    if (redis_await(redis, deadline_ms, &reply) != REDIS_OK_STATUS) {
-        (void)snprintf(error, error_n, "connection lost or timed out");
-        return false;
-    }
-    if (reply->type == REPLY_ERROR) {
-        (void)snprintf(error, error_n, "%.80s", reply->text.p);
-        return false;
-    }
-    return true;
-}
-
-/* Log in and select the database, as far as the URL asks for it. */
-static bool auth_and_select(struct redis *redis, const struct redis_endpoint *endpoint,
-    int64_t deadline_ms, char *error, size_t error_n)
-{
-    struct buffer b;
-    int replies = 0;
-    buffer_init(&b);
-    if (endpoint->password[0] != '\0') {
-        if (endpoint->user[0] != '\0') {
-            resp_command(&b, "AUTH", endpoint->user, endpoint->password, NULL);
-        } else {
-            resp_command(&b, "AUTH", endpoint->password, NULL);
-        }
-        replies++;
-    }
-    if (endpoint->db != 0) {
-        resp_head(&b, 2);
-        resp_text(&b, "SELECT");
-        resp_decimal(&b, endpoint->db);
-        replies++;
-    }
-    bool ok = replies == 0 || redis_queue(redis, &b);
-    buffer_release(&b);
-    while (ok && replies-- > 0) {
-        ok = expect_ok(redis, deadline_ms, error, error_n);
-    }
-    return ok;
-}
-
-struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct redis_look *look,
-    int64_t deadline_ms, char *error, size_t error_n)
-{
-    redisContext *context = dial_endpoint(endpoint, look, deadline_ms, error, error_n);
+    redisContext *context = unix_path[0] != '\0' ? redisConnectUnixNonBlock(unix_path)
+                                                 : redisConnectNonBlock(address, port);
     struct redis *redis = context == NULL ? NULL : calloc(1, sizeof(*redis));
     if (redis == NULL) {
+        (void)snprintf(error, error_n, "out of memory");
         if (context != NULL) {
-            (void)snprintf(error, error_n, "out of memory");
             redisFree(context);
         }
         return NULL;
@@ -380,10 +294,6 @@ struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct 
     context->reader->fn = &reply_functions;
     context->reader->privdata = &redis->arena;
     context->reader->maxbuf = 0; /* do not free the buffer after each reply of 12 KiB */
-    if (!auth_and_select(redis, endpoint, deadline_ms, error, error_n)) {
-        redis_close(redis);
-        return NULL;
-    }
     return redis;
 }
 

@@ -24,7 +24,6 @@
 
 #include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
-#include "storage/redis/endpoint.h"
 #include "storage/redis/reply.h"
 
 struct redis;
@@ -36,6 +35,8 @@ enum redis_status {
     REDIS_TIMEOUT, /* the deadline passed */
 };
 
+#define REDIS_LOOK_MS 50 /* between two calls of a redis_look */
+
 /* What a thread does some 20 times a second while it waits for Redis.  look() returns false when
  * the thread is to wait no longer; the wait then ends with REDIS_LOST. */
 struct redis_look {
@@ -43,11 +44,12 @@ struct redis_look {
     void *data;
 };
 
-/* Connect, log in and select the database.  The caller owns the connection and closes it with
- * redis_close().  For TCP, @endpoint has its resolver.  @look is copied and is used by all waits on
- * the connection.  NULL: @error, of @error_n bytes, holds the reason as text. */
-struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct redis_look *look,
-    int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
+/* Connect to the server at @unix_path or, where that is "", at the numeric @address and @port.
+ * Nobody is logged in yet: see connect.h.  The caller owns the connection and closes it with
+ * redis_close().  @look is copied and is used by all waits on the connection.  NULL: @error, of
+ * @error_n bytes, holds the reason as text. */
+struct redis *redis_open(const char *unix_path, const char *address, int port,
+    const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
 void redis_close(struct redis *redis); /* NULL is harmless */
 
 /* Close a connection that failed.  The kernel gives up what it has not delivered yet: else it goes

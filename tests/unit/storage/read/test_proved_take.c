@@ -9,6 +9,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/read/proved_read.h"
+#include "storage/redis/connect.h"
 
 TestSuite(proved_take, .timeout = 60);
 

@@ -1,4 +1,4 @@
-#include "storage/redis/redis.h"
+#include "storage/redis/connect.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

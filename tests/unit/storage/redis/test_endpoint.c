@@ -1,5 +1,5 @@
-/* Where Redis is: redis_endpoint_parse() of redis.h. */
-#include "storage/redis/redis.h"
+/* Where Redis is: redis_endpoint_parse() of endpoint.h. */
+#include "storage/redis/endpoint.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,0 +1,98 @@
+#include "storage/redis/connect.h"
+
+#include <stdio.h>
+
+#include "storage/base/clock.h"
+#include "storage/redis/resolver.h"
+#include "storage/redis/resp.h"
+
+/* Wait for the resolver, and look meanwhile.  False: @address holds the reason as text. */
+static bool resolve_host(struct resolver *resolver, const struct redis_look *look,
+    int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX])
+{
+    for (;;) {
+        int64_t until_ms = look->look != NULL ? monotonic_ms() + REDIS_LOOK_MS : deadline_ms;
+        until_ms = until_ms < deadline_ms ? until_ms : deadline_ms;
+        if (resolver_ask(resolver, until_ms, address)) {
+            return true;
+        }
+        bool looked_up = monotonic_ms() < until_ms; /* there is an answer, and it is "no" */
+        if (looked_up || until_ms == deadline_ms || !look->look(look->data)) {
+            return false;
+        }
+    }
+}
+
+/* Resolve the host, and connect.  NULL: @error says why, or stays as it was, without memory. */
+static struct redis *open_endpoint(const struct redis_endpoint *endpoint,
+    const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n)
+{
+    char address[RESOLVER_ADDRESS_MAX] = "";
+    if (endpoint->unix_path[0] == '\0') {
+        if (endpoint->resolver == NULL) {
+            return NULL;
+        }
+        if (!resolve_host(endpoint->resolver, look, deadline_ms, address)) {
+            (void)snprintf(error, error_n, "%s: %s", endpoint->host, address);
+            return NULL;
+        }
+    }
+    return redis_open(
+        endpoint->unix_path, address, endpoint->port, look, deadline_ms, error, error_n);
+}
+
+/* Await one reply, which must not be an error. */
+static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, size_t error_n)
+{
+    const struct reply *reply = NULL;
+    if (redis_await(redis, deadline_ms, &reply) != REDIS_OK_STATUS) {
+        (void)snprintf(error, error_n, "connection lost or timed out");
+        return false;
+    }
+    if (reply->type == REPLY_ERROR) {
+        (void)snprintf(error, error_n, "%.80s", reply->text.p);
+        return false;
+    }
+    return true;
+}
+
+/* Log in and select the database, as far as the URL asks for it. */
+static bool auth_and_select(struct redis *redis, const struct redis_endpoint *endpoint,
+    int64_t deadline_ms, char *error, size_t error_n)
+{
+    struct buffer b;
+    int replies = 0;
+    buffer_init(&b);
+    if (endpoint->password[0] != '\0') {
+        if (endpoint->user[0] != '\0') {
+            resp_command(&b, "AUTH", endpoint->user, endpoint->password, NULL);
+        } else {
+            resp_command(&b, "AUTH", endpoint->password, NULL);
+        }
+        replies++;
+    }
+    if (endpoint->db != 0) {
+        resp_head(&b, 2);
+        resp_text(&b, "SELECT");
+        resp_decimal(&b, endpoint->db);
+        replies++;
+    }
+    bool ok = replies == 0 || redis_queue(redis, &b);
+    buffer_release(&b);
+    while (ok && replies-- > 0) {
+        ok = expect_ok(redis, deadline_ms, error, error_n);
+    }
+    return ok;
+}
+
+struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct redis_look *look,
+    int64_t deadline_ms, char *error, size_t error_n)
+{
+    (void)snprintf(error, error_n, "out of memory");
+    struct redis *redis = open_endpoint(endpoint, look, deadline_ms, error, error_n);
+    if (redis != NULL && !auth_and_select(redis, endpoint, deadline_ms, error, error_n)) {
+        redis_close(redis);
+        return NULL;
+    }
+    return redis;
+}
