@@ -178,6 +178,16 @@ const struct cluster_node *slot_map_owner(const struct slot_map *map, unsigned p
     return node == SLOT_MAP_NOBODY ? NULL : &map->nodes[node];
 }
 
+bool slot_map_owns(const struct slot_map *map, const struct cluster_node *node)
+{
+    for (unsigned p = 0; p < map->n_partitions; p++) {
+        if (slot_map_owner(map, p) == node) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct cluster_node *slot_map_at(const struct slot_map *map, const struct redis_address *address)
 {
     for (size_t i = 0; i < map->n_nodes; i++) {

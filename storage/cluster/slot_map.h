@@ -68,6 +68,9 @@ void slot_map_release(struct slot_map *map);
 /* The owner of a partition; NULL: nobody's. */
 const struct cluster_node *slot_map_owner(const struct slot_map *map, unsigned partition);
 
+/* Does a node of the map own any partition? */
+bool slot_map_owns(const struct slot_map *map, const struct cluster_node *node);
+
 /* The node at this address; NULL: none. */
 struct cluster_node *slot_map_at(const struct slot_map *map, const struct redis_address *address);
 

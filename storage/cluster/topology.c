@@ -81,19 +81,9 @@ void topology_put(struct topology *t, struct slot_map *map)
     count_served(t);
 }
 
-static bool owns_any(const struct slot_map *map, const struct cluster_node *node)
-{
-    for (unsigned p = 0; p < map->n_partitions; p++) {
-        if (slot_map_owner(map, p) == node) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void topology_doubt(struct topology *t, struct cluster_node *node, bool doubted)
 {
-    doubted = doubted && owns_any(&t->map, node);
+    doubted = doubted && slot_map_owns(&t->map, node);
     if (node->doubted != doubted) {
         node->doubted = doubted;
         count_served(t);
@@ -121,7 +111,7 @@ static bool take_moved(struct topology *t, unsigned partition, const struct redi
     t->corrected = true;
     for (size_t i = 0; i < t->map.n_nodes; i++) { /* who owns nothing any more is in no doubt */
         struct cluster_node *node = &t->map.nodes[i];
-        node->doubted = node->doubted && owns_any(&t->map, node);
+        node->doubted = node->doubted && slot_map_owns(&t->map, node);
     }
     return true;
 }
@@ -344,7 +334,7 @@ bool topology_owns(struct topology *t, const struct cluster_node *node)
 {
     pthread_mutex_lock(&t->lock);
     const struct cluster_node *known = slot_map_at(&t->map, &node->address);
-    bool owns = known != NULL && cluster_node_equal(known, node) && owns_any(&t->map, known);
+    bool owns = known != NULL && cluster_node_equal(known, node) && slot_map_owns(&t->map, known);
     pthread_mutex_unlock(&t->lock);
     return owns;
 }

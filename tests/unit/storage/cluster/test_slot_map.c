@@ -158,8 +158,11 @@ Test(slot_map, an_owner_is_set)
     }
     expect_owners(&map, "a:1 x:2 a:1 -");
     const struct redis_address r = {.host = "R", .port = 1};
+    cr_expect(slot_map_owns(&map, slot_map_at(&map, &x)));
+    cr_expect_not(slot_map_owns(&map, slot_map_at(&map, &r)), "a replica");
     cr_expect(slot_map_set_owner(&map, 3, &r));
     cr_expect_not(slot_map_owner(&map, 3)->is_replica);
+    cr_expect(slot_map_owns(&map, slot_map_at(&map, &r)));
     slot_map_release(&map);
 }
 
