@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "handlers/grafana/query.h"
+#include "handlers/grafana/series_reply.h"
 #include "handlers/http/app.h"
 #include "handlers/question/date_params.h"
 #include "handlers/question/question.h"
-#include "handlers/question/visit_figures.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "storage/time/bucket.h"
@@ -54,77 +54,6 @@ static void release(struct http_exchange *exchange)
     grafana_query_release(&state->query);
     json_decref(state->answer);
     free(state);
-}
-
-/* ---- answers ---- */
-
-/* The legend: "uv", "uv shop", "uv shop /a, ..". */
-static json_t *legend(const struct grafana_target *target)
-{
-    const char *name = grafana_metric_name(target->metric);
-    struct slice page = target->n_pages > 0 ? target->pages[0] : target->set;
-    bool site = target->site_name != NULL;
-    return json_sprintf("%s%s%.*s%s%.*s%s", name, site ? " " : "", site ? (int)target->site.n : 0,
-        target->site.p, page.n > 0 ? " " : "", (int)page.n, page.n > 0 ? page.p : "",
-        target->n_pages > 1 ? ", .." : "");
-}
-
-/* The reference to @value is taken over. */
-static void add_value(json_t *points, bool table, int64_t at_s, json_t *value)
-{
-    json_int_t at_ms = (json_int_t)at_s * 1000;
-    json_array_append_new(
-        points, table ? json_pack("[I,o]", at_ms, value) : json_pack("[o,I]", value, at_ms));
-}
-
-static void add_point(json_t *points, bool table, int64_t at_s, uint64_t value)
-{
-    /* A forged sketch can estimate 2^63 (see hll.h), so the number is bounded. */
-    add_value(points, table, at_s,
-        json_integer((json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value)));
-}
-
-/* What the visits were like; null where there was none. */
-static void add_visits(
-    json_t *points, const struct grafana_target *target, int64_t at_s, const uint64_t *values)
-{
-    struct visit_figures f;
-    json_t *value = NULL;
-    if (visit_figures_of(values, &f)) {
-        value = json_real(target->metric == GRAFANA_BOUNCE_RATE       ? f.bounce_rate
-                          : target->metric == GRAFANA_VIEWS_PER_VISIT ? f.views_per_visit
-                                                                      : f.duration_s);
-    }
-    add_value(points, target->table, at_s, value != NULL ? value : json_null());
-}
-
-static json_t *columns_of(const struct grafana_target *target)
-{
-    return target->metric == GRAFANA_BREAKDOWN
-               ? grafana_breakdown_columns(&target->breakdown)
-               : json_pack("[{s:s,s:s},{s:o,s:s}]", "text", "Time", "type", "time", "text",
-                     legend(target), "type", "number");
-}
-
-/* Put the target's series behind the others.  The reference to @points is taken over. */
-static void add_series(struct series_state *state, struct grafana_target *target, json_t *points)
-{
-    json_t *series = json_object();
-    if (target->ref_id.n > 0) {
-        json_object_set_new(series, "refId", json_stringn(target->ref_id.p, target->ref_id.n));
-    }
-    if (target->table) {
-        json_object_set_new(series, "type", json_string("table"));
-        json_object_set_new(series, "columns", columns_of(target));
-        json_object_set_new(series, "rows", points);
-    } else {
-        json_object_set_new(series, "target", legend(target));
-        json_object_set_new(series, "datapoints", points);
-    }
-    if (target->notices != NULL) {
-        json_object_set_new(series, "meta", json_pack("{s:O}", "notices", target->notices));
-    }
-    json_array_append_new(state->answer, series);
 }
 
 /* ---- jobs ---- */
@@ -268,7 +197,7 @@ static enum handler_result ask_next(struct http_exchange *exchange)
             return ask_target(exchange, target);
         }
         grafana_notice(target, "info", "no page passes all filters");
-        add_series(state, target, json_array());
+        grafana_add_series(state->answer, target, json_array());
     }
     reply_json(&exchange->response, 200, state->answer);
     state->answer = NULL;
@@ -294,14 +223,15 @@ static void take_count(const struct count_job *job, const struct grafana_target 
     json_t *points, int64_t at_s, const uint64_t *values)
 {
     if (is_of_visits(target)) {
-        add_visits(points, target, at_s, values);
+        grafana_add_visits(points, target, at_s, values);
     } else {
-        add_point(points, target->table, at_s, values[job->metric]);
+        grafana_add_count(points, target, at_s, values[job->metric]);
     }
 }
 
 static void take_counts(struct http_exchange *exchange, struct grafana_target *target)
 {
+    struct series_state *state = exchange->state;
     const struct count_job *job = &exchange->job.u.count;
     json_t *points = json_array();
     if (target->whole_window) {
@@ -310,7 +240,7 @@ static void take_counts(struct http_exchange *exchange, struct grafana_target *t
     for (size_t i = 0; i < job->n_points; i++) {
         take_count(job, target, points, job->points[i].window.from_s, job->points[i].values);
     }
-    add_series(exchange->state, target, points);
+    grafana_add_series(state->answer, target, points);
 }
 
 static void take_days(struct http_exchange *exchange, struct grafana_target *target)
@@ -321,9 +251,9 @@ static void take_days(struct http_exchange *exchange, struct grafana_target *tar
     for (size_t i = 0; i < state->n_sets; i++) {
         int64_t day =
             state->sets[i].days.first + (target->whole_window ? (int64_t)state->sets[i].days.n : 0);
-        add_point(points, target->table, zone_first_at(zone, day * DAY_S), state->counts[i].users);
+        grafana_add_count(points, target, zone_first_at(zone, day * DAY_S), state->counts[i].users);
     }
-    add_series(state, target, points);
+    grafana_add_series(state->answer, target, points);
 }
 
 /* Answer for a job that failed, and say which query it was. */
@@ -404,7 +334,8 @@ void grafana_query_finish(struct http_exchange *exchange)
         take_days(exchange, target);
     } else if (target->metric == GRAFANA_BREAKDOWN) {
         target->table = true;
-        add_series(state, target, grafana_breakdown_rows(&target->breakdown, &job->u.pages));
+        grafana_add_series(
+            state->answer, target, grafana_breakdown_rows(&target->breakdown, &job->u.pages));
     } else {
         take_counts(exchange, target);
     }
