@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "handlers/text/csv_text.h"
+#include "service/client/query/query_rows.h"
 #include "storage/base/buffer.h"
 
 #define COLUMNS_MAX 24
@@ -12,8 +13,7 @@
 
 struct query_table {
     const json_t *answer; /* borrowed */
-    const json_t *rows;   /* of the answer, or made; NULL: the answer is the only row */
-    json_t *made;         /* owned; NULL: none */
+    json_t *rows;         /* owned; NULL: the answer is the only row */
     size_t n_columns;
     struct column {
         const char *name;
@@ -22,9 +22,6 @@ struct query_table {
         size_t width; /* in code points */
     } columns[COLUMNS_MAX];
 };
-
-/* The lists of objects that answers have.  The most telling one stands first. */
-static const char *const lists[] = {"series", "pages", "sites", "list", "steps", "days", "rows"};
 
 /* Members of an answer that repeat the question.  In a row of a list they are figures. */
 static const char *const echoed[] = {
@@ -38,100 +35,6 @@ static bool is_echoed(const char *name)
         }
     }
     return false;
-}
-
-static const json_t *list_of(const json_t *answer)
-{
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        const json_t *list = json_object_get(answer, lists[i]);
-        bool names = strcmp(lists[i], "pages") == 0 && json_is_string(json_array_get(list, 0));
-        if (json_is_array(list) && !names) { /* names of pages repeat the question */
-            return list;
-        }
-    }
-    return NULL;
-}
-
-/* Make a row of each figure of /overlap. */
-static json_t *rows_of_overlap(const json_t *answer)
-{
-    static const char *const names[] = {"a", "b", "union", "intersection", "new", "jaccard"};
-    json_t *rows = json_array();
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const json_t *figure = json_object_get(answer, names[i]);
-        if (figure == NULL) { /* new: of two windows only */
-            continue;
-        }
-        json_t *page = json_object_get(figure, "page");
-        json_t *set = json_object_get(figure, "pageset");
-        json_t *event = json_object_get(figure, "event");
-        json_t *uv = json_object_get(figure, "uv");
-        json_t *row = json_object();
-        page = page != NULL ? page : set != NULL ? set : event;
-        json_object_set_new(
-            row, "of", json_is_string(page) ? json_incref(page) : json_string(names[i]));
-        json_object_set(row, "uv", uv != NULL ? uv : json_object_get(figure, "value"));
-        json_object_set(row, "error", json_object_get(figure, "error"));
-        json_array_append_new(rows, row);
-    }
-    return rows;
-}
-
-/* Make a row of each offset of a cohort.  Size and first day stand in all of them, and in a row of
- * a cohort that has no offset yet. */
-static void add_cohort(json_t *rows, const json_t *cohort)
-{
-    static const char *const names[] = {"offset", "users", "rate"};
-    const json_t *returned = json_object_get(cohort, "returned");
-    size_t i = 0;
-    do {
-        json_t *row = json_object();
-        json_object_set(row, "cohort", json_object_get(cohort, "cohort"));
-        json_object_set(row, "size", json_object_get(cohort, "size"));
-        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-            json_object_set(row, names[k], json_object_get(json_array_get(returned, i), names[k]));
-        }
-        json_array_append_new(rows, row);
-    } while (++i < json_array_size(returned));
-}
-
-/* The rows of /retention: of one cohort, or of several. */
-static json_t *rows_of_retention(const json_t *answer)
-{
-    const json_t *cohorts = json_object_get(answer, "cohorts");
-    const json_t *cohort;
-    size_t i;
-    json_t *rows = json_array();
-    if (cohorts == NULL) {
-        add_cohort(rows, answer);
-    }
-    json_array_foreach(cohorts, i, cohort)
-    {
-        add_cohort(rows, cohort);
-    }
-    return rows;
-}
-
-/* Make a row of each point of the series of /breakdown's rows. */
-static json_t *rows_of_breakdown(const json_t *answer)
-{
-    const json_t *of_answer = json_object_get(answer, "rows");
-    const json_t *row;
-    size_t i;
-    json_t *rows = json_array();
-    json_array_foreach(of_answer, i, row)
-    {
-        const json_t *point;
-        size_t k;
-        json_array_foreach(json_object_get(row, "series"), k, point)
-        {
-            json_t *one = json_object();
-            json_object_set(one, "value", json_object_get(row, "value"));
-            json_object_update(one, (json_t *)(uintptr_t)point);
-            json_array_append_new(rows, one);
-        }
-    }
-    return rows;
 }
 
 /* ---- cells ---- */
@@ -245,15 +148,7 @@ struct query_table *query_table_new(json_t *answer)
         return NULL;
     }
     table->answer = answer;
-    if (json_object_get(answer, "intersection") != NULL) {
-        table->made = rows_of_overlap(answer);
-    } else if (json_object_get(answer, "returned") != NULL ||
-               json_object_get(answer, "cohorts") != NULL) {
-        table->made = rows_of_retention(answer);
-    } else if (json_object_get(answer, "rows") != NULL && json_object_get(answer, "step") != NULL) {
-        table->made = rows_of_breakdown(answer);
-    }
-    table->rows = table->made != NULL ? table->made : list_of(answer);
+    table->rows = query_rows(answer);
     json_t *row = table->rows != NULL ? json_array_get(table->rows, 0) : answer;
     if (json_is_string(row)) {
         add_column(table, NULL, "site", row);
@@ -274,7 +169,7 @@ struct query_table *query_table_new(json_t *answer)
 void query_table_free(struct query_table *table)
 {
     if (table != NULL) {
-        json_decref(table->made);
+        json_decref(table->rows);
     }
     free(table);
 }

@@ -2,9 +2,8 @@
  *
  * Layer: service/client, pure.
  *
- * The rows are the answer's series, pages or other list of objects.  Without a list, the answer
- * itself is the only row.  A column is a member.  The error of an estimate becomes the columns low
- * and high.
+ * query_rows.h says what the rows are.  Without a list, the answer itself is the only row.  A
+ * column is a member.  The error of an estimate becomes the columns low and high.
  */
 #ifndef SERVICE_CLIENT_QUERY_QUERY_TABLE_H
 #define SERVICE_CLIENT_QUERY_QUERY_TABLE_H
