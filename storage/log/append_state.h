@@ -1,7 +1,7 @@
 /* append_state.h - what the appender holds: entries, and commands whose replies are awaited.
  *
- * Layer: storage, private to append.c (entries and Redis), append_jobs.c (entries and clients) and
- * acknowledge.c (entries and replicas).
+ * Layer: storage, private to append.c (entries and Redis's replies), append_send.c (the commands),
+ * append_jobs.c (entries and clients) and acknowledge.c (entries and replicas).
  * Belongs to the writer's thread.
  */
 #ifndef STORAGE_LOG_APPEND_STATE_H
@@ -58,6 +58,9 @@ struct appender {
     size_t n_out;          /* commands in out */
     struct job_queue done; /* answered, their err is set */
 };
+
+/* Append the name of a key of the log's partition to a->out. */
+void append_put_key(struct appender *a, const char *name, const char *suffix);
 
 /* What the connection proves of its server: of one server it counts for all that core knows. */
 struct standing *append_standing(struct appender *a);

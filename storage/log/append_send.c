@@ -1,0 +1,118 @@
+/* append_send.c - which commands of an appender go out, and how they are encoded. */
+#include <string.h>
+
+#include "storage/base/clock.h"
+#include "storage/base/index.h"
+#include "storage/log/acknowledge.h"
+#include "storage/log/append.h"
+#include "storage/log/append_state.h"
+#include "storage/log/heartbeat.h"
+#include "storage/log/record.h"
+#include "storage/redis/resp.h"
+#include "storage/schema/key.h"
+
+#define OUT_KEPT (512 * 1024)
+
+static bool note_sent(
+    struct appender *a, enum append_command command, struct log_entry *entry, int64_t now_ms)
+{
+    if (a->sent_first > 0 && a->sent_first + a->n_awaited == a->sent_capacity) {
+        memmove(a->sent, a->sent + a->sent_first, a->n_awaited * sizeof(*a->sent));
+        a->sent_first = 0;
+    }
+    if (!array_reserve(
+            &a->sent, &a->sent_capacity, a->sent_first + a->n_awaited, sizeof(*a->sent))) {
+        return false;
+    }
+    a->sent[a->sent_first + a->n_awaited++] =
+        (struct append_sent){command, entry == NULL ? NULL : entry_reference(entry), now_ms};
+    a->n_out++;
+    return true;
+}
+
+void append_put_key(struct appender *a, const char *name, const char *suffix)
+{
+    struct key key;
+    key_fixed(&key, a->core->partitions.tag[a->partition], name, slice_of(suffix));
+    resp_word(&a->out, key.p, key.n);
+}
+
+static void put_append(struct appender *a, const struct session *session, struct log_entry *entry)
+{
+    uint8_t head[ENTRY_HEAD];
+    struct key key;
+    entry_print_head(entry, head);
+    script_head(
+        &a->out, &session->scripts, SCRIPT_APPEND, 2 + entry->n_keyed, 7 + 2 * entry->n_keyed);
+    append_put_key(a, "heads", "");
+    append_put_key(a, "log:", entry->id);
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        key_record(&key, a->core->partitions.tag[a->partition], &entry->keyed[i].key);
+        resp_word(&a->out, key.p, key.n);
+    }
+    resp_text(&a->out, entry->id);
+    resp_decimal(&a->out, (int64_t)entry->n);
+    resp_text(&a->out, a->era);
+    resp_text(&a->out, a->may_jump && entry == a->first ? "1" : "");
+    resp_word(&a->out, head, sizeof(head));
+    resp_word(&a->out, entry->packed.p, entry->packed.n);
+    resp_decimal(&a->out, RECORD_TTL_MS);
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        record_put(&a->out, entry, i);
+        resp_word(&a->out, entry->keyed[i].chunk.p, entry->keyed[i].chunk.n);
+    }
+}
+
+static bool send_entries(struct appender *a, const struct session *session, int64_t now_ms)
+{
+    for (struct log_entry *e = a->open; e != NULL && a->n_sent < UNDER_WAY_MAX; e = e->next) {
+        if (e->state != ENTRY_WAITING) {
+            continue;
+        }
+        if (e->n_keyed > 0) {
+            unfolded_shows(a->unfolded, a->place, e->n);
+        }
+        put_append(a, session, e);
+        if (!note_sent(a, COMMAND_APPEND, e, now_ms)) {
+            return false;
+        }
+        e->state = ENTRY_SENT;
+        e->sent_us = monotonic_us();
+        a->n_sent++;
+    }
+    return true;
+}
+
+/* A heartbeat keeps the log from being closed, and its answer proves how old what is held is. */
+static bool send_heartbeat(struct appender *a, const struct session *session, int64_t now_ms)
+{
+    if (now_ms < heartbeat_due_ms(a)) {
+        return true;
+    }
+    a->beat_ms = now_ms;
+    script_head(&a->out, &session->scripts, SCRIPT_HEARTBEAT, 1, 1);
+    append_put_key(a, "heads", "");
+    resp_text(&a->out, a->id);
+    return note_sent(a, COMMAND_HEARTBEAT, NULL, now_ms);
+}
+
+/* One WAIT for all that was written before it. */
+static bool send_wait(struct appender *a, int64_t now_ms)
+{
+    if (!acknowledge_is_due(a)) {
+        return true;
+    }
+    acknowledge_put(a);
+    return note_sent(a, COMMAND_WAIT, NULL, now_ms);
+}
+
+bool appender_pump(struct appender *a, const struct session *session, int64_t now_ms)
+{
+    buffer_clear(&a->out, OUT_KEPT);
+    a->n_out = 0;
+    if (a->id[0] == '\0' || a->is_gone || now_ms < a->hold_until_ms) {
+        return true;
+    }
+    return send_entries(a, session, now_ms) && send_heartbeat(a, session, now_ms) &&
+           send_wait(a, now_ms) && !a->out.failed;
+}
