@@ -94,8 +94,8 @@ static void entry_take_jobs(struct log_entry *entry, struct storage_job *jobs)
     *end = NULL;
 }
 
-/* So much of it stays for the next entry: that of some arrays of 1,000 events. */
-#define SCRATCH_KEPT ((size_t)256 * 1024)
+/* So much of it stays for the next entry: that of some hundred single events. */
+#define SCRATCH_KEPT ((size_t)64 * 1024)
 
 void entry_scratch_release(struct entry_scratch *scratch)
 {
