@@ -51,12 +51,63 @@ bool mark_partition(struct turn *turn, unsigned partition)
     return reply != NULL && !turn->is_fenced;
 }
 
-bool check_end(struct turn *turn, unsigned partition)
+/* A step of the sweep of the partition at hand.  *ret_over: all of it was swept, or it cannot be:
+ * which pages were deleted is not known, or which deletion the partition knows. */
+static bool sweep_partition(struct turn *turn, bool *ret_over)
 {
-    const struct deletion_work *work = turn->work;
+    struct deletion_work *work = turn->work;
+    const struct sweep_order order = {work->token, work->record.id};
+    *ret_over = work->target.site.n == 0 || work->record.id[0] == '\0';
+    if (*ret_over) {
+        return true;
+    }
+    enum sweep_result result =
+        sweep_step(&work->sweep, turn->core, &turn->pipe, &work->target, &order);
+    if (result == SWEEP_UNMARKED) {
+        begin_again(work);
+        return true;
+    }
+    *ret_over = work->sweep.partition > work->partition;
+    if (work->sweep.partition < work->partition) { /* servers have changed: see sweep_step() */
+        work->is_ending = false;
+    }
+    turn->is_fenced = result == SWEEP_FENCED;
+    return result != SWEEP_FENCED && result != SWEEP_FAULT;
+}
+
+bool end_partition(struct turn *turn, bool *ret_done)
+{
+    struct deletion_work *work = turn->work;
+    bool is_over = false;
+    *ret_done = false;
+    if (!work->is_ending) {
+        sweep_begin(&work->sweep, turn->pipe.session);
+        work->sweep.partition = work->partition;
+        work->is_ending = true;
+    }
+    if (!sweep_partition(turn, &is_over)) {
+        return false;
+    }
+    if (!is_over) {
+        return true;
+    }
+    work->is_ending = false;
+    *ret_done = mark_partition(turn, work->partition);
+    return *ret_done;
+}
+
+bool check_end(struct turn *turn)
+{
+    struct deletion_work *work = turn->work;
     struct key key;
-    struct buffer *out = pipeline_command(&turn->pipe, partition, "HGET", 2);
-    key_fixed(&key, turn->core->partitions.tag[partition], "state", SLICE(""));
+    bool is_done = false;
+    if (work->is_ending) {
+        bool ok = end_partition(turn, &is_done);
+        work->partition += is_done;
+        return ok;
+    }
+    struct buffer *out = pipeline_command(&turn->pipe, work->partition, "HGET", 2);
+    key_fixed(&key, turn->core->partitions.tag[work->partition], "state", SLICE(""));
     resp_word(out, key.p, key.n);
     resp_text(out, "deleting");
     const struct reply *reply = pipeline_ask(&turn->pipe, false);
@@ -65,5 +116,6 @@ bool check_end(struct turn *turn, unsigned partition)
     }
     bool is_behind =
         reply->type == REPLY_TEXT && slice_equal(reply->text, slice_of(work->record.id));
-    return !is_behind || mark_partition(turn, partition);
+    work->partition += !is_behind;
+    return !is_behind || end_partition(turn, &is_done);
 }

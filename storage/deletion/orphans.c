@@ -10,6 +10,10 @@
 #define AT_ONCE_MS 1
 
 #define SEARCH_MS 5000
+#define LATE_MS   30000 /* behind a server that hangs: each wait for it costs seconds */
+
+/* Partition 0 goes back with the list, and is not searched. */
+#define FIRST 1
 
 void begin_orphans(struct turn *turn)
 {
@@ -18,21 +22,33 @@ void begin_orphans(struct turn *turn)
     if (turn->core->is_spread && now_ms >= work->search_ms) {
         work->search_ms = now_ms + SEARCH_MS;
         work->phase = DELETION_ORPHANS;
-        work->partition = 1; /* partition 0 goes back with the list */
+        work->partition = work->search_from > FIRST ? work->search_from : FIRST;
+        work->is_ending = false;
     }
 }
 
-/* HMGET deleting, deleted; NULL: see the pipeline's err. */
+void orphans_after_fault(struct deletion_work *work, enum storage_err err)
+{
+    if (work->phase == DELETION_ORPHANS) {
+        work->search_ms = monotonic_ms() + (err == STORAGE_LATE ? LATE_MS : 0);
+        work->search_from = work->partition + 1;
+    } else if (work->phase != DELETION_NONE) {
+        work->search_ms = 0;
+    }
+}
+
+/* deleting, deleted, cfg; NULL: see the pipeline's err. */
 static const struct reply *read_marks(struct turn *turn, unsigned partition)
 {
     struct key key;
-    struct buffer *out = pipeline_command(&turn->pipe, partition, "HMGET", 3);
+    struct buffer *out = pipeline_command(&turn->pipe, partition, "HMGET", 4);
     key_fixed(&key, turn->core->partitions.tag[partition], "state", SLICE(""));
     resp_word(out, key.p, key.n);
     resp_text(out, "deleting");
     resp_text(out, "deleted");
+    resp_text(out, "cfg");
     const struct reply *reply = pipeline_ask(&turn->pipe, false);
-    if (reply != NULL && (reply->type != REPLY_ARRAY || reply->n != 2)) {
+    if (reply != NULL && (reply->type != REPLY_ARRAY || reply->n != 3)) {
         (void)pipeline_foreign(&turn->pipe, "a partition's state");
         return NULL;
     }
@@ -45,14 +61,20 @@ static struct tombstones tombstones_in(const struct reply *marks)
     return tombstones_of(has_any ? marks->items[1].text : SLICE(""));
 }
 
-/* The site of a deletion that goes on becomes the target; an empty one: pages are deleted.  False:
- * there is no mark. */
+/* The site of a deletion that goes on becomes the target; an empty one: pages are deleted.  Its id,
+ * if the partition has one, becomes the record's.  False: there is no mark. */
 static bool take_target(struct deletion_work *work, const struct reply *marks)
 {
     struct tombstones tombstones = tombstones_in(marks);
     struct slice site = tombstones_going_on(&tombstones);
-    if (site.n >= sizeof(work->field.p) || (site.n == 0 && marks->items[0].type != REPLY_TEXT)) {
+    struct slice id = marks->items[0].type == REPLY_TEXT ? marks->items[0].text : SLICE("");
+    if (site.n >= sizeof(work->field.p) || id.n >= sizeof(work->record.id) ||
+        (site.n == 0 && id.n == 0)) {
         return false;
+    }
+    work->record = (struct deletion_record){.done = 0};
+    if (id.n > 0) {
+        memcpy(work->record.id, id.p, id.n);
     }
     if (site.n > 0) {
         memcpy(work->field.p, site.p, site.n);
@@ -72,6 +94,10 @@ static bool find_instant(struct turn *turn)
     if (marks == NULL) {
         return false;
     }
+    if (marks->items[2].type != REPLY_TEXT) { /* its server is empty: nothing is known */
+        begin_again(work);
+        return true;
+    }
     struct tombstones tombstones = tombstones_in(marks);
     int64_t before_ms = tombstones_before(&tombstones, work->target.site);
     bool is_over = before_ms != INT64_MIN && before_ms != INT64_MAX;
@@ -79,19 +105,13 @@ static bool find_instant(struct turn *turn)
     return true;
 }
 
-static void end_search(struct deletion_work *work)
-{
-    work->phase = DELETION_NONE;
-    work->look_ms = 0;
-}
-
-bool end_orphan(struct turn *turn)
+/* Look at the partition at hand, and go on to the next one if it has no orphan: the orphan becomes
+ * the target otherwise.  The mark is read before the list.  So it is not of a deletion that has
+ * begun meanwhile. */
+static bool find_orphan(struct turn *turn, bool *ret_found)
 {
     struct deletion_work *work = turn->work;
-    if (work->partition >= turn->core->partitions.n) {
-        end_search(work);
-        return true;
-    }
+    *ret_found = false;
     const struct reply *marks = read_marks(turn, work->partition);
     if (marks == NULL) {
         return false;
@@ -100,23 +120,41 @@ bool end_orphan(struct turn *turn)
         work->partition++;
         return true;
     }
-    /* The mark was read before the list.  So it is not of a deletion that has begun meanwhile. */
     const struct reply *list = deletion_list_read(turn->core, &turn->pipe);
     if (list == NULL) {
         return false;
     }
     if (list->n > 0) { /* this one first; the partitions are searched behind it */
-        end_search(work);
+        begin_again(work);
         return true;
     }
-    if (!find_instant(turn)) {
+    *ret_found = true;
+    return find_instant(turn);
+}
+
+bool end_orphan(struct turn *turn)
+{
+    struct deletion_work *work = turn->work;
+    bool is_found = work->is_ending;
+    bool is_done = false;
+    if (work->partition >= turn->core->partitions.n) {
+        work->search_from = FIRST;
+        begin_again(work);
+        return true;
+    }
+    if (!is_found && !find_orphan(turn, &is_found)) {
         return false;
+    }
+    if (!is_found || work->phase != DELETION_ORPHANS) {
+        return true;
     }
     turn->is_reading = false;
-    if (!mark_partition(turn, work->partition)) {
+    if (!end_partition(turn, &is_done)) {
         return false;
     }
-    core_notice(
-        turn->core, STORAGE_DELETION_LOST, work->target.site.n > 0 ? work->target.site.p : "pages");
+    if (is_done) {
+        core_notice(turn->core, STORAGE_DELETION_LOST,
+            work->target.site.n > 0 ? work->target.site.p : "pages");
+    }
     return true;
 }

@@ -27,6 +27,13 @@ static inline bool has_reconnected(const struct turn *turn)
     return turn->work->stands_us != session_stands_since(turn->pipe.session);
 }
 
+/* Begin again: with the record, or where there is none with the next look at the list. */
+static inline void begin_again(struct deletion_work *work)
+{
+    work->phase = DELETION_NONE;
+    work->look_ms = 0;
+}
+
 /* Read Redis's clock.  False: see the pipeline's err. */
 bool redis_now_ms(struct turn *turn, int64_t *ret) MUST_CHECK;
 
@@ -36,10 +43,17 @@ bool redis_now_ms(struct turn *turn, int64_t *ret) MUST_CHECK;
  * pipeline's err. */
 bool mark_partition(struct turn *turn, unsigned partition) MUST_CHECK;
 
-/* Ask a partition whether it still knows the end of the deletion at hand, and tell it again if it
- * does not.  A server may have gone back behind the end, and the record's has not: its partitions
- * would count nothing of the site any more.  False: as above. */
-bool check_end(struct turn *turn, unsigned partition) MUST_CHECK;
+/* A step: sweep the partition at hand, and mark it then (*ret_done).  For a partition that has gone
+ * back into a deletion: keys that were taken away may be back, and of an index a part may be gone.
+ * While it has the mark it counts nothing, so what it has of the site is from before.  False: as
+ * above. */
+bool end_partition(struct turn *turn, bool *ret_done) MUST_CHECK;
+
+/* A step: ask the partition at hand whether it still knows the end of the deletion, and go on to
+ * the next one.  A server may have gone back behind the end, and the record's has not: its
+ * partitions would count nothing of the site any more.  Such a partition is swept, and told again.
+ * False: as above. */
+bool check_end(struct turn *turn) MUST_CHECK;
 
 /* Search the next partition for the mark of a deletion that has no record, and end it.  After the
  * last partition the phase is DELETION_NONE.  False: as above.
@@ -55,5 +69,9 @@ bool end_orphan(struct turn *turn) MUST_CHECK;
 /* There is no deletion: begin such a search if it is time for one.  Not where one server has all
  * partitions: there record and marks go back together. */
 void begin_orphans(struct turn *turn);
+
+/* A step has failed with @err.  The search goes on behind the partition, and later if its server
+ * hangs.  If the step was of a deletion, a search is due: its record may be lost. */
+void orphans_after_fault(struct deletion_work *work, enum storage_err err);
 
 #endif

@@ -59,6 +59,7 @@ static void begin_over(struct deletion_work *work)
 {
     work->phase = DELETION_OVER;
     work->partition = 1;
+    work->is_ending = false;
 }
 
 /* Copy a deletion of the list. */
@@ -76,13 +77,6 @@ static void take_field(struct deletion_work *work, const struct reply *reply)
     if (work->record.until_ms != 0) {
         begin_over(work);
     }
-}
-
-/* Begin again, from the record. */
-static void begin_again(struct deletion_work *work)
-{
-    work->phase = DELETION_NONE;
-    work->look_ms = 0;
 }
 
 /* Look at the list, and begin with the first deletion of it if this process leads. */
@@ -215,7 +209,7 @@ static bool do_over(struct turn *turn)
         }
     }
     if (work->partition < turn->core->partitions.n) {
-        return check_end(turn, work->partition++);
+        return check_end(turn);
     }
     if (!write_record(turn, true)) {
         return false;
@@ -260,6 +254,7 @@ static int64_t work_on(struct turn *turn)
         is_due = false;
         if (!learnt || !do_step(turn)) {
             work->in_doubt = turn->pipe.lost && work->phase != DELETION_NONE && !turn->is_reading;
+            orphans_after_fault(work, turn->pipe.err);
             work->phase = DELETION_NONE; /* from the record, if this process still leads */
             work->look_ms = monotonic_ms() + RETRY_MS;
             return RETRY_MS;
@@ -276,7 +271,8 @@ int64_t deletion_work(struct deletion_work *work, struct core *core, struct sess
     int64_t token, bool *ret_lost)
 {
     int64_t now_ms = monotonic_ms();
-    struct turn turn = {.work = work, .core = core, .until_ms = now_ms + TURN_MS};
+    struct turn turn = {
+        .work = work, .core = core, .until_ms = now_ms + TURN_MS, .is_reading = true};
     if (work->token != token) {
         work->token = token;
         begin_again(work);

@@ -26,10 +26,12 @@ struct deletion_work {
     struct deletion_record record;
     int64_t stands_us;  /* the connections stood since then, when the step or sweep was begun */
     unsigned partition; /* the next to be marked, or searched */
+    bool is_ending;     /* that partition is swept, before it learns the end: end_partition() */
     unsigned n_sweeps;
     struct deletion_sweep sweep;
-    int64_t look_ms;   /* when to look at the list next; CLOCK_MONOTONIC */
-    int64_t search_ms; /* when to search for orphans next */
+    int64_t look_ms;      /* when to look at the list next; CLOCK_MONOTONIC */
+    int64_t search_ms;    /* when to search for orphans next.. */
+    unsigned search_from; /* ..and from which partition on; 0: from the first */
     /* A command went without an answer.  It may come late, after the deletion's end, and nothing
      * but a greater token of its partition stops it. */
     bool in_doubt;

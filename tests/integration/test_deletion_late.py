@@ -191,7 +191,9 @@ def test_partitions_that_have_gone_back_behind_the_end(start_redis, start_tallyd
     wait_until(lambda: " 0 " not in tombstones(redis), "all have heard of the end", 20, pause_s=0.01)
     for tag, (deleting, deleted) in list(zip(TAGS, before))[1:]:  # partition 0 goes back with the record
         redis.command("HSET", f"t:{{{tag}}}:state", "deleting", deleting, "deleted", deleted)
+        redis.command("HSET", f"t:{{{tag}}}:uid:{site}", "a", 0)  # what was taken away is back
     wait_until(lambda: not redis.command("KEYS", "t:*:deletions"), "the record is gone", 20)
+    assert redis.command("KEYS", f"t:*:uid:{site}") == []
     assert " 0 " not in tombstones(redis)
     assert not any(redis.command("HEXISTS", f"t:{{{tag}}}:state", "deleting") for tag in TAGS)
     await_taken(http, views(site, at))
