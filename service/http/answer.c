@@ -91,10 +91,8 @@ void connection_forget_answer(struct connection *connection)
 static struct MHD_Response *keep_response(struct connection *connection)
 {
     struct http_response *from = &connection->request.exchange.response;
-    if (is_kept(connection)) { /* and sent: the library takes one request after the other */
-        if (!rename_kept(connection)) {
-            connection_forget_answer(connection);
-        }
+    /* What is kept is sent: the library takes one request after the other. */
+    if (is_kept(connection) && rename_kept(connection)) {
         return connection->kept.response;
     }
     connection_forget_answer(connection);
