@@ -32,11 +32,16 @@ each_get = pytest.mark.parametrize("operation", GETS, ids=lambda o: o.id)
 
 
 def ask(http, operation, params=None, status=None, body=None, headers=None):
-    """One request; its answer, which the document allows."""
+    """One request; its answer, which the document allows.  Another test may have deleted the site, and that goes on for seconds."""
     if body is None:
         body = b"[]" if operation is POST_EVENTS else operation.example_body()
-    params = {**operation.required(), **(params or {})}
-    response = API.check(operation, http.request(operation.method, operation.target + query(params), body, headers or {}))
+    target = operation.target + query({**operation.required(), **(params or {})})
+
+    def answered():
+        got = http.request(operation.method, target, body, headers or {})
+        return got if got.status != 503 or b"is being deleted" not in got.body else None
+
+    response = API.check(operation, wait_until(answered, "the site's deletion is over", 20))
     assert status is None or response.status == status, response
     return response
 

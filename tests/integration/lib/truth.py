@@ -153,4 +153,6 @@ class Estimates:
         n_tiny = sum(1 for _, n in self.pairs if n <= self.TINY)
         assert not wrong, f"not an estimate of n: (what, n, got, where) {wrong[:10]}"
         assert len(far) <= 1 + len(self.pairs) // 100, f"beyond 4 sigma: {far[:10]}"
-        assert len(tiny) <= 1 + n_tiny // 50, f"tiny sets are not exact: {tiny[:10]}"
+        # An answer has several figures of one set: two visitors who share a register show in each of them.
+        n_off = len({repr(where) if where else (what, n) for what, n, _, where in tiny})
+        assert n_off <= 1 + n_tiny // 50, f"tiny sets are not exact: {tiny[:10]}"
