@@ -5,16 +5,21 @@
 
 #define REPEAT_MS 600000 /* for so long entries may be appended again that arrived before */
 
-bool redis_now_ms(struct turn *turn, int64_t *ret)
+const struct reply *read_marks(struct turn *turn, unsigned partition)
 {
-    (void)pipeline_command(&turn->pipe, 0, "TIME", 0);
+    struct key key;
+    struct buffer *out = pipeline_command(&turn->pipe, partition, "HMGET", 4);
+    key_fixed(&key, turn->core->partitions.tag[partition], "state", SLICE(""));
+    resp_word(out, key.p, key.n);
+    resp_text(out, "deleting");
+    resp_text(out, "deleted");
+    resp_text(out, "cfg");
     const struct reply *reply = pipeline_ask(&turn->pipe, false);
-    if (reply == NULL) {
-        return false;
+    if (reply != NULL && (reply->type != REPLY_ARRAY || reply->n != 3)) {
+        (void)pipeline_foreign(&turn->pipe, "a partition's state");
+        return NULL;
     }
-    core_time_of(turn->core, 0, reply_time_us(reply));
-    *ret = reply_time_us(reply) / 1000;
-    return true;
+    return reply;
 }
 
 bool mark_partition(struct turn *turn, unsigned partition)
@@ -47,8 +52,7 @@ bool mark_partition(struct turn *turn, unsigned partition)
         resp_text(out, work->record.id);
     }
     const struct reply *reply = pipeline_ask(&turn->pipe, false);
-    turn->is_fenced = reply != NULL && reply_integer(reply, 0) != 1;
-    return reply != NULL && !turn->is_fenced;
+    return reply != NULL && reply_integer(reply, 0) == 1;
 }
 
 /* A step of the sweep of the partition at hand.  *ret_over: all of it was swept, or it cannot be:
@@ -71,7 +75,6 @@ static bool sweep_partition(struct turn *turn, bool *ret_over)
     if (work->sweep.partition < work->partition) { /* servers have changed: see sweep_step() */
         work->is_ending = false;
     }
-    turn->is_fenced = result == SWEEP_FENCED;
     return result != SWEEP_FENCED && result != SWEEP_FAULT;
 }
 
@@ -99,23 +102,19 @@ bool end_partition(struct turn *turn, bool *ret_done)
 bool check_end(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
-    struct key key;
     bool is_done = false;
     if (work->is_ending) {
         bool ok = end_partition(turn, &is_done);
         work->partition += is_done;
         return ok;
     }
-    struct buffer *out = pipeline_command(&turn->pipe, work->partition, "HGET", 2);
-    key_fixed(&key, turn->core->partitions.tag[work->partition], "state", SLICE(""));
-    resp_word(out, key.p, key.n);
-    resp_text(out, "deleting");
-    const struct reply *reply = pipeline_ask(&turn->pipe, false);
-    if (reply == NULL) {
+    const struct reply *marks = read_marks(turn, work->partition);
+    if (marks == NULL) {
         return false;
     }
+    const struct reply *deleting = &marks->items[0];
     bool is_behind =
-        reply->type == REPLY_TEXT && slice_equal(reply->text, slice_of(work->record.id));
+        deleting->type == REPLY_TEXT && slice_equal(deleting->text, slice_of(work->record.id));
     work->partition += !is_behind;
     return !is_behind || end_partition(turn, &is_done);
 }

@@ -37,24 +37,6 @@ void orphans_after_fault(struct deletion_work *work, enum storage_err err)
     }
 }
 
-/* deleting, deleted, cfg; NULL: see the pipeline's err. */
-static const struct reply *read_marks(struct turn *turn, unsigned partition)
-{
-    struct key key;
-    struct buffer *out = pipeline_command(&turn->pipe, partition, "HMGET", 4);
-    key_fixed(&key, turn->core->partitions.tag[partition], "state", SLICE(""));
-    resp_word(out, key.p, key.n);
-    resp_text(out, "deleting");
-    resp_text(out, "deleted");
-    resp_text(out, "cfg");
-    const struct reply *reply = pipeline_ask(&turn->pipe, false);
-    if (reply != NULL && (reply->type != REPLY_ARRAY || reply->n != 3)) {
-        (void)pipeline_foreign(&turn->pipe, "a partition's state");
-        return NULL;
-    }
-    return reply;
-}
-
 static struct tombstones tombstones_in(const struct reply *marks)
 {
     bool has_any = marks->items[1].type == REPLY_TEXT;

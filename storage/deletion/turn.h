@@ -9,16 +9,12 @@
 #include "storage/core/dispatcher.h"
 #include "storage/deletion/work_state.h"
 
-/* The instant of a site's end lies so far ahead, ms: every process must have heard of it. */
-#define DELETION_AHEAD_MS 2500
-
 struct turn {
     struct deletion_work *work;
     struct core *core;
     struct pipeline pipe;
     int64_t until_ms; /* CLOCK_MONOTONIC */
-    bool is_fenced;
-    bool is_reading; /* the command at hand changes nothing, so its loss leaves no doubt */
+    bool is_reading;  /* the command at hand changes nothing, so its loss leaves no doubt */
 };
 
 /* A server that was away since the phase began may have gone back behind what it was told. */
@@ -34,13 +30,14 @@ static inline void begin_again(struct deletion_work *work)
     work->look_ms = 0;
 }
 
-/* Read Redis's clock.  False: see the pipeline's err. */
-bool redis_now_ms(struct turn *turn, int64_t *ret) MUST_CHECK;
+/* What the state of a partition says: `deleting`, `deleted`, `cfg`; valid until the next command.
+ * NULL: see the pipeline's err. */
+const struct reply *read_marks(struct turn *turn, unsigned partition) MUST_CHECK;
 
 /* Tell a partition of the deletion at hand: no event of its site is counted that arrives before the
  * record's instant (0: none at all).  In DELETION_MARK it learns, too, that keys are taken away
- * from now on; in any other phase, that none are any more.  False: turn->is_fenced, or see the
- * pipeline's err. */
+ * from now on; in any other phase, that none are any more.  False: another process leads, or
+ * see the pipeline's err. */
 bool mark_partition(struct turn *turn, unsigned partition) MUST_CHECK;
 
 /* A step: sweep the partition at hand, and mark it then (*ret_done).  For a partition that has gone

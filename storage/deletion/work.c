@@ -9,6 +9,7 @@
 
 #define TURN_MS  100  /* a turn; the rollup's thread has other work as well */
 #define ASK_MS   2000 /* longest wait for an answer */
+#define AHEAD_MS 2500 /* the instant of a site's end: every process must have heard of it */
 #define RETRY_MS 1000
 #define AGAIN_MS 10
 #define SWEEPS   50 /* of pages that are written to all the while, 3 */
@@ -39,8 +40,7 @@ static bool write_record(struct turn *turn, bool is_over)
     resp_text(out, work->record.id);
     resp_text(out, value);
     const struct reply *reply = pipeline_ask(&turn->pipe, false);
-    turn->is_fenced = reply != NULL && reply_integer(reply, 0) != 1;
-    return reply != NULL && !turn->is_fenced;
+    return reply != NULL && reply_integer(reply, 0) == 1;
 }
 
 /* So much is done; it is written down when it has grown by a hundredth. */
@@ -103,6 +103,18 @@ static bool look_at_list(struct turn *turn)
 
 /* ---- the steps ---- */
 
+static bool redis_now_ms(struct turn *turn, int64_t *ret)
+{
+    (void)pipeline_command(&turn->pipe, 0, "TIME", 0);
+    const struct reply *reply = pipeline_ask(&turn->pipe, false);
+    if (reply == NULL) {
+        return false;
+    }
+    core_time_of(turn->core, 0, reply_time_us(reply));
+    *ret = reply_time_us(reply) / 1000;
+    return true;
+}
+
 static void begin_sweep(struct turn *turn)
 {
     turn->work->stands_us = session_stands_since(turn->pipe.session);
@@ -138,12 +150,10 @@ static bool do_sweep(struct turn *turn)
         sweep_step(&work->sweep, turn->core, &turn->pipe, &work->target, &under);
     double first = DONE_MARKED + 0.8 * sweep_share(&work->sweep, turn->core);
     switch (result) {
-    case SWEEP_FENCED:
-        turn->is_fenced = true;
-        return false;
     case SWEEP_UNMARKED:
         begin_again(work);
         return true;
+    case SWEEP_FENCED:
     case SWEEP_FAULT:
         return false;
     case SWEEP_GOES_ON:
@@ -175,7 +185,7 @@ static bool do_end(struct turn *turn)
         if (!redis_now_ms(turn, &now_ms)) {
             return false;
         }
-        work->record.until_ms = now_ms + DELETION_AHEAD_MS;
+        work->record.until_ms = now_ms + AHEAD_MS;
     }
     if (work->partition < turn->core->partitions.n) {
         /* Partition 0 last: whoever sees its new id sees those of the others, too, and takes

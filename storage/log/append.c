@@ -16,7 +16,6 @@
 #include "storage/redis/resp.h"
 
 #define AGAIN_MS 20 /* after LOADING, BUSY and the like */
-#define OUT_KEPT (512 * 1024)
 
 /* What append.lua answers. */
 enum append_code { APPEND_OK, APPEND_DUP, APPEND_GAP, APPEND_GONE };
@@ -296,7 +295,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     random_id(id);
     (void)snprintf(
         head, sizeof(head), "0 %s %lld", a->era, (long long)redis_clock_ms(&a->core->clock));
-    buffer_clear(&a->out, OUT_KEPT);
+    buffer_clear(&a->out, APPEND_OUT_KEPT);
     resp_head(&a->out, 4);
     resp_text(&a->out, "HSETNX");
     append_put_key(a, "heads", "");

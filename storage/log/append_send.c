@@ -11,8 +11,6 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define OUT_KEPT (512 * 1024)
-
 static bool note_sent(
     struct appender *a, enum append_command command, struct log_entry *entry, int64_t now_ms)
 {
@@ -108,7 +106,7 @@ static bool send_wait(struct appender *a, int64_t now_ms)
 
 bool appender_pump(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    buffer_clear(&a->out, OUT_KEPT);
+    buffer_clear(&a->out, APPEND_OUT_KEPT);
     a->n_out = 0;
     if (a->id[0] == '\0' || a->is_gone || now_ms < a->hold_until_ms) {
         return true;

@@ -12,6 +12,9 @@
 #include "storage/log/entry.h"
 #include "storage/log/unfolded.h"
 
+/* Of the memory for commands, so much stays for the next ones. */
+#define APPEND_OUT_KEPT (512 * 1024)
+
 /* A command whose reply is awaited. */
 enum append_command { COMMAND_APPEND, COMMAND_HEARTBEAT, COMMAND_WAIT };
 struct append_sent {
