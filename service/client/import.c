@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "service/client/follow.h"
+#include "service/client/follow/follow.h"
 #include "service/client/import_batch.h"
 #include "service/client/import_lines.h"
 #include "service/client/import_options.h"

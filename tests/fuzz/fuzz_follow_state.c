@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "service/client/follow_state.h"
+#include "service/client/follow/follow_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

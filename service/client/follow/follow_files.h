@@ -5,11 +5,11 @@
  * A file stays open while it may grow, whatever its name becomes: a writer goes on with a renamed
  * file until it is told to open the log again.  follow_plan.h decides which files those are.
  */
-#ifndef SERVICE_CLIENT_FOLLOW_FILES_H
-#define SERVICE_CLIENT_FOLLOW_FILES_H
+#ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_FILES_H
+#define SERVICE_CLIENT_FOLLOW_FOLLOW_FILES_H
 
-#include "service/client/follow_open.h"
-#include "service/client/follow_plan.h"
+#include "service/client/follow/follow_open.h"
+#include "service/client/follow/follow_plan.h"
 #include "service/client/import_report.h"
 #include "storage/base/compiler.h"
 

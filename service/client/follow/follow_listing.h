@@ -2,10 +2,10 @@
  *
  * Layer: service/client.  Blocking.  Not thread-safe.
  */
-#ifndef SERVICE_CLIENT_FOLLOW_LISTING_H
-#define SERVICE_CLIENT_FOLLOW_LISTING_H
+#ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_LISTING_H
+#define SERVICE_CLIENT_FOLLOW_FOLLOW_LISTING_H
 
-#include "service/client/follow_state.h"
+#include "service/client/follow/follow_state.h"
 #include "storage/base/compiler.h"
 
 #define FOLLOW_ENTRIES 256

@@ -1,4 +1,4 @@
-#include "service/client/follow_send.h"
+#include "service/client/follow/follow_send.h"
 
 #include <inttypes.h>
 #include <time.h>

@@ -9,10 +9,10 @@
  *
  * One process at a time holds a state, by a lock (flock) on its file.
  */
-#ifndef SERVICE_CLIENT_FOLLOW_STORE_H
-#define SERVICE_CLIENT_FOLLOW_STORE_H
+#ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_STORE_H
+#define SERVICE_CLIENT_FOLLOW_FOLLOW_STORE_H
 
-#include "service/client/follow_state.h"
+#include "service/client/follow/follow_state.h"
 #include "storage/base/compiler.h"
 
 struct follow_store {

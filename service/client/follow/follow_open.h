@@ -5,11 +5,11 @@
  * A file that is shorter than what was read of it, or begins otherwise, was truncated.  A file that
  * was replaced is done once it rests.
  */
-#ifndef SERVICE_CLIENT_FOLLOW_OPEN_H
-#define SERVICE_CLIENT_FOLLOW_OPEN_H
+#ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_OPEN_H
+#define SERVICE_CLIENT_FOLLOW_FOLLOW_OPEN_H
 
-#include "service/client/follow_piece.h"
-#include "service/client/follow_state.h"
+#include "service/client/follow/follow_piece.h"
+#include "service/client/follow/follow_state.h"
 #include "storage/base/compiler.h"
 
 /* A file that was replaced, and is silent for so long, will not grow any more. */

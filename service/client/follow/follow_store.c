@@ -1,4 +1,4 @@
-#include "service/client/follow_store.h"
+#include "service/client/follow/follow_store.h"
 
 #include <errno.h>
 #include <fcntl.h>

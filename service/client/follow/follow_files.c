@@ -1,4 +1,4 @@
-#include "service/client/follow_files.h"
+#include "service/client/follow/follow_files.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -20,11 +20,11 @@
  * the log.  At the first
  * look of all, what has rotated already is none of the follower's.
  */
-#ifndef SERVICE_CLIENT_FOLLOW_PLAN_H
-#define SERVICE_CLIENT_FOLLOW_PLAN_H
+#ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_PLAN_H
+#define SERVICE_CLIENT_FOLLOW_FOLLOW_PLAN_H
 
-#include "service/client/follow_listing.h"
-#include "service/client/follow_state.h"
+#include "service/client/follow/follow_listing.h"
+#include "service/client/follow/follow_state.h"
 
 #define FOLLOW_NONE SIZE_MAX
 

@@ -1,4 +1,4 @@
-#include "service/client/follow_open.h"
+#include "service/client/follow/follow_open.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -10,8 +10,8 @@
  * What was written is sent half a second later at the most, or when it is much.  A server that is
  * away is waited for, however long: the log is the queue.
  */
-#ifndef SERVICE_CLIENT_FOLLOW_H
-#define SERVICE_CLIENT_FOLLOW_H
+#ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_H
+#define SERVICE_CLIENT_FOLLOW_FOLLOW_H
 
 #include "service/client/import_options.h"
 #include "storage/base/compiler.h"

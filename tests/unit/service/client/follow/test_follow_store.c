@@ -1,5 +1,5 @@
 /* The file in which a follower remembers how far it is: whoever has it, and what keeps it safe. */
-#include "service/client/follow_store.h"
+#include "service/client/follow/follow_store.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "service/client/follow_listing.h"
+#include "service/client/follow/follow_listing.h"
 
 #include <ctype.h>
 #include <dirent.h>

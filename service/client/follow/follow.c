@@ -1,4 +1,4 @@
-#include "service/client/follow.h"
+#include "service/client/follow/follow.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "service/client/follow_files.h"
-#include "service/client/follow_piece.h"
-#include "service/client/follow_send.h"
-#include "service/client/follow_store.h"
+#include "service/client/follow/follow_files.h"
+#include "service/client/follow/follow_piece.h"
+#include "service/client/follow/follow_send.h"
+#include "service/client/follow/follow_store.h"
 #include "storage/base/clock.h"
 
 #define TICK_MS     100

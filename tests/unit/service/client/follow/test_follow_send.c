@@ -1,5 +1,5 @@
-/* A piece of a log counts once, whatever the server says: service/client/follow_send.h */
-#include "service/client/follow_send.h"
+/* A piece of a log counts once, whatever the server says: service/client/follow/follow_send.h */
+#include "service/client/follow/follow_send.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "service/client/follow_plan.h"
+#include "service/client/follow/follow_plan.h"
 
 #include <string.h>
 

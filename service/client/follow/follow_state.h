@@ -8,8 +8,8 @@
  *
  * The text is JSON.  follow_store.h says when it is written.
  */
-#ifndef SERVICE_CLIENT_FOLLOW_STATE_H
-#define SERVICE_CLIENT_FOLLOW_STATE_H
+#ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_STATE_H
+#define SERVICE_CLIENT_FOLLOW_FOLLOW_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

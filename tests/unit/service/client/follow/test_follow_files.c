@@ -1,5 +1,5 @@
-/* A log's files as they come, go and cannot be read: service/client/follow_files.h */
-#include "service/client/follow_files.h"
+/* A log's files as they come, go and cannot be read: service/client/follow/follow_files.h */
+#include "service/client/follow/follow_files.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -18,11 +18,11 @@
  * To ask a key is to offer it with an empty list: refused, because the key was used, the piece was
  * counted; taken, it was not, and will not be.
  */
-#ifndef SERVICE_CLIENT_FOLLOW_SEND_H
-#define SERVICE_CLIENT_FOLLOW_SEND_H
+#ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_SEND_H
+#define SERVICE_CLIENT_FOLLOW_FOLLOW_SEND_H
 
-#include "service/client/follow_piece.h"
-#include "service/client/follow_store.h"
+#include "service/client/follow/follow_piece.h"
+#include "service/client/follow/follow_store.h"
 #include "service/client/import_upload.h"
 #include "storage/base/compiler.h"
 

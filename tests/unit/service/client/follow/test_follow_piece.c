@@ -1,4 +1,4 @@
-#include "service/client/follow_piece.h"
+#include "service/client/follow/follow_piece.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

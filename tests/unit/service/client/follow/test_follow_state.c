@@ -1,4 +1,4 @@
-#include "service/client/follow_state.h"
+#include "service/client/follow/follow_state.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -10,10 +10,10 @@
  *
  * The same bytes make the same piece again.
  */
-#ifndef SERVICE_CLIENT_FOLLOW_PIECE_H
-#define SERVICE_CLIENT_FOLLOW_PIECE_H
+#ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_PIECE_H
+#define SERVICE_CLIENT_FOLLOW_FOLLOW_PIECE_H
 
-#include "service/client/follow_state.h"
+#include "service/client/follow/follow_state.h"
 #include "service/client/import_lines.h"
 #include "storage/base/compiler.h"
 
