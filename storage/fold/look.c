@@ -70,28 +70,31 @@ bool look_write(struct look *look, struct core *core, struct fold_memory *memory
         return false;
     }
     write_watch(look, out);
-    bool more = false;
+    look->asks_more = look->asks_last = false;
     for (unsigned i = 0; i < cuts.n; i++) {
         look->n_questions[i] = share_write_questions(look->shares[i], out);
         look->n_replies += look->n_questions[i];
-        more = more || share_asks_more(look->shares[i]);
+        look->asks_more = look->asks_more || share_asks_more(look->shares[i]);
+        look->asks_last = look->asks_last || share_asks_last(look->shares[i]);
     }
-    if (!more) {
+    if (!look->asks_more && !look->asks_last) {
         write_multi(look, out);
     }
     look->is_sent = true;
     return true;
 }
 
-/* The second write. */
-static void write_more(struct look *look, struct buffer *out)
+/* A further write: what each share asks by @write. */
+static void write_further(
+    struct look *look, size_t (*write)(struct share *, struct buffer *), struct buffer *out)
 {
     look->n_replies = 0;
+    look->at = 0;
+    look->question = 0;
     for (unsigned i = 0; i < look->cuts.n; i++) {
-        look->n_questions[i] = share_write_more(look->shares[i], out);
+        look->n_questions[i] = write(look->shares[i], out);
         look->n_replies += look->n_questions[i];
     }
-    write_multi(look, out);
 }
 
 /* ---- the answers ---- */
@@ -182,6 +185,16 @@ static bool take_more(void *data, size_t i, const struct reply *reply)
     return share_take_more(share, question, reply);
 }
 
+static bool take_last(void *data, size_t i, const struct reply *reply)
+{
+    struct look *look = data;
+    size_t question;
+    if (!is_answer(look, i, reply)) {
+        return !look->is_lost;
+    }
+    return share_take_last(next_share(look, &question), reply);
+}
+
 enum redis_status look_read(struct look *look, struct session *session, struct buffer *out,
     int64_t deadline_ms, struct heads *heads)
 {
@@ -192,13 +205,25 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
     look->question = 0;
     enum redis_status status =
         redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take, look);
-    if (status != REDIS_OK_STATUS || look->err != STORAGE_OK || look->has_multi) {
+    if (status != REDIS_OK_STATUS || look->err != STORAGE_OK || !look->asks_more) {
         return status;
     }
-    write_more(look, out);
-    look->at = 0;
-    look->question = 0;
+    write_further(look, share_write_more, out);
+    if (!look->asks_last) {
+        write_multi(look, out);
+    }
     return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_more, look);
+}
+
+enum redis_status look_end(
+    struct look *look, struct session *session, struct buffer *out, int64_t deadline_ms)
+{
+    if (look->has_multi) {
+        return REDIS_OK_STATUS;
+    }
+    write_further(look, share_write_last, out);
+    write_multi(look, out);
+    return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_last, look);
 }
 
 bool look_discard(

@@ -10,8 +10,9 @@
  * that refuses MULTI (BUSY, LOADING) and recovers a moment later would run the commands behind it
  * one by one: a cursor would move without its data.
  *
- * Where a share has further questions (share_asks_more()), a look is two writes.  MULTI goes out
- * with those questions, behind the answers to the first ones.
+ * Where a share has further questions (share_asks_more()), they go out behind the answers to the
+ * first ones.  Where a share has questions once it is decided (share_asks_last()), these go out in
+ * look_end().  MULTI goes out with the last questions that there are.
  *
  * A look may go out behind the EXEC of the transaction before it.  Redis then reads for the next
  * transaction as soon as it has carried out this one.
@@ -43,7 +44,8 @@ struct look {
     struct core *core;
     struct server *server; /* that answers */
     struct heads *heads;
-    bool has_multi;  /* MULTI was written: else there is a second write */
+    bool asks_more, asks_last;
+    bool has_multi;  /* MULTI was written */
     unsigned at;     /* whose answer comes next.. */
     size_t question; /* ..and which */
 };
@@ -58,6 +60,11 @@ bool look_write(struct look *look, struct core *core, struct fold_memory *memory
  * cluster they stay. */
 enum redis_status look_read(struct look *look, struct session *session, struct buffer *out,
     int64_t deadline_ms, struct heads *heads) MUST_CHECK;
+
+/* The shares are decided: have their last questions answered, and MULTI, unless it was answered.
+ * @out is empty. */
+enum redis_status look_end(
+    struct look *look, struct session *session, struct buffer *out, int64_t deadline_ms) MUST_CHECK;
 
 /* End a look that comes to no EXEC; its answers were read.  False: the connection is lost. */
 bool look_discard(

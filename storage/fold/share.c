@@ -70,6 +70,7 @@ static enum known_visit expected_visit(
 static bool ask(struct share *s, const struct row *row, enum task_kind kind)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
+    s->asks_last = s->asks_last || row->at_s < s->recent_s;
     enum known_visit expected =
         kind == TASK_VISIT ? expected_visit(s, row, arrival_s) : VISIT_ANYWHERE;
     if (!ask_names(s, row, kind) ||
@@ -113,7 +114,8 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     s->batch = batch;
     s->cut = *cut;
     s->tag = s->core->partitions.tag[cut->partition];
-    s->relies_on_users = s->asks_first = s->failed = false;
+    s->relies_on_users = s->asks_first = s->asks_last = s->failed = false;
+    s->recent_s = redis_clock_ms(&s->core->clock) / 1000 - KNOWN_RECENT_S;
     merge_counts_clear(s->counts);
     merge_counts_clear(s->starts);
     merge_visits_clear(s->visits);
@@ -269,4 +271,30 @@ size_t share_write_more(struct share *s, struct buffer *out)
 bool share_take_more(struct share *s, size_t i, const struct reply *reply)
 {
     return merge_first_take(s->first, i, reply);
+}
+
+/* ---- the last questions ---- */
+
+bool share_asks_last(const struct share *s)
+{
+    return s->asks_last;
+}
+
+size_t share_write_last(struct share *s, struct buffer *out)
+{
+    size_t n = 0;
+    s->n_of_counts = s->n_last_answers = 0;
+    if (s->asks_last && !share_is_swept(s)) {
+        const struct rollup_state *state = &s->view.state;
+        n = merge_counts_write_questions(s->counts, s->tag, s->now_ms, state, out);
+        s->n_of_counts = n;
+        n += merge_counts_write_questions(s->starts, s->tag, s->now_ms, state, out);
+    }
+    return n;
+}
+
+bool share_take_last(struct share *s, const struct reply *reply)
+{
+    bool of_counts = s->n_last_answers++ < s->n_of_counts;
+    return merge_counts_take(of_counts ? s->counts : s->starts, reply);
 }

@@ -10,6 +10,8 @@
  *     share_write_more        what can be asked only by these answers, where share_asks_more()
  *     share_take_more
  *     share_decide            merges what no cursor says is counted, by the state that was read
+ *     share_write_last        what counters of old buckets have, where share_asks_last(); and the
+ *     share_take_last         answers
  *     share_write_commands    the commands of the transaction
  *     share_done, _learn      the transaction was carried out
  */
@@ -59,6 +61,14 @@ bool share_take_more(struct share *share, size_t i, const struct reply *reply) M
  * *ret_log is the log that lacks entries. */
 enum share_look share_decide(struct share *share, const enum log_fate fates[BATCH_LOGS],
     int64_t now_ms, uint32_t *ret_log) MUST_CHECK;
+
+/* Are old buckets to be expected, so that there are questions once the share is decided?  Known
+ * from share_begin() on. */
+bool share_asks_last(const struct share *share);
+
+/* Append those questions to @out, which may be none, and take the answer to the next one. */
+size_t share_write_last(struct share *share, struct buffer *out);
+bool share_take_last(struct share *share, const struct reply *reply) MUST_CHECK;
 
 /* Append the commands to @out; returns how many. */
 size_t share_write_commands(struct share *share, struct buffer *out);

@@ -49,7 +49,11 @@ struct share {
     uint32_t *tasks; /* of the cut, in the order of arrival; in the arena */
     const char *tag;
     size_t n_visit_questions, n_place_questions;
-    bool asks_first; /* a row asks which of its actions were first */
+    bool asks_first;       /* a row asks which of its actions were first */
+    int64_t recent_s;      /* counters of minutes from then on are remembered */
+    bool asks_last;        /* a row is older than what is remembered of counters */
+    size_t n_of_counts;    /* last questions that are of `counts`, and not of `starts`.. */
+    size_t n_last_answers; /* ..and how many of both are answered */
 
     /* What was read. */
     struct slice read[LOG_FIELDS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */
@@ -99,13 +103,17 @@ static inline bool task_has_user(const struct row *row, enum task_kind kind)
     return kind == TASK_USER || (kind == TASK_VISIT && row->user_is_visitor);
 }
 
-/* While a deletion takes counters of the partition away, nothing is known of them. */
+/* While a deletion takes counters of the partition away, what they had is not what they have. */
+static inline bool share_is_swept(const struct share *s)
+{
+    return s->read[FIELD_DELETING].n > 1;
+}
+
 static inline struct known_keys share_known_keys(const struct share *s)
 {
-    bool is_deleting = s->read[FIELD_DELETING].n > 1;
     return (struct known_keys){.expiries = &s->memory->expiries,
         .sketches = &s->memory->sketches,
-        .counts = is_deleting ? NULL : &s->memory->shared->counts,
+        .counts = share_is_swept(s) ? NULL : &s->memory->shared->counts,
         .partition = s->cut.partition};
 }
 

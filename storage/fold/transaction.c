@@ -80,6 +80,17 @@ static bool look(struct transaction *tx, struct fold_cuts cuts)
     return !tx->found.lost && look->err == STORAGE_OK;
 }
 
+/* What counters have is asked once the shares are decided.  False: see tx->found. */
+static bool end_look(struct transaction *tx)
+{
+    struct look *look = at_hand(tx);
+    buffer_clear(&tx->out, OUT_KEPT);
+    enum redis_status status = look_end(look, tx->session, &tx->out, tx->deadline_ms);
+    tx->found.lost = status != REDIS_OK_STATUS || look->is_lost;
+    tx->found.err = look->err;
+    return !tx->found.lost && look->err == STORAGE_OK;
+}
+
 /* False: the connection is lost. */
 static bool discard(struct transaction *tx, struct look *look)
 {
@@ -192,6 +203,10 @@ static enum fold_end attempt(struct transaction *tx, struct fold_cuts cuts, stru
     enum fold_end end = decide(tx, ret_again, &any, ret_log, ret_err);
     if (end != FOLD_DONE || *ret_again || !any) {
         return discard(tx, at_hand(tx)) ? end : FOLD_LOST;
+    }
+    if (!end_look(tx)) {
+        *ret_err = tx->found.err;
+        return tx->found.lost || !discard(tx, at_hand(tx)) ? FOLD_LOST : FOLD_ERR;
     }
     learn(tx); /* no share rests on the memory now */
     return transaction_carry_out(tx, next, trim, ret_again, ret_err);

@@ -36,6 +36,7 @@
 #define KNOWN_COUNTS     65536 /* of 24 bytes, given a partition when it has the first.. */
 #define KNOWN_COUNTS_MIN 64    /* ..and so many of a partition at least */
 #define KNOWN_NAME_BYTES 16
+#define KNOWN_RECENT_S   600 /* minutes that began so long ago are kept, whatever the settings */
 
 struct known_count {
     uint8_t name[KNOWN_NAME_BYTES];

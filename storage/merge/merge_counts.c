@@ -23,6 +23,7 @@ void merge_counts_free(struct merge_counts *merge)
         free(merge->expiries);
         free(merge->many);
         free(merge->places);
+        buffer_release(&merge->fresh);
         index_release(&merge->bucket_index);
         index_release(&merge->page_index);
         free(merge);

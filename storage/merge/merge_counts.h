@@ -17,6 +17,7 @@
 #include "storage/redis/reply.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
+#include "storage/time/closed.h"
 #include "storage/time/write_plan.h"
 
 struct merge_counts;
@@ -45,12 +46,27 @@ bool merge_counts_add(struct merge_counts *merge, const struct row *row,
 bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
     const struct merge_sum *sum, const struct write_target *targets, unsigned n_targets) MUST_CHECK;
 
+/* Ask what the counters of old buckets have: append the questions to @out, and return how many they
+ * are.  @state is the rollup's, read behind the WATCH.  Asked are minutes that are not recent, and
+ * coarser buckets that are closed for readers: no pass writes to these any more, so what they have
+ * holds until the transaction, or the transaction is void.  An import would else send an increment
+ * a name, two PFADD a page, and the expiries of both; most of these keys are new. */
+size_t merge_counts_write_questions(struct merge_counts *merge, const char *tag, int64_t now_ms,
+    const struct rollup_state *state, struct buffer *out);
+
+/* The answer to the next question.  False: it is none. */
+bool merge_counts_take(struct merge_counts *merge, const struct reply *reply) MUST_CHECK;
+
 /* Append the commands to @out, and return how many they are: HINCRBY (minutes) or ZINCRBY (coarser
  * buckets), PFADD, and PEXPIREAT NX where a target has an expiry.  A bucket whose time is over at
  * @now_ms (Redis's clock) is passed over.
  *
- * Counters of minutes that began lately, and whose values are known, get their new ones by one HSET
- * a bucket.  Redis would spend more on the HINCRBY around a counter than on the counter.
+ * Counters whose values are known get their new ones by one HSET or ZADD a bucket: those of recent
+ * minutes that are remembered, and those of old buckets that were asked for.  Redis would spend
+ * more on the HINCRBY around a counter than on the counter.
+ *
+ * A name that an old bucket did not have has no sketches there either.  They are made here, and set
+ * by an MSET of many, or by a SET with the expiry.
  *
  * What is written late gets an expiry at once, and a key keeps its first one.  An import writes to
  * the keys of an hour or a day again and again, so the expiries that are @known are not set again:

@@ -1,12 +1,15 @@
 /* merge_counts_state.h - the insides of the merging of counts.
  *
- * Layer: storage, private to merge_counts.c (what is counted where) and merge_counts_write.c (the
- * commands).
+ * Layer: storage, private to merge_counts.c (what is counted where), merge_counts_ask.c (what the
+ * counters of old buckets have), merge_counts_write.c (the commands) and merge_sketches_write.c
+ * (those of sketches).
  */
 #ifndef STORAGE_MERGE_MERGE_COUNTS_STATE_H
 #define STORAGE_MERGE_MERGE_COUNTS_STATE_H
 
+#include "storage/base/buffer.h"
 #include "storage/base/index.h"
+#include "storage/known/known_counts.h"
 #include "storage/known/known_sketches.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
@@ -18,7 +21,9 @@ struct site_bucket {
     uint64_t site_hash;
     struct write_target target;
     uint32_t first_page, last_page, n_pages;
-    bool tells; /* what its counters have is learnt from the answers */
+    bool is_asked; /* what its counters have was asked for.. */
+    bool is_told;  /* ..and is known: the values of its pages */
+    bool tells;    /* what its counters have is learnt from the answers */
 };
 
 /* A page in a bucket, with its rows as a list. */
@@ -28,6 +33,7 @@ struct page_count {
     uint64_t count;
     uint64_t value;   /* what the counter has with it; 0: not known.. */
     uint32_t command; /* ..and this command's answer tells */
+    bool is_new;      /* the bucket did not have it, so there are no sketches */
     uint32_t n_visitors, n_addresses;
     uint32_t first_member, last_member;
     uint32_t next; /* page of the same bucket */
@@ -60,7 +66,29 @@ struct merge_counts {
     struct hll_place *places;
     size_t n_many, n_places;
     size_t many_capacity, places_capacity;
-    int64_t now_ms; /* of the commands */
+    struct buffer fresh; /* keys and sketches that are new, as words.. */
+    size_t n_fresh;      /* ..and how many */
+    size_t next_asked;   /* bucket that may have asked for what is answered next */
+    int64_t now_ms;      /* of the commands */
 };
+
+/* A minute whose keys cannot have expired, and whose counters are remembered. */
+static inline bool merge_is_recent(const struct merge_counts *merge, struct bucket bucket)
+{
+    return bucket.level == LEVEL_MINUTE && bucket.start_s >= merge->now_ms / 1000 - KNOWN_RECENT_S;
+}
+
+/* Is the bucket's time over?  It is passed over then, for PEXPIREAT would delete it at once. */
+static inline bool merge_is_over(const struct merge_counts *merge, const struct site_bucket *bucket)
+{
+    return bucket->target.expire_ms != 0 && merge->now_ms >= bucket->target.expire_ms;
+}
+
+/* The key of a bucket's counters. */
+static inline void merge_counters_key(struct key *key, const char *tag,
+    const struct merge_counts *merge, const struct site_bucket *bucket)
+{
+    key_bucket(key, tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
+}
 
 #endif

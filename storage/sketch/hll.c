@@ -352,3 +352,41 @@ size_t hll_encode(const struct hll *hll, uint8_t *ret)
     }
     return n;
 }
+
+static void sort_places(struct hll_place *places, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct hll_place place = places[i];
+        size_t at = i;
+        for (; at > 0 && places[at - 1].index > place.index; at--) {
+            places[at] = places[at - 1];
+        }
+        places[at] = place;
+    }
+}
+
+size_t hll_encode_few(struct hll_place *places, size_t n, uint8_t *ret)
+{
+    size_t used = HEADER_SIZE;
+    size_t next = 0; /* register */
+    sort_places(places, n);
+    memcpy(ret, sparse_header, HEADER_SIZE);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t value = places[i].count;
+        for (; i + 1 < n && places[i + 1].index == places[i].index; i++) {
+            value = places[i + 1].count > value ? places[i + 1].count : value;
+        }
+        if (value > SPARSE_VALUE_MAX) {
+            return 0;
+        }
+        if (places[i].index > next) {
+            used += encode_run(0, places[i].index - next, ret + used, HLL_FEW_SIZE - used);
+        }
+        used += encode_run(value, 1, ret + used, HLL_FEW_SIZE - used);
+        next = places[i].index + (size_t)1;
+    }
+    if (next < HLL_REGISTERS) {
+        used += encode_run(0, HLL_REGISTERS - next, ret + used, HLL_FEW_SIZE - used);
+    }
+    return used;
+}

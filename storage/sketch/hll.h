@@ -53,6 +53,13 @@ void hll_unite(struct hll *hll, const struct hll *other);
  * are used. */
 size_t hll_encode(const struct hll *hll, uint8_t *ret);
 
+/* The same of a sketch of @n elements, HLL_FEW at most, by the places to which they go.  @places
+ * come out sorted.  Returns how many of HLL_FEW_SIZE bytes of @ret are used; 0: an element's count
+ * is too high for a sparse string, as one of four thousand million is. */
+#define HLL_FEW      64
+#define HLL_FEW_SIZE (16 + 3 * HLL_FEW + 2)
+size_t hll_encode_few(struct hll_place *places, size_t n, uint8_t *ret);
+
 /* The estimate that PFCOUNT gives for the same registers, bit for bit.  Forged registers can make
  * it any number up to 2^63. */
 uint64_t hll_estimate(const struct hll *hll);

@@ -9,7 +9,10 @@
  * marks the state again.  It may begin again between its steps.  CRASH: Redis goes back to any earlier moment.  Not modelled: a delete.lua of an older
  * leader, which the fencing token refuses (deletion.pml); Redis's clock.
  *
- * Checked after every change: the counter has the events that are done since the counter was last taken away (`wrong`).
+ * ASK: a fold reads the counter behind its WATCH, in place of a memory (merge_counts_ask.c).  PASS: the counter is that of a coarser bucket.  A pass of
+ * the rollup closes it for writers, sets it to what the bucket's parts have, and closes it for readers.
+ *
+ * Checked after every change: the counter has the events that are done since the counter was last taken away (`wrong`); with PASS once it is closed.
  */
 #ifndef EVENTS
 #define EVENTS 4
@@ -34,19 +37,38 @@ inline newid() {
   ids++; id = ids
 #endif
 }
-inline check() { if :: count != done - gone -> assert(wrong) :: else fi }
+#ifdef PASS
+bit late, closed;                         /* closed for writers, who count in it from then on; for readers */
+#define HOLDS (!closed || count == done - gone)
+#define LATE late
+#else
+#define HOLDS (count == done - gone)
+#define LATE 1
+#endif
+#if defined(PASS) && !defined(M_ASKOPEN)
+#define MAYASK closed
+#else
+#define MAYASK true
+#endif
+inline check() { if :: !HOLDS -> assert(wrong) :: else fi }
 
 active [2] proctype Fold() {
   byte value = 0, held = 0;               /* the memory; held 0: nothing is known */
-  byte at = 0, from = 0; bit swept = 0;
+  byte at = 0, from = 0; bit swept = 0, asks = 0, counts = 0;
   do
   :: done < EVENTS ->
-     atomic { at = id; from = done; swept = SWEPT; dirty[_pid] = 0 };
+     atomic { at = id; from = done; swept = SWEPT; asks = MAYASK; counts = LATE; dirty[_pid] = 0 };
+#ifdef ASK
+     atomic { held = 0; value = 0; if :: asks -> held = at + 1; value = count :: else fi };
+#define WAS_READ true
+#else
+#define WAS_READ false
+#endif
      /* the memory holds for the id that was read */
 #ifdef M_NOID
      skip;
 #else
-     atomic { if :: held != at -> held = 0; value = 0 :: else fi };
+     atomic { if :: !WAS_READ && held != at -> held = 0; value = 0 :: else fi };
 #endif
      atomic {
        if
@@ -57,7 +79,8 @@ active [2] proctype Fold() {
 #endif
           done = from + 1;
           if
-          :: held != 0 && !swept -> count = value + 1;
+          :: !counts -> skip
+          :: counts && held != 0 && !swept -> count = value + 1;
 #ifdef GOAL
              if :: gone != 0 -> assert(goal) :: else fi
 #endif
@@ -75,7 +98,7 @@ active [2] proctype Fold() {
           fi
        :: else                            /* void */
        fi;
-       at = 0; from = 0; swept = 0 }
+       at = 0; from = 0; swept = 0; asks = 0; counts = 0 }
   :: done >= EVENTS -> break
   od
 }
@@ -102,6 +125,14 @@ mark:
   od;
   atomic { newid(); sweep = 0; CHANGED }
 }
+
+#ifdef PASS
+active proctype Pass() {
+  atomic { late = 1; CHANGED };           /* mark.lua */
+  atomic { count = done - gone };         /* merge.lua: it changes no state */
+  atomic { closed = 1; CHANGED; check() } /* advance.lua */
+}
+#endif
 
 #ifdef CRASH
 active proctype Crash() {

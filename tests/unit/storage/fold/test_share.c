@@ -740,3 +740,56 @@ Test(share, asks_more_of_a_user_whose_visit_is_expected, .init = setup, .fini = 
     begin();
     cr_expect(share_asks_more(share));
 }
+
+/* ---- what counters of old buckets have ---- */
+
+/* The rows are of @age_s ago.  Returns how many questions there are once the share is decided. */
+static size_t last_questions(int64_t age_s, const char *deleting)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6", .deleting = deleting};
+    enum log_fate fates[BATCH_LOGS] = {LOG_COUNTS, LOG_COUNTS};
+    struct reply nil[ROWS] = {{.type = REPLY_NIL}};
+    struct buffer out;
+    struct commands questions;
+    uint32_t log = 0;
+    (void)redis_clock_seen(&core->clock, FOLD_NOW_S * 1000000);
+    for (size_t i = 0; i < batch.n_rows; i++) {
+        batch.rows[i].at_s -= age_s;
+    }
+    begin();
+    cr_expect_eq(share_asks_last(share), age_s > 0);
+    look(&state);
+    cr_assert_eq(share_decide(share, fates, NOW_MS, &log), SHARE_FOLDS);
+    buffer_init(&out);
+    size_t n = share_write_last(share, &out);
+    if (n > 0) {
+        cr_assert(commands_read(&out, &questions) && questions.n == n);
+        for (size_t i = 0; i < n; i++) {
+            struct reply reply = fold_array(nil, questions.commands[i].n - 2);
+            cr_assert(share_take_last(share, &reply));
+        }
+        commands_release(&questions);
+        cr_expect_not(share_take_last(share, &nil[0]), "one too many");
+    }
+    buffer_clear(&out, 0);
+    (void)share_write_commands(share, &out);
+    cr_expect_eq(memmem(out.p, out.n, "ZINCRBY", 7) != NULL, n == 0 && age_s > 0);
+    buffer_release(&out);
+    return n;
+}
+
+Test(share, asks_what_old_buckets_have, .init = setup, .fini = teardown)
+{
+    cr_expect_gt(last_questions(40 * 86400, NULL), 7u, "minute, hour, day and month of two tables");
+}
+
+Test(share, asks_nothing_of_recent_minutes, .init = setup, .fini = teardown)
+{
+    cr_expect_eq(last_questions(0, NULL), 0u);
+}
+
+/* A deletion takes counters away between the question and the transaction. */
+Test(share, asks_nothing_while_a_deletion_sweeps, .init = setup, .fini = teardown)
+{
+    cr_expect_eq(last_questions(40 * 86400, "d"), 0u);
+}

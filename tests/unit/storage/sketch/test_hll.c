@@ -631,3 +631,44 @@ Test(hll, place_of_an_element)
     }
     cr_expect_arr_eq(is.registers, expected.registers, sizeof(is.registers));
 }
+
+/* The places of few elements make the string that Redis makes of these, and one that reads back as
+ * their registers. */
+Test(hll, encode_few_is_read_back)
+{
+    static const char *const abc[] = {"a", "b", "c"};
+    struct hll_place places[HLL_FEW];
+    uint8_t bytes[HLL_FEW_SIZE];
+    for (size_t i = 0; i < 3; i++)
+        places[i] = hll_place_of(abc[i], 1);
+    cr_assert_eq(hll_encode_few(places, 3, bytes), SIZE_OF(A_B_C));
+    cr_assert_arr_eq(bytes, A_B_C, SIZE_OF(A_B_C));
+    cr_assert_eq(hll_encode_few(places, 0, bytes), SIZE_OF(EMPTY));
+    cr_assert_arr_eq(bytes, EMPTY, SIZE_OF(EMPTY));
+    srand(1);
+    for (int round = 0; round < 3000; round++) {
+        struct hll *expected = hll_new(), *is = hll_new();
+        size_t n = (size_t)(rand() % (HLL_FEW + 1));
+        for (size_t i = 0; i < n; i++) {
+            /* few registers in half of the rounds, so that some come twice or lie side by side */
+            int index = round % 2 == 0 ? rand() % HLL_REGISTERS : rand() % 50 * 327 + rand() % 2;
+            places[i].index = (uint16_t)index;
+            places[i].count = (uint8_t)(1 + rand() % 32);
+            uint8_t *reg = &expected->registers[places[i].index];
+            *reg = places[i].count > *reg ? places[i].count : *reg;
+        }
+        size_t size = hll_encode_few(places, n, bytes);
+        cr_assert(size > 0 && size <= HLL_FEW_SIZE && merge(is, bytes, size));
+        assert_same(is, expected);
+        free(expected);
+        free(is);
+    }
+}
+
+Test(hll, encode_few_of_a_count_that_no_sparse_string_holds)
+{
+    struct hll_place places[] = {{5, 32}, {5, 33}, {6, 1}};
+    uint8_t bytes[HLL_FEW_SIZE];
+    cr_assert_eq(hll_encode_few(places, 3, bytes), 0u);
+    cr_assert_gt(hll_encode_few((struct hll_place[]){{16383, 32}}, 1, bytes), 0u);
+}

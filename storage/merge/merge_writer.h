@@ -1,0 +1,35 @@
+/* merge_writer.h - the commands of a bucket, while they are written.
+ *
+ * Layer: storage, private to merge_counts_write.c (counters and expiries) and
+ * merge_sketches_write.c.
+ */
+#ifndef STORAGE_MERGE_MERGE_WRITER_H
+#define STORAGE_MERGE_MERGE_WRITER_H
+
+#include "storage/merge/merge_counts.h"
+#include "storage/merge/merge_counts_state.h"
+
+/* A bucket as it is written. */
+struct bucket_writer {
+    struct merge_counts *merge;
+    struct site_bucket *bucket;
+    const char *tag;
+    const struct known_keys *known;
+    uint64_t state_hash;
+    struct buffer *out;
+    size_t n; /* commands of all buckets so far */
+};
+
+/* Have @key expire with its bucket.  One that has an expiry keeps it: see retention_keep_s(). */
+void merge_write_expiry(struct bucket_writer *w, const struct key *key);
+
+/* Remember that @key has its expiry.  False: it was known. */
+bool merge_note_expiry(struct bucket_writer *w, const struct key *key);
+
+/* The sketches of the bucket's pages.. */
+void merge_write_sketches(struct bucket_writer *w);
+
+/* ..and what is left of those that are new, of all buckets. */
+void merge_write_fresh(struct bucket_writer *w);
+
+#endif

@@ -1,0 +1,377 @@
+#include "storage/merge/merge_counts.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/lib/commands.h"
+#include "tests/lib/dice.h"
+#include "tests/lib/hll_add.h"
+
+/* Counters of old buckets are asked for, then set; sketches that are new are set. */
+TestSuite(merge_counts_ask, .timeout = 120);
+
+#define TAG   "7"
+#define NOW_S INT64_C(1795187834) /* 2026-11-20 15:17:14 UTC */
+#define STATE SLICE("state")
+
+static struct known_hashes expiries;
+static struct known_sketches sketches;
+
+/* ---- what Redis has ---- */
+
+struct value {
+    char key[96], field[32];
+    int64_t count;
+    struct hll *sketch; /* of a key without field */
+    bool expires;
+};
+
+struct store {
+    struct value values[6000];
+    size_t n;
+};
+
+static void store_clear(struct store *store)
+{
+    for (size_t i = 0; i < store->n; i++) {
+        free(store->values[i].sketch);
+    }
+    store->n = 0;
+}
+
+static struct value *store_find(struct store *store, struct slice key, struct slice field)
+{
+    for (size_t i = 0; i < store->n; i++) {
+        if (slice_equal(slice_of(store->values[i].key), key) &&
+            slice_equal(slice_of(store->values[i].field), field)) {
+            return &store->values[i];
+        }
+    }
+    return NULL;
+}
+
+static bool store_expires(const struct store *store, struct slice key)
+{
+    for (size_t i = 0; i + 1 < store->n; i++) {
+        if (store->values[i].expires && slice_equal(slice_of(store->values[i].key), key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct value *store_get(struct store *store, struct slice key, struct slice field)
+{
+    struct value *value = store_find(store, key, field);
+    if (value == NULL) {
+        value = &store->values[store->n++];
+        cr_assert(store->n < sizeof(store->values) / sizeof(store->values[0]));
+        cr_assert(key.n < sizeof(value->key) && field.n < sizeof(value->field));
+        *value = (struct value){.expires = store_expires(store, key)};
+        memcpy(value->key, key.p, key.n);
+        memcpy(value->field, field.p, field.n);
+    }
+    return value;
+}
+
+static struct hll *store_sketch(struct store *store, struct slice key)
+{
+    struct value *value = store_get(store, key, SLICE(""));
+    if (value->sketch == NULL) {
+        value->sketch = calloc(1, sizeof(*value->sketch));
+        cr_assert_not_null(value->sketch);
+    }
+    return value->sketch;
+}
+
+/* SET, also by MSET: there must be no sketch that would be lost. */
+static void set_sketch(struct store *store, struct slice key, struct slice string)
+{
+    cr_assert_null(store_find(store, key, SLICE("")), "%s was there", key.p);
+    cr_assert(hll_merge(store_sketch(store, key), string.p, string.n));
+}
+
+static void carry_out(struct store *store, const struct command *c)
+{
+    struct slice key = c->words[1];
+    if (command_is(c, 0, "HINCRBY")) {
+        store_get(store, key, c->words[2])->count += command_number(c, 3);
+    } else if (command_is(c, 0, "ZINCRBY")) {
+        store_get(store, key, c->words[3])->count += command_number(c, 2);
+    } else if (command_is(c, 0, "HSET") || command_is(c, 0, "ZADD")) {
+        size_t field = command_is(c, 0, "HSET") ? 0 : 1;
+        for (size_t i = 2; i < c->n; i += 2) {
+            store_get(store, key, c->words[i + field])->count = command_number(c, i + 1 - field);
+        }
+    } else if (command_is(c, 0, "PFADD")) {
+        for (size_t i = 2; i < c->n; i++) {
+            hll_add(store_sketch(store, key), c->words[i].p, c->words[i].n);
+        }
+    } else if (command_is(c, 0, "MSET")) {
+        for (size_t i = 1; i < c->n; i += 2) {
+            set_sketch(store, c->words[i], c->words[i + 1]);
+        }
+    } else if (command_is(c, 0, "SET")) {
+        set_sketch(store, key, c->words[2]);
+        cr_assert(c->n == 5 && command_is(c, 3, "PXAT"));
+        store_get(store, key, SLICE(""))->expires = true;
+    } else {
+        cr_assert(command_is(c, 0, "PEXPIREAT"));
+        for (size_t i = 0; i < store->n; i++) {
+            if (slice_equal(slice_of(store->values[i].key), key)) {
+                store->values[i].expires = true;
+            }
+        }
+    }
+}
+
+static void answer(struct store *store, struct merge_counts *merge, const struct command *c)
+{
+    struct reply *items = calloc(c->n, sizeof(*items));
+    static char texts[3000][24];
+    cr_assert_not_null(items);
+    cr_assert(command_is(c, 0, "HMGET") || command_is(c, 0, "ZMSCORE"));
+    for (size_t i = 2; i < c->n; i++) {
+        const struct value *value = store_find(store, c->words[1], c->words[i]);
+        items[i - 2].type = value == NULL ? REPLY_NIL : REPLY_TEXT;
+        if (value != NULL) {
+            (void)snprintf(texts[i], sizeof(texts[i]), "%" PRId64, value->count);
+            items[i - 2].text = slice_of(texts[i]);
+        }
+    }
+    struct reply reply = {.type = REPLY_ARRAY, .items = items, .n = c->n - 2};
+    cr_assert(merge_counts_take(merge, &reply));
+    free(items);
+}
+
+/* ---- a partition's folds ---- */
+
+struct scene {
+    struct dice dice;
+    struct retention retention;
+    struct rollup_state state;
+    struct row rows[200];
+    char users[200][8];
+    struct store is, expected;
+    size_t n_asked, n_increments, n_set;
+};
+
+static void scene_init(struct scene *scene, uint64_t seed)
+{
+    scene->dice = dice_make(seed);
+    scene->retention =
+        (struct retention){.keep_s = {40 * 86400, 62 * 86400, KEEP_FOREVER, KEEP_FOREVER}};
+    scene->state = rollup_state_initial(zone_utc(), NOW_S);
+    scene->state.readers_s[LEVEL_HOUR] -= 3600; /* the last hour is closing.. */
+    scene->state.readers_s[LEVEL_DAY] -= 86400; /* ..and so is the last day */
+    scene->is.n = scene->expected.n = 0;
+    scene->n_asked = scene->n_increments = scene->n_set = 0;
+}
+
+static struct row random_row(struct dice *dice)
+{
+    static const char *const pages[] = {"/", "/a", "/b", "/c"};
+    static const int64_t ages_s[] = {0, 700, 3600, 7200, 86400, 2 * 86400, 35 * 86400, 50 * 86400};
+    unsigned visitor = (unsigned)dice_below(dice, 30);
+    struct row row = {.at_s = NOW_S - ages_s[dice_below(dice, 8)] - dice_below(dice, 100),
+        .site = dice_chance(dice, 500) ? SLICE("shop") : SLICE("blog"),
+        .page = slice_of(pages[dice_below(dice, 4)]),
+        .has_visitor = visitor % 7 != 0,
+        .has_address = visitor % 5 != 0};
+    row.page_hash = page_hash(row.site, row.page);
+    row.site_hash = page_hash(row.site, SLICE(""));
+    memcpy(row.visitor.bytes, &visitor, sizeof(visitor));
+    memcpy(row.address.bytes, &visitor, sizeof(visitor));
+    return row;
+}
+
+/* The row in one target, as an increment and two PFADD would count it. */
+static void expect(struct scene *scene, const struct row *row, const struct write_target *target)
+{
+    struct key key;
+    bool is_over = target->expire_ms != 0 && target->expire_ms <= NOW_S * 1000;
+    if (is_over) {
+        return;
+    }
+    struct slice none = SLICE("");
+    key_bucket(&key, TAG, KEY_PV, row->site, target->bucket, none);
+    store_get(&scene->expected, (struct slice){key.p, key.n}, row->page)->count++;
+    if (row->has_visitor) {
+        key_bucket(&key, TAG, KEY_UV, row->site, target->bucket, row->page);
+        hll_add(
+            store_sketch(&scene->expected, (struct slice){key.p, key.n}), row->visitor.bytes, 8);
+    }
+    if (row->has_address) {
+        key_bucket(&key, TAG, KEY_IP, row->site, target->bucket, row->page);
+        hll_add(
+            store_sketch(&scene->expected, (struct slice){key.p, key.n}), row->address.bytes, 8);
+    }
+}
+
+static void merge_rows(struct scene *scene, struct merge_counts *merge, size_t n)
+{
+    struct write_plan plan;
+    write_plan_init(&plan, zone_utc(), &scene->retention, &scene->state);
+    for (size_t i = 0; i < n; i++) {
+        struct row *row = &scene->rows[i];
+        *row = random_row(&scene->dice);
+        struct counted_for name = counted_for_page(row);
+        write_plan_at(&plan, row->at_s);
+        cr_assert(merge_counts_add(merge, row, &name, 1, plan.targets, plan.n));
+        for (unsigned t = 0; t < plan.n; t++) {
+            expect(scene, row, &plan.targets[t]);
+        }
+    }
+}
+
+/* A fold of @n rows, whose old buckets are asked for or not. */
+static void fold(struct scene *scene, struct merge_counts *merge, size_t n, bool asks)
+{
+    const struct known_keys known = {.expiries = &expiries, .sketches = &sketches};
+    struct buffer out;
+    struct commands commands;
+    merge_counts_clear(merge);
+    merge_rows(scene, merge, n);
+    buffer_init(&out);
+    size_t n_questions =
+        asks ? merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene->state, &out) : 0;
+    if (n_questions > 0) {
+        cr_assert(commands_read(&out, &commands) && commands.n == n_questions);
+        for (size_t i = 0; i < commands.n; i++) {
+            answer(&scene->is, merge, &commands.commands[i]);
+        }
+        commands_release(&commands);
+        buffer_clear(&out, 0);
+    }
+    size_t n_commands = merge_counts_write(merge, TAG, NOW_S * 1000, &known, STATE, &out);
+    if (n_commands > 0) {
+        cr_assert(commands_read(&out, &commands) && commands.n == n_commands);
+        for (size_t i = 0; i < commands.n; i++) {
+            carry_out(&scene->is, &commands.commands[i]);
+            scene->n_increments += command_is(&commands.commands[i], 0, "ZINCRBY");
+            scene->n_set += command_is(&commands.commands[i], 0, "SET") ||
+                            command_is(&commands.commands[i], 0, "MSET");
+        }
+        commands_release(&commands);
+    }
+    merge_counts_learn(merge, &expiries);
+    scene->n_asked += n_questions;
+    buffer_release(&out);
+}
+
+static void check(struct scene *scene, uint64_t seed)
+{
+    cr_assert_eq(scene->is.n, scene->expected.n, "TALLYD_TEST_SEED=%" PRIu64, seed);
+    for (size_t i = 0; i < scene->expected.n; i++) {
+        const struct value *expected = &scene->expected.values[i];
+        const struct value *is =
+            store_find(&scene->is, slice_of(expected->key), slice_of(expected->field));
+        cr_assert(is != NULL && is->count == expected->count, "TALLYD_TEST_SEED=%" PRIu64 ": %s %s",
+            seed, expected->key, expected->field);
+        cr_assert(expected->sketch == NULL ||
+                      memcmp(is->sketch, expected->sketch, sizeof(*is->sketch)) == 0,
+            "TALLYD_TEST_SEED=%" PRIu64 ": %s", seed, expected->key);
+        /* Minutes and hours whose next coarser bucket is closed for readers. */
+        bool old = strstr(expected->key, ":m20261120") == NULL;
+        bool kept = strstr(expected->key, ":d2") != NULL || strstr(expected->key, ":M2") != NULL ||
+                    strstr(expected->key, ":h20261119") != NULL ||
+                    strstr(expected->key, ":h20261120") != NULL;
+        cr_assert(!old || kept || is->expires, "%s", expected->key);
+    }
+}
+
+Test(merge_counts_ask, agrees_with_counting_one_by_one)
+{
+    uint64_t seed = dice_seed();
+    static struct scene scene;
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    for (int round = 0; round < 30; round++) {
+        scene_init(&scene, seed + (uint64_t)round);
+        known_hashes_forget(&expiries);
+        for (int i = 0; i < 6; i++) {
+            size_t n = (size_t)dice_below(&scene.dice, i % 2 == 0 ? 4 : 200);
+            fold(&scene, merge, n, !dice_chance(&scene.dice, 300));
+            check(&scene, seed);
+        }
+        store_clear(&scene.is);
+        store_clear(&scene.expected);
+    }
+    merge_counts_free(merge);
+    known_hashes_release(&expiries);
+}
+
+/* A pass may write to a bucket that is not closed for readers: there nothing may be set. */
+Test(merge_counts_ask, asks_only_for_what_no_pass_changes)
+{
+    static struct scene scene;
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    scene_init(&scene, 1);
+    for (int i = 0; i < 20; i++) {
+        fold(&scene, merge, 200, true);
+    }
+    cr_expect_gt(scene.n_asked, 100u);
+    cr_expect_gt(scene.n_increments, 20u, "of the last hour and the last day");
+    cr_expect_gt(scene.n_set, 20u);
+    struct row *row = &scene.rows[0];
+    *row = random_row(&scene.dice);
+    row->at_s = NOW_S - 3600; /* its hour is closed for writers, and not for readers */
+    struct write_plan plan;
+    struct buffer out;
+    struct commands commands;
+    struct counted_for name = counted_for_page(row);
+    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    write_plan_at(&plan, row->at_s);
+    cr_assert_eq(plan.n, 2u);
+    merge_counts_clear(merge);
+    cr_assert(merge_counts_add(merge, row, &name, 1, plan.targets, plan.n));
+    buffer_init(&out);
+    cr_assert_eq(merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out), 1u,
+        "the minute");
+    cr_assert(commands_read(&out, &commands));
+    cr_expect(command_is(&commands.commands[0], 0, "HMGET"));
+    commands_release(&commands);
+    buffer_release(&out);
+    merge_counts_free(merge);
+    store_clear(&scene.is);
+    store_clear(&scene.expected);
+    known_hashes_release(&expiries);
+}
+
+/* A score that is no whole number is added to, and so is an answer of another shape refused. */
+Test(merge_counts_ask, answers_that_are_none)
+{
+    static struct scene scene;
+    struct row row;
+    struct write_plan plan;
+    struct buffer out;
+    const struct known_keys known = {.expiries = &expiries, .sketches = &sketches};
+    struct reply odd = {.type = REPLY_TEXT, .text = SLICE("1.5")};
+    struct reply reply = {.type = REPLY_ARRAY, .items = &odd, .n = 1};
+    struct reply wrong = {.type = REPLY_INTEGER};
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    scene_init(&scene, 1);
+    row = random_row(&scene.dice);
+    row.at_s = NOW_S - 2 * 86400;
+    struct counted_for name = counted_for_page(&row);
+    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    write_plan_at(&plan, row.at_s);
+    cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
+    buffer_init(&out);
+    size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
+    cr_assert_eq(n, 3u, "minute, hour, day");
+    cr_expect_not(merge_counts_take(merge, &wrong));
+    n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
+    for (size_t i = 0; i < n; i++) {
+        cr_assert(merge_counts_take(merge, &reply));
+    }
+    cr_expect_not(merge_counts_take(merge, &reply), "nothing is asked any more");
+    buffer_clear(&out, 0);
+    (void)merge_counts_write(merge, TAG, NOW_S * 1000, &known, STATE, &out);
+    cr_expect_not_null(memmem(out.p, out.n, "HINCRBY", 7));
+    cr_expect_null(memmem(out.p, out.n, "ZADD", 4));
+    buffer_release(&out);
+    merge_counts_free(merge);
+    known_hashes_release(&expiries);
+}
