@@ -227,13 +227,15 @@ static void note_moment(struct wait *w, int64_t read_us)
     }
 }
 
-/* Wait until nothing is missing any more. */
-static enum storage_err await_folds(struct wait *w)
+/* Wait until nothing is missing any more.  *ret_all: nothing is of what the first look has seen;
+ * else a round of folds says that nothing is of what came before the job, which may be less. */
+static enum storage_err await_folds(struct wait *w, bool *ret_all)
 {
     int pause_ms = 0;
     struct storage_job *job = w->job;
     int64_t read_us = monotonic_us();
     enum storage_err err = read_again(w, true);
+    *ret_all = true;
     if (err == STORAGE_OK && w->settled->n == 0) {
         note_moment(w, read_us);
     }
@@ -242,6 +244,7 @@ static enum storage_err await_folds(struct wait *w)
             if (w->session->dispatcher != NULL) {
                 w->session->dispatcher->has_recorded = false;
             }
+            *ret_all = false;
             return STORAGE_OK;
         }
         /* Where nothing was counted, or what was counted was not all, another process may do it. */
@@ -284,8 +287,9 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
     if (atomic_load(&core->stats.log_events) > 0 && catch_up(&w)) {
         return STORAGE_OK; /* what waits in memory is missing, without asking Redis */
     }
-    enum storage_err err = await_folds(&w);
-    if (err == STORAGE_OK) {
+    bool all;
+    enum storage_err err = await_folds(&w, &all);
+    if (err == STORAGE_OK && all) {
         core_settled(core, now_us);
     }
     return err;

@@ -1,6 +1,7 @@
 """A question is answered once everything is counted that was acknowledged before it came, or says at its deadline how far the
 log is behind."""
 
+import random
 import re
 import threading
 import time
@@ -274,3 +275,41 @@ def test_a_repeat_is_acknowledged_before_its_first_sender(start_redis, start_pro
     assert again.status == 202 and again.headers["Idempotency-Replayed"] == "true" and first.is_alive()
     assert http.question(path, site=site, **params)[member] == right
     first.join()
+
+
+def views(site, n):
+    return [{"site": site, "page": f"/{i % 7}", "user": f"u{i}", "ip": f"10.0.{i // 250}.{i % 250}"} for i in range(n)]
+
+
+@pytest.mark.parametrize("options", [(), ("--fsync", "always")])
+def test_what_was_acknowledged_is_in_the_answer(start_redis, start_tallyd, site, options):
+    """Two processes, senders of large and small requests, with keys and without; each looks for its own behind each acknowledgement."""
+    redis = start_redis()
+    servers = [start_tallyd("--partitions", "4", redis=redis) for _ in range(2)] if not options else [start_tallyd(*options)]
+    until_s = time.monotonic() + 4
+    failed, asked = [], []
+
+    def send(number):
+        dice = random.Random(number)
+        clients, sent, mine = [s.client() for s in servers], 0, f"{site}{number}"
+        while time.monotonic() < until_s and not failed:
+            n = dice.choice([1, 100, 150, 400])
+            key = {"Idempotency-Key": f"{mine}.{sent}"} if dice.random() < 0.2 else {}
+            answer = dice.choice(clients).post(views(mine, n), headers=key)
+            sent += n
+            counted = dice.choice(clients).count("pv", site=mine, **HOUR)
+            if answer.status != 202 or counted != sent:
+                failed.append((number, sent, counted, answer.status))
+        clients[0].connection.close()
+
+    def ask():
+        client = random.choice(servers).client()
+        while time.monotonic() < until_s:
+            asked.append(client.count("pv", site=site + "0", **HOUR))
+
+    threads = [threading.Thread(target=send, args=(i,)) for i in range(6)] + [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and len(asked) > 10
