@@ -18,7 +18,7 @@
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
-#define ASKED_US     20000
+#define ASKED_US     25000
 #define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
 #define ASKED_FIRST  2000 /* events, until folds have shown how many they count in that time */
 #define ASKED_LEAST  1000 /* with fewer a fold would mostly cost what it costs by itself.. */
@@ -63,12 +63,18 @@ static size_t asked_least(const struct core *core)
     return least > ASKED_LEAST ? least : ASKED_LEAST;
 }
 
+/* Do questions come? */
+static bool is_asked(struct fold *fold)
+{
+    return monotonic_ms() - atomic_load(&fold->asked_ms) < ASKED_FOR_MS;
+}
+
 /* A question waits until what was acknowledged before it is folded.  So no more is acknowledged
  * ahead of the folds than lets them work on without a pause: what a fold takes at a time, twice. */
 static void set_limit(struct fold *fold)
 {
     size_t limit = LIMIT_MAX;
-    if (monotonic_ms() - atomic_load(&fold->asked_ms) < ASKED_FOR_MS) {
+    if (is_asked(fold)) {
         limit = 2 * atomic_load(&fold->asked_events); /* of one round, and of the next */
     }
     unfolded_limit(fold->unfolded, limit);
@@ -208,13 +214,31 @@ static size_t most_events(struct fold *fold)
     return n < BATCH_EVENTS ? n : BATCH_EVENTS;
 }
 
+/* A round that questions wait for.  Where nothing was acknowledged while it went on, it has counted
+ * what was acknowledged until its end, *ret_us, and serves the questions that came meanwhile. */
+static enum storage_err run_asked(struct fold *fold, int64_t *ret_us)
+{
+    if (fold->core->is_spread) {
+        return round_run(&fold->round, ROUND_ALL);
+    }
+    unfolded_keep(fold->unfolded);
+    enum storage_err err = round_run(&fold->round, ROUND_ALL);
+    int64_t now_us = monotonic_us();
+    bool is_all = err == STORAGE_OK && round_others_are_folded(&fold->round);
+    if (unfolded_end_keep(fold->unfolded) && is_all) {
+        *ret_us = now_us;
+    }
+    return err;
+}
+
 static void run(struct fold *fold, bool asked)
 {
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
     enum round_reach reach = reach_of(fold, asked);
     fold->round.events_max = most_events(fold);
-    enum storage_err err = round_run(&fold->round, reach);
+    int64_t settled_us = begun_us;
+    enum storage_err err = asked ? run_asked(fold, &settled_us) : round_run(&fold->round, reach);
     int64_t now_us = monotonic_us();
     int64_t pause_us = now_us - begun_us;
     pause_us = pause_us < PAUSE_MAX_MS * 1000 ? pause_us : PAUSE_MAX_MS * 1000;
@@ -235,7 +259,7 @@ static void run(struct fold *fold, bool asked)
     if (reach == ROUND_ALL && err == STORAGE_OK && begun_us >= fold->heir_until_us) {
         fold->heir_until_us = INT64_MIN;
     }
-    answer(fold, begun_us, reach == ROUND_ALL, err);
+    answer(fold, settled_us, reach == ROUND_ALL, err);
 }
 
 static void *fold_main(void *argument)
@@ -244,7 +268,7 @@ static void *fold_main(void *argument)
     bool asked;
     while (wait_for_round(fold, &asked)) {
         hold(fold);
-        run(fold, asked);
+        run(fold, asked || is_asked(fold));
     }
     return NULL;
 }

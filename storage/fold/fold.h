@@ -11,13 +11,15 @@
  *     somebody asks: a question waits for what was acknowledged before it
  *
  * and for questions no sooner after the last fold than that one took, a quarter of a second at
- * most.  A question waits for the logs of other processes too.  Without a question the thread folds
+ * most.  While questions come, large requests are acknowledged between two folds, and not in the
+ * middle of one: then a question waits for the fold that is under way, and not for the next one,
+ * too.  A question waits for the logs of other processes too.  Without a question the thread folds
  * such a log when its last entry is some seconds old: its process died, or sleeps.  In its first
  * seconds a process folds all logs: it may be the successor of one that was killed, whose events
  * arrived before its own.
  *
  * While folds get on, no more is acknowledged ahead of them than twice that.  While questions come,
- * it is no more than folds count in 20 ms, for each question waits for it.  While folds stall,
+ * it is no more than folds count in 25 ms, for each question waits for it.  While folds stall,
  * log/unfolded.h bounds what waits.
  *
  * Folds are exact: see transaction.h.  TALLYD_TEST_FOLD_HOLD, milliseconds in the environment,

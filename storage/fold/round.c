@@ -237,3 +237,20 @@ enum storage_err round_run(struct round *r, enum round_reach reach)
     }
     return err == STORAGE_OK && !has_all ? STORAGE_BEHIND : err;
 }
+
+bool round_others_are_folded(struct round *r)
+{
+    if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + ROUND_STEP_MS,
+            &r->heads) != REDIS_OK_STATUS) {
+        (void)round_lost(r);
+        return false;
+    }
+    bool all = true;
+    for (size_t i = 0; all && i < r->heads.n; i++) {
+        const struct log_head *head = &r->heads.heads[i];
+        const struct stream *stream = streams_find(&r->streams, head->id);
+        all =
+            unfolded_is_own(r->unfolded, head->id) || (stream != NULL && stream->folded >= head->n);
+    }
+    return all;
+}

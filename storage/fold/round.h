@@ -16,4 +16,8 @@ void round_release(struct round *round);
  * is no connection.  Anything but STORAGE_OK: some is not folded, and may be tried again. */
 enum storage_err round_run(struct round *round, enum round_reach reach);
 
+/* Behind a round of ROUND_ALL that ended well, not in a cluster: read the heads.  Is all folded
+ * that the logs of other processes have now? */
+bool round_others_are_folded(struct round *round) MUST_CHECK;
+
 #endif

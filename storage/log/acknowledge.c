@@ -1,11 +1,15 @@
 #include "storage/log/acknowledge.h"
 
+#include "storage/base/clock.h"
 #include "storage/core/reply_fault.h"
 #include "storage/log/append_jobs.h"
 #include "storage/redis/resp.h"
 
 #define WAIT_MS 100  /* of one WAIT: limits on the same connection come behind it */
 #define LAG_MS  1000 /* too few replicas for so long: refuse */
+
+#define KEEP_EVENTS 100 /* of a request, on average: fewer are not kept.. */
+#define KEEP_MS     100 /* ..nor for longer, nor so near to their deadline: the round is held up */
 
 bool acknowledge_is_due(const struct appender *a)
 {
@@ -79,7 +83,9 @@ bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sen
     if (reply->integer >= a->core->config.ack_replicas) {
         a->lag_ms = 0;
         standing_acked(append_standing(a), a->wrote_ms);
-        acknowledge_answered(a);
+        if (unfolded_may_tell(a->unfolded, false)) {
+            acknowledge_answered(a);
+        }
     } else if (a->lag_ms == 0) {
         a->lag_ms = sent_ms;
         atomic_fetch_add(&a->core->stats.ack_late, 1);
@@ -90,4 +96,35 @@ bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sen
 bool acknowledge_lags(const struct appender *a, int64_t now_ms)
 {
     return a->lag_ms != 0 && now_ms - a->lag_ms >= LAG_MS;
+}
+
+/* Small requests come in great numbers, each of them behind the answer to another one: to wait
+ * would cost most of their rate. */
+static bool entry_can_wait(const struct log_entry *entry, int64_t now_ms)
+{
+    bool can = entry->n_keyed == 0 && entry->n_plain >= KEEP_EVENTS * entry->n_jobs &&
+               now_ms - entry->answered_ms < KEEP_MS;
+    for (const struct storage_job *job = entry->jobs; can && job != NULL; job = job->next) {
+        can = job->deadline_ms - now_ms > KEEP_MS;
+    }
+    return can;
+}
+
+/* Can all entries that are answered wait some milliseconds? */
+static bool can_wait(const struct appender *a)
+{
+    int64_t now_ms = monotonic_ms();
+    const struct log_entry *e = a->unacknowledged;
+    while (e != a->open && entry_can_wait(e, now_ms)) {
+        e = e->next;
+    }
+    return e == a->open;
+}
+
+void acknowledge_told(struct appender *a)
+{
+    if (a->core->config.ack_replicas == 0 && a->unacknowledged != a->open &&
+        unfolded_may_tell(a->unfolded, can_wait(a))) {
+        acknowledge_answered(a);
+    }
 }

@@ -176,9 +176,7 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
         }
         a->may_jump = entry == a->first ? false : a->may_jump;
         take_appended(a, entry, reply);
-        if (a->core->config.ack_replicas == 0) {
-            acknowledge_answered(a);
-        }
+        acknowledge_told(a);
         return true;
     case APPEND_GAP:
         take_gap(a, entry);

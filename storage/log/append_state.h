@@ -65,6 +65,12 @@ struct appender {
 /* Append the name of a key of the log's partition to a->out. */
 void append_put_key(struct appender *a, const char *name, const char *suffix);
 
+/* The first entry that Redis, or a replica, works on. */
+static inline const struct log_entry *append_under_way(const struct appender *a)
+{
+    return a->core->config.ack_replicas > 0 ? a->unacknowledged : a->open;
+}
+
 /* What the connection proves of its server: of one server it counts for all that core knows. */
 struct standing *append_standing(struct appender *a);
 

@@ -39,9 +39,14 @@ static void tell_held(struct appender *a)
     }
 }
 
+static size_t n_under_way(const struct appender *a)
+{
+    return a->core->config.ack_replicas > 0 ? a->n_unacknowledged : a->n_open;
+}
+
 bool appender_has_room(const struct appender *a)
 {
-    return a->id[0] != '\0' && !a->is_gone && a->n_unacknowledged < UNDER_WAY_MAX &&
+    return a->id[0] != '\0' && !a->is_gone && n_under_way(a) < UNDER_WAY_MAX &&
            held_bytes(a) < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0) &&
            unfolded_room(a->unfolded) > 0;
 }

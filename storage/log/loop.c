@@ -1,5 +1,6 @@
 #include "storage/base/clock.h"
 #include "storage/cluster/topology.h"
+#include "storage/log/acknowledge.h"
 #include "storage/log/writer_state.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static size_t events_to_begin(const struct writer *w)
     if (w->session.redis == NULL || !appender_has_room(&w->appender)) {
         return SIZE_MAX;
     }
-    for (const struct log_entry *e = w->appender.unacknowledged; e != NULL; e = e->next) {
+    for (const struct log_entry *e = append_under_way(&w->appender); e != NULL; e = e->next) {
         under_way += e->n_plain + e->n_keyed;
     }
     return under_way == 0 ? 1 : under_way;
@@ -215,6 +216,7 @@ static void work(struct writer *w)
             writer_mind_stall(w, now_ms);
         }
     }
+    acknowledge_told(&w->appender);
     limiter_finish(&w->limiter);
     answer_late(w, now_ms); /* after sending: Redis works while clients are answered */
     appender_let_go(&w->appender);
@@ -247,6 +249,9 @@ static int patience(struct writer *w)
     }
     if (unfolded_room(w->appender.unfolded) == 0 && now_ms + FULL_MS < wake_ms) {
         wake_ms = now_ms + FULL_MS;
+    }
+    if (w->appender.unacknowledged != w->appender.open && now_ms + LOOK_MS < wake_ms) {
+        wake_ms = now_ms + LOOK_MS; /* what is kept is not kept for long */
     }
     if (w->session.redis != NULL && now_ms + DIFFER_MS < wake_ms) {
         wake_ms = now_ms + DIFFER_MS; /* who finds the data changed does not wake us */

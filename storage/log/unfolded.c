@@ -139,6 +139,7 @@ void unfolded_shows(struct unfolded *u, unsigned place, uint64_t n)
     struct unfolded_log *log = &u->logs[place];
     pthread_mutex_lock(&u->lock);
     log->shown = log->shown < n ? n : log->shown;
+    u->has_told = true; /* whoever repeats such a request is told */
     pthread_mutex_unlock(&u->lock);
 }
 
@@ -188,6 +189,37 @@ bool unfolded_await_shown(struct unfolded *u, int64_t deadline_us)
     u->n_awaiting--;
     pthread_mutex_unlock(&u->lock);
     return has;
+}
+
+void unfolded_keep(struct unfolded *u)
+{
+    pthread_mutex_lock(&u->lock);
+    u->keeps = true;
+    u->has_told = false;
+    pthread_mutex_unlock(&u->lock);
+}
+
+bool unfolded_end_keep(struct unfolded *u)
+{
+    pthread_mutex_lock(&u->lock);
+    bool told = u->has_told;
+    u->keeps = false;
+    if (u->is_kept && u->has_room != NULL) {
+        u->has_room(u->has_room_data);
+    }
+    u->is_kept = false;
+    pthread_mutex_unlock(&u->lock);
+    return !told;
+}
+
+bool unfolded_may_tell(struct unfolded *u, bool can_wait)
+{
+    pthread_mutex_lock(&u->lock);
+    bool may = !u->keeps || !can_wait;
+    u->has_told = u->has_told || may;
+    u->is_kept = u->is_kept || !may;
+    pthread_mutex_unlock(&u->lock);
+    return may;
 }
 
 size_t unfolded_room(struct unfolded *u)
@@ -279,4 +311,15 @@ int64_t unfolded_age_ms(struct unfolded *u)
     int64_t age_ms = u->n == 0 ? 0 : monotonic_ms() - u->oldest_ms;
     pthread_mutex_unlock(&u->lock);
     return age_ms;
+}
+
+bool unfolded_is_own(struct unfolded *u, const char *id)
+{
+    bool is_own = false;
+    pthread_mutex_lock(&u->lock);
+    for (unsigned i = 0; i < u->n_logs; i++) {
+        is_own = is_own || strcmp(u->logs[i].id, id) == 0;
+    }
+    pthread_mutex_unlock(&u->lock);
+    return is_own;
 }

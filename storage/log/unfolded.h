@@ -38,6 +38,9 @@ struct unfolded {
     _Atomic size_t limit; /* of events, while folds get on; written under the lock */
     int64_t moved_ms;     /* CLOCK_MONOTONIC: when one last did */
     bool was_full;        /* somebody was told that there is no room */
+    bool keeps;           /* see unfolded_keep().. */
+    bool has_told;        /* ..something was acknowledged since.. */
+    bool is_kept;         /* ..and something waits to be */
     int64_t oldest_ms;    /* CLOCK_MONOTONIC: since when the first one waits; 0: none does */
     unsigned n_awaiting;  /* threads in unfolded_await_shown() */
     pthread_cond_t put;   /* signalled for them */
@@ -74,6 +77,19 @@ uint64_t unfolded_shown(struct unfolded *unfolded, unsigned place);
  * until @deadline_us (CLOCK_MONOTONIC).  False: some are not, or never were in Redis. */
 bool unfolded_await_shown(struct unfolded *unfolded, int64_t deadline_us) MUST_CHECK;
 
+/* A round of folds begins that questions wait for.  The round does not count what is acknowledged
+ * while it goes on.  So a question that comes behind such an acknowledgement must wait for the next
+ * round, too.  Until unfolded_end_keep() entries that can wait are kept from being acknowledged. */
+void unfolded_keep(struct unfolded *unfolded);
+
+/* End that: what was kept may be acknowledged.  True: nothing can have been acknowledged since
+ * unfolded_keep(), not even by the record of a key. */
+bool unfolded_end_keep(struct unfolded *unfolded) MUST_CHECK;
+
+/* Entries were put in: may they be acknowledged?  False only if they @can_wait: the writer is
+ * woken, as by has_room(), when they may be. */
+bool unfolded_may_tell(struct unfolded *unfolded, bool can_wait) MUST_CHECK;
+
 /* How many events there is room for; 0: it is full.  Then has_room() is called when something is
  * folded.  Nobody says when folds stall: look again after a while. */
 size_t unfolded_room(struct unfolded *unfolded);
@@ -102,6 +118,9 @@ void unfolded_take_newest(struct unfolded *unfolded, unsigned place, size_t most
 
 /* All entries of log @id, at @place, up to @n are folded. */
 void unfolded_done(struct unfolded *unfolded, unsigned place, const char *id, uint64_t n);
+
+/* Is the log @id one of this process's, now? */
+bool unfolded_is_own(struct unfolded *unfolded, const char *id) MUST_CHECK;
 
 /* For how long the oldest one has waited, ms; 0: none waits. */
 int64_t unfolded_age_ms(struct unfolded *unfolded);

@@ -310,3 +310,22 @@ Test(round, tells_why_nothing_was_counted, .init = setup, .fini = teardown)
     cr_expect_not_null(fold_round.session.redis);
     cr_expect_eq(unfolded.n, 1u);
 }
+
+/* ---- what others have at the end of a round ---- */
+
+Test(round, others_are_folded_or_not, .init = setup, .fini = teardown)
+{
+    (void)fake_streams_add(OTHER, 3);
+    cr_assert_eq(round_run(&fold_round, ROUND_ALL), STORAGE_OK);
+    cr_expect(round_others_are_folded(&fold_round));
+    log_of(OWN)->n += 5;
+    cr_expect(round_others_are_folded(&fold_round), "what its own log has is not asked");
+    log_of(OTHER)->n++;
+    cr_expect_not(round_others_are_folded(&fold_round), "something came");
+    log_of(OTHER)->n--;
+    cr_expect(round_others_are_folded(&fold_round));
+    (void)fake_streams_add(THIRD, 1);
+    cr_expect_not(round_others_are_folded(&fold_round), "another log began");
+    log_of(THIRD)->has_head = false;
+    cr_expect(round_others_are_folded(&fold_round), "a log that is closed is counted");
+}

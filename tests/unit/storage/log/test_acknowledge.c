@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "storage/base/clock.h"
+
 /* When a WAIT goes out.  What an answer to it does is tried in test_append.c. */
 
 static struct core *core;
@@ -56,4 +58,110 @@ Test(acknowledge, while_too_few_do_what_goes_again_comes_first)
     cr_assert_not(acknowledge_is_due(&a), "one at a time");
     a.n_out = a.n_sent = a.n_open = a.n_waits = 0;
     cr_assert(acknowledge_is_due(&a), "until enough acknowledge");
+}
+
+/* ---- while a round of folds is under way that questions wait for ---- */
+
+static struct unfolded unfolded;
+static struct log_entry entry;
+static struct storage_job job;
+static unsigned n_woken;
+
+static void wake(void *data)
+{
+    (void)data;
+    n_woken++;
+}
+
+/* An entry of one request of @events without a key, answered @age_ms ago.  Is its job done? */
+static bool is_told(size_t events, size_t n_keyed, int64_t age_ms, int64_t left_ms)
+{
+    int64_t now_ms = monotonic_ms();
+    core->config.ack_replicas = 0;
+    job = (struct storage_job){.deadline_ms = now_ms + left_ms};
+    entry = (struct log_entry){.state = ENTRY_ANSWERED,
+        .is_let_fold = true,
+        .n_plain = events,
+        .n_keyed = n_keyed,
+        .jobs = &job,
+        .n_jobs = 1,
+        .answered_ms = now_ms - age_ms};
+    struct entry_keyed keyed[1] = {{.job = NULL}};
+    entry.keyed = keyed;
+    a.unfolded = &unfolded;
+    a.unacknowledged = &entry;
+    a.n_unacknowledged = 1;
+    a.done = (struct job_queue){0};
+    acknowledge_told(&a);
+    entry.keyed = NULL;
+    return a.done.first == &job && job.err == STORAGE_OK;
+}
+
+static void setup_kept(void)
+{
+    unfolded_init(&unfolded, &core->stats);
+    unfolded_on_room(&unfolded, wake, NULL);
+    n_woken = 0;
+}
+
+static void teardown_kept(void)
+{
+    unfolded_release(&unfolded);
+}
+
+Test(acknowledge, large_requests_wait_for_a_round, .init = setup_kept, .fini = teardown_kept)
+{
+    cr_expect(is_told(1000, 0, 0, 5000), "no round");
+    unfolded_keep(&unfolded);
+    cr_expect_not(is_told(1000, 0, 0, 5000));
+    acknowledge_told(&a);
+    cr_expect_null(a.done.first);
+    cr_expect_eq(n_woken, 0u);
+    cr_expect(unfolded_end_keep(&unfolded), "nothing was told");
+    cr_expect_eq(n_woken, 1u);
+    acknowledge_told(&a);
+    cr_expect(a.done.first == &job && a.unacknowledged == NULL);
+    cr_expect(unfolded_end_keep(&unfolded) == false, "it is told by now");
+    unfolded_keep(&unfolded);
+    cr_expect(unfolded_end_keep(&unfolded), "nothing since");
+    cr_expect_eq(n_woken, 1u, "nobody waited");
+}
+
+Test(acknowledge, what_is_told_during_a_round, .init = setup_kept, .fini = teardown_kept)
+{
+    static const struct {
+        size_t events, n_keyed;
+        int64_t age_ms, left_ms;
+        const char *what;
+    } cases[] = {{99, 0, 0, 5000, "a small one"}, {1000, 1, 0, 5000, "one with a key"},
+        {1000, 0, 150, 5000, "the round takes too long"}, {1000, 0, 0, 90, "its time is up soon"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        unfolded_keep(&unfolded);
+        cr_expect(is_told(cases[i].events, cases[i].n_keyed, cases[i].age_ms, cases[i].left_ms),
+            "%s", cases[i].what);
+        cr_expect_not(unfolded_end_keep(&unfolded), "%s", cases[i].what);
+    }
+}
+
+/* Whoever repeats a request with a key is told by its record. */
+Test(acknowledge, what_others_may_tell, .init = setup_kept, .fini = teardown_kept)
+{
+    unfolded_keep(&unfolded);
+    unfolded_shows(&unfolded, 0, 1);
+    cr_expect_not(unfolded_end_keep(&unfolded));
+}
+
+Test(acknowledge, what_replicas_have_is_told, .init = setup_kept, .fini = teardown_kept)
+{
+    struct reply reply = {.type = REPLY_INTEGER, .integer = 1};
+    unfolded_keep(&unfolded);
+    cr_expect_not(is_told(1000, 0, 0, 5000));
+    core->config.ack_replicas = 1;
+    a.n_waits = 1;
+    a.core->is_spread = false;
+    acknowledge_told(&a);
+    cr_expect_null(a.done.first, "that is for acknowledge_take()");
+    cr_expect(acknowledge_take(&a, &reply, 0));
+    cr_expect_eq(a.done.first, &job);
+    cr_expect_not(unfolded_end_keep(&unfolded));
 }
