@@ -13,7 +13,7 @@ struct value_place {
     bool asked, has;
 };
 
-bool place_names_init(struct place_names *names, struct core *core)
+bool place_names_init(struct place_names *names, const struct core *core)
 {
     *names = (struct place_names){.places = places_new(core)};
     return names->places != NULL;

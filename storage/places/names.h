@@ -41,7 +41,7 @@ struct place_names {
 };
 
 /* False: out of memory; release it in either case. */
-bool place_names_init(struct place_names *names, struct core *core) MUST_CHECK;
+bool place_names_init(struct place_names *names, const struct core *core) MUST_CHECK;
 void place_names_release(struct place_names *names);
 
 /* Forget all.  The next rows are counted in @partition; the numbers of their values are those of

@@ -6,7 +6,7 @@
 #include "storage/job/name_cap.h"
 #include "storage/places/state.h"
 
-struct places *places_new(struct core *core)
+struct places *places_new(const struct core *core)
 {
     struct places *places = calloc(1, sizeof(*places));
     if (places != NULL) {
@@ -25,7 +25,6 @@ void places_free(struct places *places)
         free(places->questions);
         index_release(&places->index);
         index_release(&places->hour_index);
-        old_hours_release(places);
         free(places);
     }
 }
@@ -44,8 +43,6 @@ void places_begin(struct places *places, unsigned partition, const struct known_
     places->relies = false;
     places->n = places->n_classes = places->n_hours = places->n_asked = places->n_questions = 0;
     places->last_hour = 0;
-    places->now_ms = redis_clock_ms(&places->core->clock);
-    old_hours_begin(places);
     index_clear(&places->index);
     index_clear(&places->hour_index);
 }
@@ -106,11 +103,7 @@ static uint32_t find_hour(struct places *places, const struct row *row)
             .before = bucket_at(row->zone, LEVEL_HOUR, bucket.start_s - 1),
             .first_place = INDEX_NONE,
             .last_place = INDEX_NONE,
-            .first_class = INDEX_NONE,
-            .is_old = bucket.end_s * 1000 + PLACES_KEEP_MS < places->now_ms};
-        if (places->hours[item].is_old) {
-            old_hour_init(&places->hours[item], row->zone);
-        }
+            .first_class = INDEX_NONE};
         index_set(&places->hour_index, slot, hash, item);
     }
     return places->last_hour = slot->item;
@@ -202,7 +195,7 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
         places->all[of->last_place].next = item;
     }
     of->last_place = item;
-    return !of->is_old || old_hours_ask(places, item);
+    return true;
 }
 
 bool places_rely_on_known(const struct places *places)

@@ -14,9 +14,8 @@
  * WATCH of the partition's state, and written in the transaction that counts.  So all processes
  * come to the same places, and a transaction that is repeated to the same.  A name stands there as
  * a keyed hash of 8 bytes: nobody can find two names with the same one.  It is kept for 26 hours
- * after the last new name.  Where the hour is long over, as in an import, it is kept for 15 minutes
- * after the last new name in any old hour of the month.  An hour that is written to again later
- * begins with free places.
+ * after the last new name, and for 15 minutes where the hour is long over, as in an import.  An
+ * hour that is written to again later begins with free places.
  *
  *     places_ask               each name that will come, with its hour
  *     places_write_questions   what is asked of Redis
@@ -35,7 +34,7 @@
 
 struct places;
 
-struct places *places_new(struct core *core) MUST_CHECK; /* NULL: out of memory */
+struct places *places_new(const struct core *core) MUST_CHECK; /* NULL: out of memory */
 void places_free(struct places *places);
 
 /* Forget all names.  The next ones are of @partition; @known is what is known of its places.

@@ -9,6 +9,11 @@
 /* ---- questions ---- */
 
 #define AT_ONCE 1000 /* names in one question */
+#define HOUR_MS (INT64_C(3600) * 1000)
+
+/* The places of an hour are kept while late events may come, and while it is written to. */
+#define KEEP_MS      (26 * HOUR_MS)
+#define KEEP_LATE_MS (HOUR_MS / 4)
 
 /* The fields of the hash; what follows the mark. */
 #define FIELD_NAME   'n' /* keyed hash of a name: since when it has its place */
@@ -28,7 +33,7 @@ static bool choose_asked(struct places *places)
     for (size_t hour = 0; hour < places->n_hours; hour++) {
         uint32_t i = places->hours[hour].first_place;
         for (; i != INDEX_NONE; i = places->all[i].next) {
-            if (places->all[i].was == PLACE_HELD || places->hours[hour].is_old) {
+            if (places->all[i].was == PLACE_HELD) {
                 continue;
             }
             if (!array_reserve(&places->asked, &places->asked_capacity, places->n_asked,
@@ -122,14 +127,11 @@ size_t places_write_questions(struct places *places, const char *tag, struct buf
         first = last;
     }
     out->failed = out->failed || !ok;
-    return places->n_questions + old_hours_write_questions(places, tag, out);
+    return places->n_questions;
 }
 
 bool places_take(struct places *places, size_t i, const struct reply *reply)
 {
-    if (i >= places->n_questions) {
-        return old_hours_take(places, reply);
-    }
     const struct place_question *question = &places->questions[i];
     size_t at = 0;
     if (reply->type != REPLY_ARRAY) {
@@ -157,7 +159,13 @@ bool places_take(struct places *places, size_t i, const struct reply *reply)
 
 /* ---- commands ---- */
 
-size_t places_new_of_hour(
+static bool is_newly_full(const struct place_class *class)
+{
+    return class->full_ms == 0 && class->refuses;
+}
+
+/* How many names of the hour got a place, and how many fields its classes have to be told of. */
+static size_t new_of_hour(
     const struct places *places, const struct place_hour *hour, size_t *ret_fields)
 {
     size_t n = 0;
@@ -165,7 +173,7 @@ size_t places_new_of_hour(
     for (uint32_t c = hour->first_class; c != INDEX_NONE; c = places->classes[c].next) {
         n += places->classes[c].added;
         *ret_fields += places->classes[c].added > 0;
-        *ret_fields += place_class_is_newly_full(&places->classes[c]);
+        *ret_fields += is_newly_full(&places->classes[c]);
     }
     return n;
 }
@@ -176,7 +184,7 @@ static void write_class(const struct place_class *class, int64_t now_ms, struct 
         write_field(out, FIELD_CLASS, class->table, class->text);
         resp_decimal(out, (int64_t)(class->n + class->added));
     }
-    if (place_class_is_newly_full(class)) {
+    if (is_newly_full(class)) {
         write_field(out, FIELD_FULL, class->table, class->text);
         resp_decimal(out, now_ms);
     }
@@ -216,18 +224,19 @@ size_t places_write(
     for (size_t i = 0; i < places->n_hours; i++) {
         const struct place_hour *hour = &places->hours[i];
         size_t n_fields;
-        size_t n_new = places_new_of_hour(places, hour, &n_fields);
-        if (n_fields == 0 || hour->is_old) {
+        size_t n_new = new_of_hour(places, hour, &n_fields);
+        if (n_fields == 0) {
             continue;
         }
         struct key key;
+        bool late = hour->bucket.end_s * 1000 + KEEP_MS < now_ms;
         key_places(&key, tag, hour->site, hour->bucket);
         n += write_places(places, hour, &key, n_new, n_fields, now_ms, out);
         resp_head(out, 3);
         resp_text(out, "PEXPIRE");
         resp_word(out, key.p, key.n);
-        resp_decimal(out, PLACES_KEEP_MS);
+        resp_decimal(out, late ? KEEP_LATE_MS : KEEP_MS);
         n++;
     }
-    return n + old_hours_write(places, tag, now_ms, out);
+    return n;
 }

@@ -39,15 +39,11 @@
  *
  * Which names have a place in an hour of the site's zone (places/places.h), where they are counted:
  *
- *     t:{p}:places:<site>:<bucket>      hash (h)      n<keyed hash> -> since when it has one (ms).
+ *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
  *                                                     c<class> -> how many names of the class
  *                                                     have.  f<class> -> since when some have none
  *                                                     (ms).  With an s in front: of visits that
  *                                                     begin.  Expires
- *                                       hash (M)      an hour that ended over 26 hours ago, in
- *                                                     minutes since 1970 (32 bits, big endian) ->
- *                                                     the same as records (places/old_hours.c);
- *                                                     expires
  *
  * The state of each partition:
  *
@@ -183,7 +179,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 14 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 13 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };
@@ -205,8 +201,8 @@ void key_fixed(struct key *key, const char *tag, const char *name, struct slice 
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
 
-/* t:{tag}:places:<site>:<bucket>, of an hour, or of a month for its old hours */
-void key_places(struct key *key, const char *tag, struct slice site, struct bucket bucket);
+/* t:{tag}:places:<site>:<bucket>, of an hour */
+void key_places(struct key *key, const char *tag, struct slice site, struct bucket hour);
 
 /* t:{tag}:uid:<site> */
 void key_user_index(struct key *key, const char *tag, struct slice site);

@@ -23,23 +23,12 @@ static struct stored {
     char key[128];
     char field[64];
     size_t field_n;
-    char value[512];
-    size_t value_n;
+    char value[32];
 } stored[1000];
 static size_t n_stored;
 
-/* The hour is long over: old_hours.c. */
-static bool is_old;
-
-static void set_clock(int64_t now_s)
-{
-    core.clock = (struct redis_clock){0};
-    (void)redis_clock_seen(&core.clock, now_s * 1000000);
-}
-
 static void begin(unsigned partitions)
 {
-    set_clock(NOW_S + (is_old ? 100 * 86400 : 0));
     core.config.max_pages = 8;
     core.config.max_values = 3;
     core.config.max_events = 0;
@@ -51,12 +40,12 @@ static void begin(unsigned partitions)
     cr_assert_not_null(places);
 }
 
-static struct stored *find(struct slice key, struct slice field)
+static const char *find(struct slice key, struct slice field)
 {
     for (size_t i = 0; i < n_stored; i++) {
         if (slice_equal(slice_of(stored[i].key), key) && stored[i].field_n == field.n &&
             memcmp(stored[i].field, field.p, field.n) == 0) {
-            return &stored[i];
+            return stored[i].value;
         }
     }
     return NULL;
@@ -64,19 +53,18 @@ static struct stored *find(struct slice key, struct slice field)
 
 static void store(struct slice key, struct slice field, struct slice value)
 {
-    struct stored *s = find(key, field);
-    if (s == NULL) {
-        s = &stored[n_stored++];
+    char *is = (char *)(uintptr_t)find(key, field);
+    if (is == NULL) {
+        struct stored *s = &stored[n_stored++];
         cr_assert(n_stored < 1000 && key.n < sizeof(s->key) && field.n <= sizeof(s->field));
         memcpy(s->key, key.p, key.n);
         s->key[key.n] = '\0';
         memcpy(s->field, field.p, field.n);
         s->field_n = field.n;
+        is = s->value;
     }
-    cr_assert_lt(value.n, sizeof(s->value));
-    memcpy(s->value, value.p, value.n);
-    s->value[value.n] = '\0';
-    s->value_n = value.n;
+    memcpy(is, value.p, value.n);
+    is[value.n] = '\0';
 }
 
 /* Answer the questions as Redis would. */
@@ -92,10 +80,10 @@ static void answer(void)
         cr_assert(command_is(c, 0, "HMGET"));
         struct reply *items = calloc(c->n, sizeof(*items));
         for (size_t k = 2; k < c->n; k++) {
-            const struct stored *s = find(c->words[1], c->words[k]);
-            items[k - 2] = s == NULL
+            const char *value = find(c->words[1], c->words[k]);
+            items[k - 2] = value == NULL
                                ? (struct reply){.type = REPLY_NIL}
-                               : (struct reply){.type = REPLY_TEXT, .text = {s->value, s->value_n}};
+                               : (struct reply){.type = REPLY_TEXT, .text = slice_of(value)};
         }
         struct reply reply = {.type = REPLY_ARRAY, .items = items, .n = c->n - 2};
         cr_assert(places_take(places, i, &reply));
@@ -170,24 +158,12 @@ static const char *fold(int64_t at_s, const char *const *names, size_t n, bool l
     fold(at_s, (const char *const[]){__VA_ARGS__},                                                 \
         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), learn)
 
-/* A test of hours that are recent, and of old ones. */
-#define TEST_BOTH(name)                                                                            \
-    static void name(void);                                                                        \
-    Test(places, name)                                                                             \
-    {                                                                                              \
-        for (int old = 0; old < 2; old++) {                                                        \
-            is_old = old == 1;                                                                     \
-            name();                                                                                \
-        }                                                                                          \
-    }                                                                                              \
-    static void name(void)
-
 #define SOURCE(name) "\x02s" name
 #define COUNTRY(name)                                                                              \
     "\x02"                                                                                         \
     "c" name
 
-TEST_BOTH(the_first_ones_have_one)
+Test(places, the_first_ones_have_one)
 {
     begin(4);
     cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a"), SOURCE("b"), SOURCE("a"), SOURCE("c"),
@@ -198,7 +174,7 @@ TEST_BOTH(the_first_ones_have_one)
     places_free(places);
 }
 
-TEST_BOTH(what_is_known_is_not_asked_for)
+Test(places, what_is_known_is_not_asked_for)
 {
     begin(4);
     cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a"), SOURCE("b")), "++");
@@ -212,7 +188,7 @@ TEST_BOTH(what_is_known_is_not_asked_for)
 }
 
 /* Of another partition, hour or site nothing is known. */
-TEST_BOTH(what_is_known_is_known_of_one_partition)
+Test(places, what_is_known_is_known_of_one_partition)
 {
     struct row row = row_at(AT_S);
     struct place_wanted wanted = want(&row, SOURCE("a"));
@@ -236,7 +212,7 @@ TEST_BOTH(what_is_known_is_known_of_one_partition)
     places_free(places);
 }
 
-TEST_BOTH(pages_are_spread_and_sections_are_not_bounded)
+Test(places, pages_are_spread_and_sections_are_not_bounded)
 {
     begin(4); /* of 8 pages a partition holds 4 */
     cr_expect_str_eq(FOLD(AT_S, false, "/1", "/2", "/3", "/4", "/5", "\x03section",
@@ -250,7 +226,7 @@ TEST_BOTH(pages_are_spread_and_sections_are_not_bounded)
     places_free(places);
 }
 
-TEST_BOTH(the_hour_before)
+Test(places, the_hour_before)
 {
     begin(4);
     cr_expect_str_eq(
@@ -261,7 +237,7 @@ TEST_BOTH(the_hour_before)
     places_free(places);
 }
 
-TEST_BOTH(a_place_of_the_hour_before_that_came_too_late_is_none)
+Test(places, a_place_of_the_hour_before_that_came_too_late_is_none)
 {
     begin(4);
     cr_expect_str_eq(FOLD(AT_S, false, SOURCE("x"), SOURCE("y"), SOURCE("z"), SOURCE("w")), "+++-");
@@ -285,7 +261,7 @@ Test(places, how_long_they_are_kept)
     places_free(places);
 }
 
-TEST_BOTH(once_full_an_hour_stays_so)
+Test(places, once_full_an_hour_stays_so)
 {
     begin(4);
     cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a"), SOURCE("b"), SOURCE("c"), SOURCE("d")), "+++-");
@@ -294,7 +270,7 @@ TEST_BOTH(once_full_an_hour_stays_so)
     places_free(places);
 }
 
-TEST_BOTH(visits_have_places_of_their_own)
+Test(places, visits_have_places_of_their_own)
 {
     begin(4);
     struct row row = row_at(AT_S);
@@ -325,80 +301,5 @@ Test(places, many_names_are_asked_for_in_pieces)
     buffer_init(&out);
     cr_expect(places_write_questions(places, "7", &out) == 6); /* of 1,000, in two hours */
     buffer_release(&out);
-    places_free(places);
-}
-
-/* ---- old hours ---- */
-
-/* Names of @n hours, an hour's first one at @at_s; returns the commands of the fold. */
-static size_t fold_hours(int64_t at_s, size_t n, size_t *ret_questions)
-{
-    static struct row rows[40];
-    struct buffer out;
-    struct commands commands;
-    places_begin(places, 7, &known);
-    for (size_t i = 0; i < n; i++) {
-        rows[i] = row_at(at_s + (int64_t)i * 3600);
-        struct place_wanted wanted = want(&rows[i], SOURCE("a"));
-        cr_assert(places_ask(places, &wanted));
-    }
-    buffer_init(&out);
-    *ret_questions = places_write_questions(places, "7", &out);
-    buffer_release(&out);
-    answer();
-    places_decide(places);
-    for (size_t i = 0; i < n; i++) {
-        struct place_wanted wanted = want(&rows[i], SOURCE("a"));
-        cr_expect(places_has(places, &wanted));
-    }
-    size_t n_commands = places_write(places, "7", NOW_S * 1000, &out);
-    cr_assert(commands_read(&out, &commands) && commands.n == n_commands);
-    commands_release(&commands);
-    buffer_release(&out);
-    carry_out(NOW_S * 1000);
-    return n_commands;
-}
-
-/* 1795186800 is 15:00; the month began 471 hours before. */
-Test(places, old_hours_of_a_month_have_one_hash)
-{
-    size_t n_questions;
-    int64_t month_s = 1795186800 - 471 * 3600;
-    is_old = true;
-    begin(4);
-    cr_expect_eq(fold_hours(month_s + 3600, 24, &n_questions), 2u);
-    cr_expect_eq(n_questions, 1u);
-    cr_expect_eq(n_stored, 24u);
-    cr_expect_str_eq(stored[0].key, "t:{7}:places:s:M202611010000");
-    cr_expect_eq(stored[0].field_n, 4u);
-    cr_expect_eq(fold_hours(month_s + 3600, 24, &n_questions), 0u, "they have places");
-    cr_expect_eq(fold_hours(month_s - 7200, 4, &n_questions), 4u, "two months");
-    cr_expect_eq(n_questions, 4u, "October; November; the hour before that one; November");
-    places_free(places);
-}
-
-/* What another class has in the hour stays as it is. */
-Test(places, what_an_old_hour_has_of_others_stays)
-{
-    is_old = true;
-    begin(4);
-    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a"), SOURCE("b"), SOURCE("c"), SOURCE("d")), "+++-");
-    cr_expect_str_eq(FOLD(AT_S, false, COUNTRY("x"), COUNTRY("y")), "++");
-    cr_expect_str_eq(FOLD(AT_S, false, COUNTRY("z"), COUNTRY("v"), COUNTRY("x")), "+-+");
-    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("c"), SOURCE("d"), SOURCE("b")), "+-+");
-    places_free(places);
-}
-
-/* A value that is cut off, or of no record, is taken as far as it goes. */
-Test(places, an_old_hour_that_is_garbage)
-{
-    is_old = true;
-    begin(4);
-    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a"), SOURCE("b")), "++");
-    cr_assert_eq(n_stored, 1u);
-    stored[0].value_n -= 3; /* b's record comes last */
-    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a"), SOURCE("c"), SOURCE("b")), "++-");
-    memset(stored[0].value, 0xff, stored[0].value_n);
-    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a")), "+");
     places_free(places);
 }
