@@ -245,7 +245,7 @@ bool round_others_are_folded(struct round *r)
         (void)round_lost(r);
         return false;
     }
-    bool all = true;
+    bool all = session_is_current(&r->session); /* else another server may have become the master */
     for (size_t i = 0; all && i < r->heads.n; i++) {
         const struct log_head *head = &r->heads.heads[i];
         const struct stream *stream = streams_find(&r->streams, head->id);

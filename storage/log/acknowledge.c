@@ -53,10 +53,11 @@ void acknowledge_let_fold_all(struct appender *a)
     }
 }
 
-void acknowledge_answered(struct appender *a)
+/* Acknowledge what is answered, up to entry @most. */
+static void acknowledge_up_to(struct appender *a, uint64_t most)
 {
     acknowledge_let_fold_all(a);
-    for (; a->unacknowledged != a->open; a->n_unacknowledged--) {
+    for (; a->unacknowledged != a->open && a->unacknowledged->n <= most; a->n_unacknowledged--) {
         struct log_entry *entry = a->unacknowledged;
         for (size_t i = 0; i < entry->n_keyed; i++) {
             struct entry_keyed *keyed = &entry->keyed[i];
@@ -68,6 +69,11 @@ void acknowledge_answered(struct appender *a)
         append_answer_all(a, entry, STORAGE_OK);
         a->unacknowledged = entry->next;
     }
+}
+
+void acknowledge_answered(struct appender *a)
+{
+    acknowledge_up_to(a, unfolded_may_tell(a->unfolded, a->place, false));
 }
 
 bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sent_ms)
@@ -83,9 +89,7 @@ bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sen
     if (reply->integer >= a->core->config.ack_replicas) {
         a->lag_ms = 0;
         standing_acked(append_standing(a), a->wrote_ms);
-        if (unfolded_may_tell(a->unfolded, false)) {
-            acknowledge_answered(a);
-        }
+        acknowledge_answered(a);
     } else if (a->lag_ms == 0) {
         a->lag_ms = sent_ms;
         atomic_fetch_add(&a->core->stats.ack_late, 1);
@@ -123,8 +127,18 @@ static bool can_wait(const struct appender *a)
 
 void acknowledge_told(struct appender *a)
 {
-    if (a->core->config.ack_replicas == 0 && a->unacknowledged != a->open &&
-        unfolded_may_tell(a->unfolded, can_wait(a))) {
+    if (a->core->config.ack_replicas > 0 || a->unacknowledged == a->open) {
+        return;
+    }
+    acknowledge_up_to(a, unfolded_may_tell(a->unfolded, a->place, true));
+    if (a->unacknowledged != a->open && !can_wait(a)) {
+        acknowledge_answered(a);
+    }
+}
+
+void acknowledge_kept(struct appender *a)
+{
+    if (a->core->config.ack_replicas == 0 && a->unacknowledged != a->open) {
         acknowledge_answered(a);
     }
 }

@@ -46,12 +46,15 @@ void acknowledge_let_fold(struct appender *a, struct log_entry *entry);
 /* So may all entries that are answered. */
 void acknowledge_let_fold_all(struct appender *a);
 
-/* All entries that are answered are acknowledged: their jobs are done. */
+/* All entries that are answered are acknowledged, at once: their jobs are done. */
 void acknowledge_answered(struct appender *a);
 
 /* Where no replicas are waited for, the same, unless a round of folds is under way that questions
  * wait for (unfolded_keep()).  Then entries of large requests wait for its end. */
 void acknowledge_told(struct appender *a);
+
+/* What waits for that is acknowledged now: the connection is lost, or the process ends. */
+void acknowledge_kept(struct appender *a);
 
 /* Have too few replicas acknowledged for so long that requests are to be refused? */
 bool acknowledge_lags(const struct appender *a, int64_t now_ms);

@@ -247,6 +247,9 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
     while (ok && a->refusal != STORAGE_OK && a->n_sent == 0 && append_give_up_last(a, a->refusal)) {
     }
     a->refusal = a->n_sent == 0 ? STORAGE_OK : a->refusal;
+    if (a->is_gone) {
+        acknowledge_kept(a);
+    }
     if (ok && a->is_gone && a->n_awaited == 0) {
         begin_again(a);
         ok = false; /* the next connection registers the new log */
@@ -256,6 +259,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
 
 void appender_lost(struct appender *a)
 {
+    acknowledge_kept(a);
     standing_end(append_standing(a));
     a->wrote_ms = INT64_MIN;
     for (size_t i = 0; i < a->n_awaited; i++) {

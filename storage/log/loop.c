@@ -308,6 +308,7 @@ static void wait_for_events(struct writer *w)
 static void give_up(struct writer *w)
 {
     writer_fail_waiting(w, STORAGE_SHUTDOWN);
+    acknowledge_kept(&w->appender);
     appender_answer_late(&w->appender, INT64_MAX);
     limiter_answer_late(&w->limiter, INT64_MAX);
 }

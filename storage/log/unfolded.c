@@ -94,7 +94,7 @@ void unfolded_begin(struct unfolded *u, unsigned place, const char *id)
     }
     note_oldest(u);
     memcpy(log->id, id, sizeof(log->id));
-    log->last = log->shown = 0;
+    log->last = log->shown = log->kept_behind = 0;
     tell_awaiting(u);
     unfolded_show(u);
     unfolded_tell_room(u);
@@ -196,6 +196,9 @@ void unfolded_keep(struct unfolded *u)
     pthread_mutex_lock(&u->lock);
     u->keeps = true;
     u->has_told = false;
+    for (unsigned i = 0; i < u->n_logs; i++) {
+        u->logs[i].kept_behind = u->logs[i].last;
+    }
     pthread_mutex_unlock(&u->lock);
 }
 
@@ -212,14 +215,16 @@ bool unfolded_end_keep(struct unfolded *u)
     return !told;
 }
 
-bool unfolded_may_tell(struct unfolded *u, bool can_wait)
+uint64_t unfolded_may_tell(struct unfolded *u, unsigned place, bool can_wait)
 {
+    const struct unfolded_log *log = &u->logs[place];
     pthread_mutex_lock(&u->lock);
-    bool may = !u->keeps || !can_wait;
-    u->has_told = u->has_told || may;
-    u->is_kept = u->is_kept || !may;
+    bool all = !u->keeps || !can_wait;
+    uint64_t most = all ? UINT64_MAX : log->kept_behind;
+    u->has_told = u->has_told || all;
+    u->is_kept = u->is_kept || log->last > most;
     pthread_mutex_unlock(&u->lock);
-    return may;
+    return most;
 }
 
 size_t unfolded_room(struct unfolded *u)

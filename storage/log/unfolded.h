@@ -25,8 +25,9 @@ struct unfolded_log {
     char id[LOG_ID_TEXT + 1];
     struct log_entry **entries; /* [first .. first + n), in order of number; owned references */
     size_t first, n, capacity;
-    uint64_t last;  /* number of the last entry that was put in; 0: none of this log */
-    uint64_t shown; /* see unfolded_shows() */
+    uint64_t last;        /* number of the last entry that was put in; 0: none of this log */
+    uint64_t shown;       /* see unfolded_shows() */
+    uint64_t kept_behind; /* see unfolded_may_tell() */
 };
 
 struct unfolded {
@@ -86,9 +87,10 @@ void unfolded_keep(struct unfolded *unfolded);
  * unfolded_keep(), not even by the record of a key. */
 bool unfolded_end_keep(struct unfolded *unfolded) MUST_CHECK;
 
-/* Entries were put in: may they be acknowledged?  False only if they @can_wait: the writer is
- * woken, as by has_room(), when they may be. */
-bool unfolded_may_tell(struct unfolded *unfolded, bool can_wait) MUST_CHECK;
+/* Entries of the log at @place were put in: up to which number may they be acknowledged?  All,
+ * unless they @can_wait and a round is under way: then those that were put in before it began, for
+ * the round counts them.  The writer is woken, as by has_room(), when the others may be. */
+uint64_t unfolded_may_tell(struct unfolded *unfolded, unsigned place, bool can_wait) MUST_CHECK;
 
 /* How many events there is room for; 0: it is full.  Then has_room() is called when something is
  * folded.  Nobody says when folds stall: look again after a while. */

@@ -17,7 +17,7 @@ LOADS = {
     "single_always": lambda b, of: [versus.single(b, of, "always")],
     "arrays_live": lambda b, of: [versus.arrays(b, of, "arrays_live", "live", load.batches)],
     "arrays_late": lambda b, of: [versus.arrays(b, of, "arrays_late", "one to two hours old", load.late_batches)],
-    "import": lambda b, of: [versus.imported(b, of)] if versus.imports.has_log(b) else [],
+    "import": lambda b, of: versus.imported(b, of) if versus.imports.has_log(b) else [],
     "dashboards": lambda b, of: [versus.polled(b, of)],
     "aof": versus.files,
     "ask": lambda b, of: [versus.asked(b, of, fsync) for fsync in ("everysec", "always")],

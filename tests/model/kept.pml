@@ -18,6 +18,7 @@
 #endif
 bit unseen, goal;                         /* never set: assertions by name */
 byte log, memory, counted, acked;         /* sets of requests */
+byte before;                              /* in memory when the round began */
 bit keeps, told, shown;
 byte asker;                               /* number of the next question */
 bit jobcame, jobin, jobserved;            /* the same of the reader's job */
@@ -33,6 +34,11 @@ active proctype Waits() {
   atomic { log = log | 1; memory = memory | 1 };
   if
   :: atomic { !MUSTKEEP -> skip }
+#ifdef M_BEHIND
+  :: atomic { keeps -> skip }
+#else
+  :: atomic { keeps && (before & 1) -> skip }   /* the round counts it */
+#endif
   :: atomic { keeps -> told = 1 }         /* the round takes too long */
   fi;
   acked = acked | 1
@@ -70,7 +76,7 @@ active proctype Fold() {
   do
   :: n < ROUNDS -> n++;
      atomic { in0[0] = came[0]; in0[1] = came[1]; jobin = jobcame };        /* begun_us */
-     atomic { keeps = 1; told = 0 };
+     atomic { keeps = 1; told = 0; before = memory };
      atomic { all = !shown };                              /* the answers on their way are awaited: else the word holds for none */
      batch = memory;
      batch = batch | (log & 8);

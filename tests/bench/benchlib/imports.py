@@ -22,6 +22,12 @@ def every_line(program):
     return ("--all",) if "--all" in said else ()
 
 
+def without_dimensions(program):
+    """The options of a server that counts by no dimension; builds before there were any have none."""
+    said = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    return ("--dimensions", "off") if "--dimensions" in said else ()
+
+
 def imported(bench, program=BUILD / "tallyd", serving=("--fsync", "everysec"), options=None, log=None):
     """A run on a fresh server; it ends when everything is counted.  `rate` is events, `line_rate` lines a second."""
     options = every_line(program) if options is None else options

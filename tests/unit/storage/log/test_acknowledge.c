@@ -81,6 +81,7 @@ static bool is_told(size_t events, size_t n_keyed, int64_t age_ms, int64_t left_
     job = (struct storage_job){.deadline_ms = now_ms + left_ms};
     entry = (struct log_entry){.state = ENTRY_ANSWERED,
         .is_let_fold = true,
+        .n = 7,
         .n_plain = events,
         .n_keyed = n_keyed,
         .jobs = &job,
@@ -113,6 +114,7 @@ Test(acknowledge, large_requests_wait_for_a_round, .init = setup_kept, .fini = t
 {
     cr_expect(is_told(1000, 0, 0, 5000), "no round");
     unfolded_keep(&unfolded);
+    unfolded.logs[0].last = 7;
     cr_expect_not(is_told(1000, 0, 0, 5000));
     acknowledge_told(&a);
     cr_expect_null(a.done.first);
@@ -141,6 +143,30 @@ Test(acknowledge, what_is_told_during_a_round, .init = setup_kept, .fini = teard
             "%s", cases[i].what);
         cr_expect_not(unfolded_end_keep(&unfolded), "%s", cases[i].what);
     }
+}
+
+/* What was put in before the round began is counted by it. */
+Test(acknowledge, what_the_round_counts_is_told, .init = setup_kept, .fini = teardown_kept)
+{
+    unfolded.logs[0].last = 7;
+    unfolded_keep(&unfolded);
+    cr_expect(is_told(1000, 0, 0, 5000), "entry 7");
+    cr_expect(unfolded_end_keep(&unfolded), "and the round's word holds");
+    unfolded.logs[0].last = 6;
+    unfolded_keep(&unfolded);
+    unfolded.logs[0].last = 7;
+    cr_expect_not(is_told(1000, 0, 0, 5000));
+    cr_expect(unfolded_end_keep(&unfolded));
+    cr_expect_eq(n_woken, 1u);
+}
+
+Test(acknowledge, at_once_where_the_connection_is_lost, .init = setup_kept, .fini = teardown_kept)
+{
+    unfolded_keep(&unfolded);
+    cr_expect_not(is_told(1000, 0, 0, 5000));
+    acknowledge_kept(&a);
+    cr_expect_eq(a.done.first, &job);
+    cr_expect_not(unfolded_end_keep(&unfolded));
 }
 
 /* Whoever repeats a request with a key is told by its record. */
