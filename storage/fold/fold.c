@@ -235,10 +235,12 @@ static void run(struct fold *fold, bool asked)
 {
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
-    enum round_reach reach = reach_of(fold, asked);
+    /* A question may come while the round goes on. */
+    bool lately = asked || (!fold->core->is_spread && is_asked(fold));
+    enum round_reach reach = reach_of(fold, lately);
     fold->round.events_max = most_events(fold);
     int64_t settled_us = begun_us;
-    enum storage_err err = asked ? run_asked(fold, &settled_us) : round_run(&fold->round, reach);
+    enum storage_err err = lately ? run_asked(fold, &settled_us) : round_run(&fold->round, reach);
     int64_t now_us = monotonic_us();
     int64_t pause_us = now_us - begun_us;
     pause_us = pause_us < PAUSE_MAX_MS * 1000 ? pause_us : PAUSE_MAX_MS * 1000;
@@ -268,7 +270,7 @@ static void *fold_main(void *argument)
     bool asked;
     while (wait_for_round(fold, &asked)) {
         hold(fold);
-        run(fold, asked || is_asked(fold));
+        run(fold, asked);
     }
     return NULL;
 }
