@@ -18,7 +18,7 @@
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
-#define ASKED_US     20000
+#define ASKED_US     25000
 #define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
 #define ASKED_FIRST  2000 /* events, until folds have shown how many they count in that time */
 #define ASKED_LEAST  1000 /* with fewer a fold would mostly cost what it costs by itself.. */

@@ -19,7 +19,7 @@
  * arrived before its own.
  *
  * While folds get on, no more is acknowledged ahead of them than twice that.  While questions come,
- * it is no more than folds count in 20 ms, for each question waits for it.  While folds stall,
+ * it is no more than folds count in 25 ms, for each question waits for it.  While folds stall,
  * log/unfolded.h bounds what waits.
  *
  * Folds are exact: see transaction.h.  TALLYD_TEST_FOLD_HOLD, milliseconds in the environment,
