@@ -216,15 +216,13 @@ static size_t most_events(struct fold *fold)
 
 /* A round that questions wait for.  Where nothing was acknowledged while it went on, it has counted
  * what was acknowledged until its end, *ret_us, and serves the questions that came meanwhile. */
-static enum storage_err run_asked(struct fold *fold, int64_t *ret_us)
+static enum storage_err run_kept(struct fold *fold, int64_t *ret_us)
 {
-    if (fold->core->is_spread) {
-        return round_run(&fold->round, ROUND_ALL);
-    }
     unfolded_keep(fold->unfolded);
     enum storage_err err = round_run(&fold->round, ROUND_ALL);
     int64_t now_us = monotonic_us();
-    bool is_all = err == STORAGE_OK && round_others_are_folded(&fold->round);
+    bool is_all = err == STORAGE_OK && unfolded_keeps_all(fold->unfolded) &&
+                  round_others_are_folded(&fold->round);
     if (unfolded_end_keep(fold->unfolded) && is_all) {
         *ret_us = now_us;
     }
@@ -235,12 +233,12 @@ static void run(struct fold *fold, bool asked)
 {
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
-    /* A question may come while the round goes on. */
-    bool lately = asked || (!fold->core->is_spread && is_asked(fold));
-    enum round_reach reach = reach_of(fold, lately);
+    /* Also where a question may come while the round goes on. */
+    bool keeps = !fold->core->is_spread && (asked || is_asked(fold));
+    enum round_reach reach = reach_of(fold, asked || keeps);
     fold->round.events_max = most_events(fold);
     int64_t settled_us = begun_us;
-    enum storage_err err = lately ? run_asked(fold, &settled_us) : round_run(&fold->round, reach);
+    enum storage_err err = keeps ? run_kept(fold, &settled_us) : round_run(&fold->round, reach);
     int64_t now_us = monotonic_us();
     int64_t pause_us = now_us - begun_us;
     pause_us = pause_us < PAUSE_MAX_MS * 1000 ? pause_us : PAUSE_MAX_MS * 1000;

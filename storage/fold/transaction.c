@@ -61,6 +61,15 @@ static void learn(struct transaction *tx)
     tx->learns = false;
 }
 
+/* A look's answers came, or did not.  False: see tx->found. */
+static bool has_looked(struct transaction *tx, enum redis_status status)
+{
+    const struct look *look = at_hand(tx);
+    tx->found.lost = status != REDIS_OK_STATUS || look->is_lost;
+    tx->found.err = look->err;
+    return !tx->found.lost && look->err == STORAGE_OK;
+}
+
 /* Watch, and read all that is needed to decide, unless that went out before.  False: see
  * tx->found. */
 static bool look(struct transaction *tx, struct fold_cuts cuts)
@@ -74,21 +83,14 @@ static bool look(struct transaction *tx, struct fold_cuts cuts)
             return false;
         }
     }
-    enum redis_status status = look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads);
-    tx->found.lost = status != REDIS_OK_STATUS || look->is_lost;
-    tx->found.err = look->err;
-    return !tx->found.lost && look->err == STORAGE_OK;
+    return has_looked(tx, look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads));
 }
 
 /* What counters have is asked once the shares are decided.  False: see tx->found. */
 static bool end_look(struct transaction *tx)
 {
-    struct look *look = at_hand(tx);
     buffer_clear(&tx->out, OUT_KEPT);
-    enum redis_status status = look_end(look, tx->session, &tx->out, tx->deadline_ms);
-    tx->found.lost = status != REDIS_OK_STATUS || look->is_lost;
-    tx->found.err = look->err;
-    return !tx->found.lost && look->err == STORAGE_OK;
+    return has_looked(tx, look_end(at_hand(tx), tx->session, &tx->out, tx->deadline_ms));
 }
 
 /* False: the connection is lost. */
@@ -185,6 +187,13 @@ static enum fold_end decide(struct transaction *tx, bool *ret_again, bool *ret_a
 
 /* ---- attempts ---- */
 
+/* The look has failed. */
+static enum fold_end end_in_error(struct transaction *tx, enum storage_err *ret_err)
+{
+    *ret_err = tx->found.err;
+    return tx->found.lost || !discard(tx, at_hand(tx)) ? FOLD_LOST : FOLD_ERR;
+}
+
 /* One attempt.  *ret_again: another one. */
 static enum fold_end attempt(struct transaction *tx, struct fold_cuts cuts, struct fold_cuts next,
     int trim, bool *ret_again, uint32_t *ret_log, enum storage_err *ret_err)
@@ -193,8 +202,7 @@ static enum fold_end attempt(struct transaction *tx, struct fold_cuts cuts, stru
     *ret_again = false;
     tx->found = (struct findings){.err = STORAGE_OK};
     if (!look(tx, cuts)) {
-        *ret_err = tx->found.err;
-        return tx->found.lost || !discard(tx, at_hand(tx)) ? FOLD_LOST : FOLD_ERR;
+        return end_in_error(tx, ret_err);
     }
     if (tx->core->is_spread && monotonic_ms() - tx->heads->asked_ms > HEADS_AGE_MS) {
         *ret_err = STORAGE_BEHIND; /* the round reads them again */
@@ -205,8 +213,7 @@ static enum fold_end attempt(struct transaction *tx, struct fold_cuts cuts, stru
         return discard(tx, at_hand(tx)) ? end : FOLD_LOST;
     }
     if (!end_look(tx)) {
-        *ret_err = tx->found.err;
-        return tx->found.lost || !discard(tx, at_hand(tx)) ? FOLD_LOST : FOLD_ERR;
+        return end_in_error(tx, ret_err);
     }
     learn(tx); /* no share rests on the memory now */
     return transaction_carry_out(tx, next, trim, ret_again, ret_err);

@@ -202,6 +202,7 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
 static void begin_again(struct appender *a)
 {
     struct log_entry *next;
+    acknowledge_kept(a);
     struct log_entry *held = a->first;
     a->first = a->last = a->open = a->unacknowledged = a->last_safe = NULL;
     a->n_open = a->n_unacknowledged = 0;
@@ -247,9 +248,6 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
     while (ok && a->refusal != STORAGE_OK && a->n_sent == 0 && append_give_up_last(a, a->refusal)) {
     }
     a->refusal = a->n_sent == 0 ? STORAGE_OK : a->refusal;
-    if (a->is_gone) {
-        acknowledge_kept(a);
-    }
     if (ok && a->is_gone && a->n_awaited == 0) {
         begin_again(a);
         ok = false; /* the next connection registers the new log */

@@ -202,6 +202,14 @@ void unfolded_keep(struct unfolded *u)
     pthread_mutex_unlock(&u->lock);
 }
 
+bool unfolded_keeps_all(struct unfolded *u)
+{
+    pthread_mutex_lock(&u->lock);
+    bool all = !u->has_told;
+    pthread_mutex_unlock(&u->lock);
+    return all;
+}
+
 bool unfolded_end_keep(struct unfolded *u)
 {
     pthread_mutex_lock(&u->lock);

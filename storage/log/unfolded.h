@@ -83,6 +83,9 @@ bool unfolded_await_shown(struct unfolded *unfolded, int64_t deadline_us) MUST_C
  * round, too.  Until unfolded_end_keep() entries that can wait are kept from being acknowledged. */
 void unfolded_keep(struct unfolded *unfolded);
 
+/* Was nothing acknowledged since?  Else there is no use in looking further. */
+bool unfolded_keeps_all(struct unfolded *unfolded) MUST_CHECK;
+
 /* End that: what was kept may be acknowledged.  True: nothing can have been acknowledged since
  * unfolded_keep(), not even by the record of a key. */
 bool unfolded_end_keep(struct unfolded *unfolded) MUST_CHECK;

@@ -1,6 +1,6 @@
 /* kept.pml - the word of a round of folds that questions wait for holds until the round's end, where nothing was acknowledged meanwhile (fold.c).
  *
- * Follows: run_asked() in storage/fold/fold.c, round_run() and round_others_are_folded() in round.c, unfolded_keep(), _end_keep(), _may_tell(), _shows() and
+ * Follows: run_kept() in storage/fold/fold.c, round_run() and round_others_are_folded() in round.c, unfolded_keep(), _end_keep(), _may_tell(), _shows() and
  * _await_shown() in storage/log/unfolded.c, take_append() in append.c, acknowledge.c.  One Redis that does not go back: its connections would end.
  *
  * Four requests, one an entry: 1 can wait, 2 can not, 4 has a key (whoever repeats it is told by its record, as soon as Redis has it), 8 is of another process.
