@@ -215,13 +215,36 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
     return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_more, look);
 }
 
-enum redis_status look_end(
-    struct look *look, struct session *session, struct buffer *out, int64_t deadline_ms)
+/* Do all shares go on? */
+static bool fit(struct look *look)
 {
+    bool all = true;
+    for (unsigned i = 0; i < look->cuts.n; i++) {
+        all = share_fits(look->shares[i]) && all;
+    }
+    return all;
+}
+
+enum redis_status look_end(struct look *look, struct session *session, struct buffer *out,
+    int64_t deadline_ms, bool *ret_again)
+{
+    enum redis_status status = REDIS_OK_STATUS;
+    *ret_again = false;
     if (look->has_multi) {
         return REDIS_OK_STATUS;
     }
     write_further(look, share_write_last, out);
+    if (look->n_replies > 0) {
+        status = redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_last, look);
+    }
+    if (status != REDIS_OK_STATUS || look->err != STORAGE_OK) {
+        return status;
+    }
+    if (!fit(look)) {
+        *ret_again = true;
+        return REDIS_OK_STATUS;
+    }
+    write_further(look, share_write_minutes, out);
     write_multi(look, out);
     return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_last, look);
 }

@@ -12,7 +12,8 @@
  *
  * Where a share has further questions (share_asks_more()), they go out behind the answers to the
  * first ones.  Where a share has questions once it is decided (share_asks_last()), these go out in
- * look_end().  MULTI goes out with the last questions that there are.
+ * look_end(): first those of hours and coarser buckets, then those of minutes.  MULTI goes out with
+ * the last questions that there are.
  *
  * A look may go out behind the EXEC of the transaction before it.  Redis then reads for the next
  * transaction as soon as it has carried out this one.
@@ -62,9 +63,9 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
     int64_t deadline_ms, struct heads *heads) MUST_CHECK;
 
 /* The shares are decided: have their last questions answered, and MULTI, unless it was answered.
- * @out is empty. */
-enum redis_status look_end(
-    struct look *look, struct session *session, struct buffer *out, int64_t deadline_ms) MUST_CHECK;
+ * @out is empty.  *ret_again: the answers do not let a share go on (share_fits()). */
+enum redis_status look_end(struct look *look, struct session *session, struct buffer *out,
+    int64_t deadline_ms, bool *ret_again) MUST_CHECK;
 
 /* End a look that comes to no EXEC; its answers were read.  False: the connection is lost. */
 bool look_discard(

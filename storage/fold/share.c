@@ -5,6 +5,10 @@
 #include "storage/fold/share_state.h"
 #include "storage/redis/resp.h"
 
+/* Where a cap may be reached, so many shares of the partition read the counters of closed hours
+ * first, and none of these is decided twice. */
+#define NEAR_CAPS_SHARES 16
+
 struct share *share_new(struct core *core, struct fold_memory *memory)
 {
     struct share *s = calloc(1, sizeof(*s));
@@ -109,6 +113,25 @@ static bool sort_tasks(struct share *s)
     return true;
 }
 
+/* What is known of the partition, to tell which hours are closed. */
+static struct places_view known_view(struct share *s)
+{
+    struct partition_view view = core_view(s->core, s->cut.partition);
+    struct places_view known = {.known = view.known,
+        .state = view.state,
+        .retention = view.retention,
+        .now_ms = redis_clock_ms(&s->core->clock)};
+    if (s->view_again.known) {
+        known = s->view_again;
+        s->view_again.known = false;
+    }
+    uint8_t *near_caps = &s->memory->near_caps[s->cut.partition];
+    s->near_caps = *near_caps > 0;
+    *near_caps -= s->near_caps;
+    known.reads_counters = s->near_caps;
+    return known;
+}
+
 bool share_begin(struct share *s, const struct batch *batch, const struct cut *cut)
 {
     s->batch = batch;
@@ -126,9 +149,11 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     arena_clear(&s->arena);
     s->cursors = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->cursors));
     s->targets = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->targets));
+    s->caps = (struct merge_caps){&s->core->config, s->core->partitions.n};
+    const struct places_view view = known_view(s);
     if (!sort_tasks(s) || s->cursors == NULL || s->targets == NULL ||
         !place_names_begin(
-            &s->names, batch->values, batch->n_values, cut->partition, &s->memory->places)) {
+            &s->names, batch->values, batch->n_values, cut->partition, &s->memory->places, &view)) {
         return false;
     }
     for (uint32_t i = cut->from; i < cut->to; i++) {
@@ -138,6 +163,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
             return false;
         }
     }
+    s->asks_last = s->asks_last || places_rest_on_counters(s->names.places);
     return true;
 }
 
@@ -286,15 +312,37 @@ size_t share_write_last(struct share *s, struct buffer *out)
     s->n_of_counts = s->n_last_answers = 0;
     if (s->asks_last && !share_is_swept(s)) {
         const struct rollup_state *state = &s->view.state;
-        n = merge_counts_write_questions(s->counts, s->tag, s->now_ms, state, out);
+        const struct merge_caps *caps = s->near_caps ? NULL : &s->caps;
+        n = merge_counts_write_questions(s->counts, s->tag, s->now_ms, state, caps, out);
         s->n_of_counts = n;
-        n += merge_counts_write_questions(s->starts, s->tag, s->now_ms, state, out);
+        n += merge_counts_write_questions(s->starts, s->tag, s->now_ms, state, caps, out);
     }
     return n;
+}
+
+size_t share_write_minutes(struct share *s, struct buffer *out)
+{
+    s->n_of_counts = s->n_last_answers = 0;
+    if (!s->asks_last || share_is_swept(s)) {
+        return 0;
+    }
+    s->n_of_counts = merge_counts_write_minute_questions(s->counts, s->tag, out);
+    return s->n_of_counts + merge_counts_write_minute_questions(s->starts, s->tag, out);
 }
 
 bool share_take_last(struct share *s, const struct reply *reply)
 {
     bool of_counts = s->n_last_answers++ < s->n_of_counts;
     return merge_counts_take(of_counts ? s->counts : s->starts, reply);
+}
+
+bool share_fits(struct share *s)
+{
+    bool fits = !places_rest_on_counters(s->names.places) ||
+                (!share_is_swept(s) && !merge_counts_exceeds(s->counts) &&
+                    !merge_counts_exceeds(s->starts));
+    if (!fits) {
+        s->memory->near_caps[s->cut.partition] = NEAR_CAPS_SHARES;
+    }
+    return fits;
 }

@@ -12,6 +12,8 @@
  *     share_decide            merges what no cursor says is counted, by the state that was read
  *     share_write_last        what counters of old buckets have, where share_asks_last(); and the
  *     share_take_last         answers
+ *     share_fits              may it go on?
+ *     share_write_minutes     the same of old minutes; the answers are taken by share_take_last
  *     share_write_commands    the commands of the transaction
  *     share_done, _learn      the transaction was carried out
  */
@@ -29,7 +31,7 @@ enum log_fate { LOG_COUNTS, LOG_GONE };
 enum share_look {
     SHARE_FOLDS,
     SHARE_NOTHING, /* all of it is counted */
-    SHARE_AGAIN,   /* a user was forgotten, or a site deleted: once more, from the WATCH */
+    SHARE_AGAIN,   /* what is remembered does not hold any more: once more, from the WATCH */
     SHARE_STALE,   /* the batch lacks entries that the partition has not counted */
     SHARE_CONFIG,  /* the data is kept with other settings */
     SHARE_EMPTIED, /* the partition has no state any more */
@@ -68,7 +70,13 @@ bool share_asks_last(const struct share *share);
 
 /* Append those questions to @out, which may be none, and take the answer to the next one. */
 size_t share_write_last(struct share *share, struct buffer *out);
+size_t share_write_minutes(struct share *share, struct buffer *out);
 bool share_take_last(struct share *share, const struct reply *reply) MUST_CHECK;
+
+/* share_write_last() is answered.  False: a closed hour may have too many names with those of the
+ * share.  Once more, from the WATCH: the next share of the partition reads first what these hours
+ * have. */
+bool share_fits(struct share *share) MUST_CHECK;
 
 /* Append the commands to @out; returns how many. */
 size_t share_write_commands(struct share *share, struct buffer *out);

@@ -180,6 +180,19 @@ static bool has_expected(struct share *s)
     return merge_visits_missing(s->visits, drop_visitor, s) == 0;
 }
 
+/* Are the hours closed or not as was known when the names were asked for?  Else the share begins
+ * again by what was read. */
+static bool hours_are_known(struct share *s)
+{
+    const struct places_view view = {
+        .known = true, .state = s->view.state, .retention = s->view.retention, .now_ms = s->now_ms};
+    bool same = places_hours_are(s->names.places, &view);
+    if (!same) {
+        s->view_again = view;
+    }
+    return same;
+}
+
 enum share_look share_decide(
     struct share *s, const enum log_fate fates[BATCH_LOGS], int64_t now_ms, uint32_t *ret_log)
 {
@@ -196,6 +209,9 @@ enum share_look share_decide(
     }
     s->now_ms = now_ms;
     show_view(s);
+    if (!hours_are_known(s)) {
+        return SHARE_AGAIN;
+    }
     if (!move_cursors(s, fates, ret_log)) {
         return SHARE_STALE;
     }

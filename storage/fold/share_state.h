@@ -49,9 +49,12 @@ struct share {
     uint32_t *tasks; /* of the cut, in the order of arrival; in the arena */
     const char *tag;
     size_t n_visit_questions, n_place_questions;
-    bool asks_first;       /* a row asks which of its actions were first */
-    int64_t recent_s;      /* counters of minutes from then on are remembered */
-    bool asks_last;        /* a row is older than what is remembered of counters */
+    bool asks_first;               /* a row asks which of its actions were first */
+    int64_t recent_s;              /* counters of minutes from then on are remembered */
+    bool asks_last;                /* counters tell something that is not remembered */
+    struct places_view view_again; /* of the look before, which was decided by an older one */
+    struct merge_caps caps;
+    bool near_caps;        /* the counters of closed hours are read first: see places.h */
     size_t n_of_counts;    /* last questions that are of `counts`, and not of `starts`.. */
     size_t n_last_answers; /* ..and how many of both are answered */
 

@@ -86,11 +86,12 @@ static bool look(struct transaction *tx, struct fold_cuts cuts)
     return has_looked(tx, look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads));
 }
 
-/* What counters have is asked once the shares are decided.  False: see tx->found. */
-static bool end_look(struct transaction *tx)
+/* What counters have is asked once the shares are decided.  *ret_again: begin again from the WATCH.
+ * False: see tx->found. */
+static bool end_look(struct transaction *tx, bool *ret_again)
 {
     buffer_clear(&tx->out, OUT_KEPT);
-    return has_looked(tx, look_end(at_hand(tx), tx->session, &tx->out, tx->deadline_ms));
+    return has_looked(tx, look_end(at_hand(tx), tx->session, &tx->out, tx->deadline_ms, ret_again));
 }
 
 /* False: the connection is lost. */
@@ -212,8 +213,11 @@ static enum fold_end attempt(struct transaction *tx, struct fold_cuts cuts, stru
     if (end != FOLD_DONE || *ret_again || !any) {
         return discard(tx, at_hand(tx)) ? end : FOLD_LOST;
     }
-    if (!end_look(tx)) {
+    if (!end_look(tx, ret_again)) {
         return end_in_error(tx, ret_err);
+    }
+    if (*ret_again) {
+        return discard(tx, at_hand(tx)) ? FOLD_DONE : FOLD_LOST;
     }
     learn(tx); /* no share rests on the memory now */
     return transaction_carry_out(tx, next, trim, ret_again, ret_err);

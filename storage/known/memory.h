@@ -22,14 +22,15 @@ struct shared_memory {
 /* True for as long as the connection lives. */
 struct fold_memory {
     struct announced announced;
-    struct known_users users;         /* whose visits do not tell their indices */
-    struct shared_memory *shared;     /* outlives the connection; not owned */
-    struct known_hashes expiries;     /* of keys: see merge_counts_write() */
-    struct known_hashes places;       /* of names: see places_begin() */
-    struct known_sketches sketches;   /* see merge_counts_write() */
-    uint64_t deleted[PARTITIONS_MAX]; /* hashes of the field `deleted`, as last seen; 0: none */
-    char id[33];                      /* random: ids that are new begin with it.. */
-    uint64_t n_ids;                   /* ..and end with this number */
+    struct known_users users;          /* whose visits do not tell their indices */
+    struct shared_memory *shared;      /* outlives the connection; not owned */
+    struct known_hashes expiries;      /* of keys: see merge_counts_write() */
+    struct known_hashes places;        /* of names: see places_begin() */
+    struct known_sketches sketches;    /* see merge_counts_write() */
+    uint8_t near_caps[PARTITIONS_MAX]; /* shares that expect a cap to be reached: share_fits() */
+    uint64_t deleted[PARTITIONS_MAX];  /* hashes of the field `deleted`, as last seen; 0: none */
+    char id[33];                       /* random: ids that are new begin with it.. */
+    uint64_t n_ids;                    /* ..and end with this number */
 };
 
 void fold_memory_release(struct fold_memory *memory);

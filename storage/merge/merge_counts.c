@@ -105,25 +105,27 @@ static bool same_page(const void *context, uint32_t item)
     return p->bucket == wanted->bucket && slice_equal(p->page, wanted->page);
 }
 
-static struct page_count *find_page(
+/* The number of the page in the bucket, made if it is new; INDEX_NONE: out of memory. */
+static uint32_t find_page(
     struct merge_counts *merge, uint32_t bucket, struct slice page, uint64_t page_hash)
 {
     if (!index_reserve(&merge->page_index) || !array_reserve(&merge->pages, &merge->pages_capacity,
                                                   merge->n_pages, sizeof(*merge->pages))) {
-        return NULL;
+        return INDEX_NONE;
     }
     struct page_wanted wanted = {merge, page, bucket};
     uint64_t hash = mix(page_hash, bucket);
     struct index_slot *slot = index_find(&merge->page_index, hash, same_page, &wanted);
     if (slot->item != INDEX_NONE) {
-        return &merge->pages[slot->item];
+        return slot->item;
     }
     uint32_t item = (uint32_t)merge->n_pages++;
     merge->pages[item] = (struct page_count){.bucket = bucket,
         .page = page,
         .first_member = INDEX_NONE,
         .last_member = INDEX_NONE,
-        .next = INDEX_NONE};
+        .next = INDEX_NONE,
+        .coarser = INDEX_NONE};
     index_set(&merge->page_index, slot, hash, item);
     struct site_bucket *b = &merge->buckets[bucket];
     if (b->last_page == INDEX_NONE) {
@@ -133,7 +135,7 @@ static struct page_count *find_page(
     }
     b->last_page = item;
     b->n_pages++;
-    return &merge->pages[item];
+    return item;
 }
 
 /* Who comes again at once, on the same page, is in the sketches already. */
@@ -170,40 +172,62 @@ static bool add_member(struct merge_counts *merge, struct page_count *page, cons
     return true;
 }
 
-bool merge_counts_add(struct merge_counts *merge, const struct row *row,
-    const struct counted_for *names, size_t n, const struct write_target *targets,
-    unsigned n_targets)
+/* The buckets of the targets: their numbers.  False: out of memory. */
+static bool find_buckets(struct merge_counts *merge, const struct row *row,
+    const struct write_target *targets, unsigned n_targets, uint32_t ret[LEVELS])
 {
     for (unsigned i = 0; i < n_targets; i++) {
-        uint32_t bucket = find_bucket(merge, row, &targets[i]);
-        for (size_t k = 0; k < n; k++) {
-            const struct counted_for *name = &names[k];
-            struct page_count *count =
-                bucket == INDEX_NONE ? NULL : find_page(merge, bucket, name->name, name->hash);
-            bool sketched = merge->kind == KEY_PV && (name->visitors || name->addresses);
-            if (count == NULL || (sketched && !add_member(merge, count, row, name))) {
-                return false;
-            }
-            count->count++;
+        ret[i] = find_bucket(merge, row, &targets[i]);
+        if (ret[i] == INDEX_NONE) {
+            return false;
         }
     }
     return true;
 }
 
+/* Add @amount to a name in each bucket, the finest one first.  *ret: its number there. */
+static bool add_amount(struct merge_counts *merge, const uint32_t *buckets, unsigned n_buckets,
+    struct slice name, uint64_t hash, uint64_t amount, uint32_t ret[LEVELS])
+{
+    for (unsigned i = 0; i < n_buckets; i++) {
+        ret[i] = find_page(merge, buckets[i], name, hash);
+        if (ret[i] == INDEX_NONE) {
+            return false;
+        }
+        merge->pages[ret[i]].count += amount;
+        if (i > 0) {
+            merge->pages[ret[i - 1]].coarser = ret[i];
+        }
+    }
+    return true;
+}
+
+bool merge_counts_add(struct merge_counts *merge, const struct row *row,
+    const struct counted_for *names, size_t n, const struct write_target *targets,
+    unsigned n_targets)
+{
+    uint32_t buckets[LEVELS];
+    uint32_t pages[LEVELS];
+    bool ok = find_buckets(merge, row, targets, n_targets, buckets);
+    for (size_t k = 0; ok && k < n; k++) {
+        const struct counted_for *name = &names[k];
+        bool sketched = merge->kind == KEY_PV && (name->visitors || name->addresses);
+        ok = add_amount(merge, buckets, n_targets, name->name, name->hash, 1, pages);
+        for (unsigned i = 0; ok && sketched && i < n_targets; i++) {
+            ok = add_member(merge, &merge->pages[pages[i]], row, name);
+        }
+    }
+    return ok;
+}
+
 bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
     const struct merge_sum *sum, const struct write_target *targets, unsigned n_targets)
 {
-    for (unsigned i = 0; i < n_targets; i++) {
-        uint32_t bucket = find_bucket(merge, row, &targets[i]);
-        uint64_t hash = row->site_hash + (uint8_t)sum->name.p[sum->name.n - 1];
-        struct page_count *count =
-            bucket == INDEX_NONE ? NULL : find_page(merge, bucket, sum->name, hash);
-        if (count == NULL) {
-            return false;
-        }
-        count->count += sum->amount;
-    }
-    return true;
+    uint32_t buckets[LEVELS];
+    uint32_t pages[LEVELS];
+    uint64_t hash = row->site_hash + (uint8_t)sum->name.p[sum->name.n - 1];
+    return find_buckets(merge, row, targets, n_targets, buckets) &&
+           add_amount(merge, buckets, n_targets, sum->name, hash, sum->amount, pages);
 }
 
 void merge_counts_targets(const struct merge_counts *merge,

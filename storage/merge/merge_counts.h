@@ -12,6 +12,7 @@
 #include "storage/base/buffer.h"
 #include "storage/base/known_hashes.h"
 #include "storage/known/known_counts.h"
+#include "storage/job/config.h"
 #include "storage/known/known_sketches.h"
 #include "storage/places/counted_for.h"
 #include "storage/redis/reply.h"
@@ -46,16 +47,34 @@ bool merge_counts_add(struct merge_counts *merge, const struct row *row,
 bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
     const struct merge_sum *sum, const struct write_target *targets, unsigned n_targets) MUST_CHECK;
 
+/* The caps of names (job/name_cap.h). */
+struct merge_caps {
+    const struct storage_config *config;
+    unsigned n_partitions;
+};
+
 /* Ask what the counters of old buckets have: append the questions to @out, and return how many they
  * are.  @state is the rollup's, read behind the WATCH.  Asked are minutes that are not recent, and
  * coarser buckets that are closed for readers: no pass writes to these any more, so what they have
  * holds until the transaction, or the transaction is void.  An import would else send an increment
- * a name, two PFADD a page, and the expiries of both; most of these keys are new. */
+ * a name, two PFADD a page, and the expiries of both; most of these keys are new.
+ *
+ * Minutes are asked last.  What an hour that is closed does not have, its minutes do not have: most
+ * of an import's minutes need no question.
+ *
+ * @caps: also learn whether hours can take all their new names (merge_counts_exceeds()); NULL: that
+ * is known.  It lives until the answers are taken. */
 size_t merge_counts_write_questions(struct merge_counts *merge, const char *tag, int64_t now_ms,
-    const struct rollup_state *state, struct buffer *out);
+    const struct rollup_state *state, const struct merge_caps *caps, struct buffer *out);
+size_t merge_counts_write_minute_questions(
+    struct merge_counts *merge, const char *tag, struct buffer *out);
 
 /* The answer to the next question.  False: it is none. */
 bool merge_counts_take(struct merge_counts *merge, const struct reply *reply) MUST_CHECK;
+
+/* May an hour that was asked have too many names with those that are merged, or was one put
+ * together there before?  Then places must decide (places/places.h). */
+bool merge_counts_exceeds(const struct merge_counts *merge);
 
 /* Append the commands to @out, and return how many they are: HINCRBY (minutes) or ZINCRBY (coarser
  * buckets), PFADD, and PEXPIREAT NX where a target has an expiry.  A bucket whose time is over at

@@ -21,9 +21,12 @@ struct site_bucket {
     uint64_t site_hash;
     struct write_target target;
     uint32_t first_page, last_page, n_pages;
-    bool is_asked; /* what its counters have was asked for.. */
-    bool is_told;  /* ..and is known: the values of its pages */
-    bool tells;    /* what its counters have is learnt from the answers */
+    uint32_t n_others; /* of so many classes was asked whether names were put together */
+    bool has_others;   /* and it has such a name */
+    bool is_settled;   /* nobody but a fold changes its counters */
+    bool is_asked;     /* what its counters have was asked for.. */
+    bool is_told;      /* ..and is known: the values of its pages */
+    bool tells;        /* what its counters have is learnt from the answers */
 };
 
 /* A page in a bucket, with its rows as a list. */
@@ -36,7 +39,8 @@ struct page_count {
     bool is_new;      /* the bucket did not have it, so there are no sketches */
     uint32_t n_visitors, n_addresses;
     uint32_t first_member, last_member;
-    uint32_t next; /* page of the same bucket */
+    uint32_t next;    /* page of the same bucket */
+    uint32_t coarser; /* the same in the next coarser bucket; INDEX_NONE: that one is not written */
 };
 
 struct member {
@@ -66,10 +70,13 @@ struct merge_counts {
     struct hll_place *places;
     size_t n_many, n_places;
     size_t many_capacity, places_capacity;
-    struct buffer fresh; /* keys and sketches that are new, as words.. */
-    size_t n_fresh;      /* ..and how many */
-    size_t next_asked;   /* bucket that may have asked for what is answered next */
-    int64_t now_ms;      /* of the commands */
+    struct buffer fresh;           /* keys and sketches that are new, as words.. */
+    size_t n_fresh;                /* ..and how many */
+    size_t next_asked;             /* bucket that may have asked for what is answered next.. */
+    bool awaits_size;              /* ..which is how many names the bucket before it has */
+    const struct merge_caps *caps; /* of the names of hours; NULL: they are not looked at */
+    bool exceeds;                  /* an hour may have more names than its caps allow */
+    int64_t now_ms;                /* of the commands */
 };
 
 /* A minute whose keys cannot have expired, and whose counters are remembered. */

@@ -35,13 +35,14 @@ static void forget_values(struct place_names *names)
 }
 
 bool place_names_begin(struct place_names *names, const struct counted_value *values,
-    size_t n_values, unsigned partition, const struct known_hashes *known)
+    size_t n_values, unsigned partition, const struct known_hashes *known,
+    const struct places_view *view)
 {
     names->values = values;
     names->n_values = n_values;
     names->n_others = 0;
     arena_clear(&names->arena);
-    places_begin(names->places, partition, known);
+    places_begin(names->places, partition, known, view);
     while (names->found_capacity < n_values) {
         if (!array_reserve(&names->found, &names->found_capacity, names->found_capacity,
                 sizeof(*names->found))) {

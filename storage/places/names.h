@@ -45,9 +45,10 @@ bool place_names_init(struct place_names *names, const struct core *core) MUST_C
 void place_names_release(struct place_names *names);
 
 /* Forget all.  The next rows are counted in @partition; the numbers of their values are those of
- * @values.  @known is what is known of the partition's places.  False: out of memory. */
+ * @values.  @known and @view are as for places_begin().  False: out of memory. */
 bool place_names_begin(struct place_names *names, const struct counted_value *values,
-    size_t n_values, unsigned partition, const struct known_hashes *known) MUST_CHECK;
+    size_t n_values, unsigned partition, const struct known_hashes *known,
+    const struct places_view *view) MUST_CHECK;
 
 /* The names of the row will come.  False: out of memory. */
 bool place_names_ask_page(struct place_names *names, const struct row *row) MUST_CHECK;

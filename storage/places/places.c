@@ -23,13 +23,16 @@ void places_free(struct places *places)
         free(places->hours);
         free(places->asked);
         free(places->questions);
+        free(places->staying);
+        index_release(&places->listed_index);
         index_release(&places->index);
         index_release(&places->hour_index);
         free(places);
     }
 }
 
-void places_begin(struct places *places, unsigned partition, const struct known_hashes *known)
+void places_begin(struct places *places, unsigned partition, const struct known_hashes *known,
+    const struct places_view *view)
 {
     array_relax(&places->all, &places->capacity, places->n, sizeof(*places->all));
     array_relax(
@@ -38,9 +41,14 @@ void places_begin(struct places *places, unsigned partition, const struct known_
     array_relax(&places->asked, &places->asked_capacity, places->n_asked, sizeof(*places->asked));
     array_relax(&places->questions, &places->questions_capacity, places->n_questions,
         sizeof(*places->questions));
+    array_relax(
+        &places->staying, &places->staying_capacity, places->n_staying, sizeof(*places->staying));
     places->partition = partition;
     places->known = known;
-    places->relies = false;
+    places->view = *view;
+    places->relies = places->rests = false;
+    places->n_staying = 0;
+    index_clear(&places->listed_index);
     places->n = places->n_classes = places->n_hours = places->n_asked = places->n_questions = 0;
     places->last_hour = 0;
     index_clear(&places->index);
@@ -101,6 +109,7 @@ static uint32_t find_hour(struct places *places, const struct row *row)
             .site_hash = row->site_hash,
             .bucket = bucket,
             .before = bucket_at(row->zone, LEVEL_HOUR, bucket.start_s - 1),
+            .is_closed = closed_hours_is(&places->view, bucket),
             .first_place = INDEX_NONE,
             .last_place = INDEX_NONE,
             .first_class = INDEX_NONE};
@@ -147,27 +156,35 @@ static bool same_name(const void *context, uint32_t item)
 }
 
 /* Where the name is, or belongs; NULL: out of memory. */
-static struct index_slot *find_slot(struct places *places, const struct place_wanted *wanted,
-    uint32_t *ret_hour, uint64_t *ret_hash)
+static struct index_slot *find_slot(
+    struct places *places, const struct place_wanted *wanted, uint32_t hour, uint64_t *ret_hash)
 {
-    uint32_t hour = find_hour(places, wanted->row);
     if (hour == INDEX_NONE || !index_reserve(&places->index)) {
         return NULL;
     }
     struct name_wanted name = {places, wanted, hour};
-    *ret_hour = hour;
     *ret_hash = mix(wanted->hash, hour * 2u + (unsigned)wanted->table);
     return index_find(&places->index, *ret_hash, same_name, &name);
 }
 
+/* Will the counters of the hour be asked once all is decided? */
+static bool is_left_to_counters(const struct places *places, uint32_t hour)
+{
+    return places->hours[hour].is_closed && !places->view.reads_counters;
+}
+
 bool places_ask(struct places *places, const struct place_wanted *wanted)
 {
-    uint32_t hour;
     uint64_t index_hash;
     if (!is_capped(places, wanted)) {
         return true;
     }
-    struct index_slot *slot = find_slot(places, wanted, &hour, &index_hash);
+    uint32_t hour = find_hour(places, wanted->row);
+    if (hour != INDEX_NONE && is_left_to_counters(places, hour)) {
+        places->rests = true;
+        return true;
+    }
+    struct index_slot *slot = find_slot(places, wanted, hour, &index_hash);
     if (slot == NULL || slot->item != INDEX_NONE) {
         return slot != NULL;
     }
@@ -189,6 +206,7 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
     places->all[item] = place;
     index_set(&places->index, slot, index_hash, item);
     struct place_hour *of = &places->hours[hour];
+    of->has_names[wanted->table] = true;
     if (of->last_place == INDEX_NONE) {
         of->first_place = item;
     } else {
@@ -201,6 +219,21 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
 bool places_rely_on_known(const struct places *places)
 {
     return places->relies;
+}
+
+bool places_rest_on_counters(const struct places *places)
+{
+    return places->rests;
+}
+
+bool places_hours_are(const struct places *places, const struct places_view *view)
+{
+    for (size_t i = 0; i < places->n_hours; i++) {
+        if (places->hours[i].is_closed != closed_hours_is(view, places->hours[i].bucket)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ---- deciding ---- */
@@ -229,12 +262,15 @@ static bool is_free(const struct place *place, const struct place_class *class)
 
 bool places_has(struct places *places, const struct place_wanted *wanted)
 {
-    uint32_t hour;
     uint64_t hash;
     if (!is_capped(places, wanted)) {
         return true;
     }
-    const struct index_slot *slot = find_slot(places, wanted, &hour, &hash);
+    uint32_t hour = find_hour(places, wanted->row);
+    if (hour == INDEX_NONE || is_left_to_counters(places, hour)) {
+        return true;
+    }
+    const struct index_slot *slot = find_slot(places, wanted, hour, &hash);
     if (slot == NULL || slot->item == INDEX_NONE) {
         return true; /* out of memory, or nobody asked: a name too many does less harm than none */
     }

@@ -14,8 +14,16 @@
  * WATCH of the partition's state, and written in the transaction that counts.  So all processes
  * come to the same places, and a transaction that is repeated to the same.  A name stands there as
  * a keyed hash of 8 bytes: nobody can find two names with the same one.  It is kept for 26 hours
- * after the last new name, and for 15 minutes where the hour is long over, as in an import.  An
- * hour that is written to again later begins with free places.
+ * after the last new name, and for 15 minutes where the hour is long over.
+ *
+ * An hour that is closed for readers (time/closed.h) needs no hash.  Its counters have each name
+ * that was counted there, under a name of its own or among those that were put together.  Most such
+ * hours have few names.  So all names of the hour get a place at first (places_rest_on_counters()),
+ * and the counters are asked with what they have, which a fold needs anyway: see
+ * merge_counts_write_questions().  Where these tell that a cap may be reached, the caller begins
+ * again, and has the counters of these hours read first (`reads_counters`).
+ *
+ * An import writes to an hour or two a page view, so a hash an hour was a quarter of its commands.
  *
  *     places_ask               each name that will come, with its hour
  *     places_write_questions   what is asked of Redis
@@ -29,6 +37,7 @@
 #include "storage/base/buffer.h"
 #include "storage/base/known_hashes.h"
 #include "storage/core/core.h"
+#include "storage/places/view.h"
 #include "storage/places/wanted.h"
 #include "storage/redis/reply.h"
 
@@ -42,14 +51,23 @@ void places_free(struct places *places);
  * Most names come again and again, and need not be asked for each time.  A name that has a place is
  * known by a keyed hash of partition, site, hour and name.  A place is taken away only with its
  * site, so what is known stays true until the connection is lost or a site was deleted.  The caller
- * then forgets it, and begins again where the names relied on it. */
-void places_begin(struct places *places, unsigned partition, const struct known_hashes *known);
+ * then forgets it, and begins again where the names relied on it.
+ *
+ * @view may be old: the caller begins again where the hours are others (places_hours_are()). */
+void places_begin(struct places *places, unsigned partition, const struct known_hashes *known,
+    const struct places_view *view);
 
 /* The name will come.  False: out of memory. */
 bool places_ask(struct places *places, const struct place_wanted *wanted) MUST_CHECK;
 
 /* Was a name that will come known to have a place? */
 bool places_rely_on_known(const struct places *places) MUST_CHECK;
+
+/* Did names get a place that the counters of their hour may deny? */
+bool places_rest_on_counters(const struct places *places) MUST_CHECK;
+
+/* Are the hours of the names closed or not as places_begin() was told? */
+bool places_hours_are(const struct places *places, const struct places_view *view) MUST_CHECK;
 
 /* Append the questions to @out, and return how many they are. */
 size_t places_write_questions(struct places *places, const char *tag, struct buffer *out);

@@ -1,15 +1,19 @@
 /* state.h - the insides of places.
  *
- * Layer: storage, private to places.c (which name has a place) and write.c (what Redis is
- * asked and told).
+ * Layer: storage, private to places.c (which name has a place), write.c (what Redis is asked and
+ * told) and closed_hours.c (what the counters of an hour say of its places).
  */
 #ifndef STORAGE_PLACES_STATE_H
 #define STORAGE_PLACES_STATE_H
 
+#include "storage/base/buffer.h"
 #include "storage/base/index.h"
 #include "storage/base/known_hashes.h"
 #include "storage/core/core.h"
+#include "storage/places/view.h"
 #include "storage/places/wanted.h"
+#include "storage/redis/reply.h"
+#include "storage/schema/key.h"
 
 enum place_state {
     PLACE_OPEN,  /* Redis does not know the name, as far as is known */
@@ -36,16 +40,19 @@ struct place_class {
     uint32_t hour;
     uint32_t next; /* of the same hour */
     uint64_t cap;
-    uint64_t n;      /* places that are taken, as was read.. */
-    uint64_t added;  /* ..and since */
-    int64_t full_ms; /* since when names were refused; 0: none was.. */
-    bool refuses;    /* ..and now one is */
+    uint64_t n;        /* places that are taken, as was read.. */
+    uint64_t n_listed; /* of these, what the counters have */
+    uint64_t added;    /* ..and since */
+    int64_t full_ms;   /* since when names were refused; 0: none was.. */
+    bool refuses;      /* ..and now one is */
 };
 
 struct place_hour {
     struct slice site;
     uint64_t site_hash;
     struct bucket bucket, before;
+    bool is_closed;    /* its counters tell its names.. */
+    bool has_names[2]; /* ..and of these tables some are asked for */
     uint32_t first_place, last_place;
     uint32_t first_class; /* the last one that was made */
 };
@@ -55,13 +62,23 @@ struct place_question {
     uint32_t hour;
     uint32_t first, last; /* of the list of names: [first, last) */
     bool before;          /* of the hour before; else the hour's classes are asked for, in front */
+    bool lists;           /* the names that the counters have, of.. */
+    enum places_table table;
+};
+
+/* A name that the counters of the hour before a closed one have. */
+struct staying_name {
+    uint64_t hash; /* keyed */
+    uint32_t class;
 };
 
 struct places {
     const struct core *core;
     unsigned partition;
     const struct known_hashes *known;
+    struct places_view view;
     bool relies;       /* on what is known */
+    bool rests;        /* on what the counters will say */
     struct place *all; /* owned */
     size_t n, capacity;
     struct index index;
@@ -74,7 +91,39 @@ struct places {
     size_t n_asked, asked_capacity;
     struct place_question *questions; /* owned */
     size_t n_questions, questions_capacity;
+    struct index listed_index;    /* the names of closed hours, by their keyed hashes */
+    struct staying_name *staying; /* owned */
+    size_t n_staying, staying_capacity;
     uint32_t last_hour; /* that was found last */
 };
+
+static inline bool place_class_is_newly_full(const struct place_class *class)
+{
+    return class->full_ms == 0 && class->refuses;
+}
+
+/* ---- names.. of a hash that has places, write.c ---- */
+
+#define PLACES_AT_ONCE 1000 /* names in one question or command */
+
+/* A field that says that a name has a place; its keyed hash is @hash. */
+void places_write_name(struct buffer *out, enum places_table table, uint64_t hash);
+
+/* ---- closed_hours.c ---- */
+
+/* Do the counters of @hour tell its names?  Else its places stand in a hash alone. */
+bool closed_hours_is(const struct places_view *view, struct bucket hour);
+
+/* The names that are asked for are known.  False: out of memory. */
+bool closed_hours_ask(struct places *places, const char *tag, struct buffer *out) MUST_CHECK;
+
+/* The answer to a question that `lists`. */
+bool closed_hours_take(struct places *places, const struct place_question *question,
+    const struct reply *reply) MUST_CHECK;
+
+/* Keep places for the names of the hour before, where a class of the hour is full from now on.
+ * Returns how many commands. */
+size_t closed_hours_write(const struct places *places, const struct place_hour *hour,
+    const struct key *key, int64_t now_ms, struct buffer *out);
 
 #endif

@@ -8,7 +8,6 @@
 
 /* ---- questions ---- */
 
-#define AT_ONCE 1000 /* names in one question */
 #define HOUR_MS (INT64_C(3600) * 1000)
 
 /* The places of an hour are kept while late events may come, and while it is written to. */
@@ -60,10 +59,14 @@ static void write_field(struct buffer *out, char mark, enum places_table table, 
     resp_word(out, text, n + rest.n);
 }
 
+void places_write_name(struct buffer *out, enum places_table table, uint64_t hash)
+{
+    write_field(out, FIELD_NAME, table, (struct slice){(const char *)&hash, sizeof(hash)});
+}
+
 static void write_name(struct buffer *out, const struct place *place)
 {
-    struct slice hash = {(const char *)&place->hash, sizeof(place->hash)};
-    write_field(out, FIELD_NAME, place->table, hash);
+    places_write_name(out, place->table, place->hash);
 }
 
 /* The first of the classes that are asked for; INDEX_NONE: none is. */
@@ -119,13 +122,14 @@ size_t places_write_questions(struct places *places, const char *tag, struct buf
     bool ok = choose_asked(places);
     for (uint32_t first = 0; ok && first < places->n_asked;) {
         uint32_t last = first;
-        while (last < places->n_asked && last - first < AT_ONCE &&
+        while (last < places->n_asked && last - first < PLACES_AT_ONCE &&
                hour_of(places, places->asked[last]) == hour_of(places, places->asked[first])) {
             last++;
         }
         ok = ask_some(places, first, last, tag, out);
         first = last;
     }
+    ok = ok && closed_hours_ask(places, tag, out);
     out->failed = out->failed || !ok;
     return places->n_questions;
 }
@@ -134,6 +138,9 @@ bool places_take(struct places *places, size_t i, const struct reply *reply)
 {
     const struct place_question *question = &places->questions[i];
     size_t at = 0;
+    if (question->lists) {
+        return closed_hours_take(places, question, reply);
+    }
     if (reply->type != REPLY_ARRAY) {
         return false;
     }
@@ -159,11 +166,6 @@ bool places_take(struct places *places, size_t i, const struct reply *reply)
 
 /* ---- commands ---- */
 
-static bool is_newly_full(const struct place_class *class)
-{
-    return class->full_ms == 0 && class->refuses;
-}
-
 /* How many names of the hour got a place, and how many fields its classes have to be told of. */
 static size_t new_of_hour(
     const struct places *places, const struct place_hour *hour, size_t *ret_fields)
@@ -173,7 +175,7 @@ static size_t new_of_hour(
     for (uint32_t c = hour->first_class; c != INDEX_NONE; c = places->classes[c].next) {
         n += places->classes[c].added;
         *ret_fields += places->classes[c].added > 0;
-        *ret_fields += is_newly_full(&places->classes[c]);
+        *ret_fields += place_class_is_newly_full(&places->classes[c]);
     }
     return n;
 }
@@ -184,7 +186,7 @@ static void write_class(const struct place_class *class, int64_t now_ms, struct 
         write_field(out, FIELD_CLASS, class->table, class->text);
         resp_decimal(out, (int64_t)(class->n + class->added));
     }
-    if (is_newly_full(class)) {
+    if (place_class_is_newly_full(class)) {
         write_field(out, FIELD_FULL, class->table, class->text);
         resp_decimal(out, now_ms);
     }
@@ -196,7 +198,7 @@ static size_t write_places(const struct places *places, const struct place_hour 
 {
     size_t n = 0;
     for (uint32_t i = hour->first_place; n_new > 0 || n_fields > 0; n++) {
-        size_t now = n_new < AT_ONCE ? n_new : AT_ONCE;
+        size_t now = n_new < PLACES_AT_ONCE ? n_new : PLACES_AT_ONCE;
         resp_head(out, 2 + 2 * (now + n_fields));
         resp_text(out, "HSET");
         resp_word(out, key->p, key->n);
@@ -232,6 +234,7 @@ size_t places_write(
         bool late = hour->bucket.end_s * 1000 + KEEP_MS < now_ms;
         key_places(&key, tag, hour->site, hour->bucket);
         n += write_places(places, hour, &key, n_new, n_fields, now_ms, out);
+        n += closed_hours_write(places, hour, &key, now_ms, out);
         resp_head(out, 3);
         resp_text(out, "PEXPIRE");
         resp_word(out, key.p, key.n);

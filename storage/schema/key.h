@@ -37,7 +37,9 @@
  *                                                     held (40 bits); expires.
  *                                                     slot = arrival / 2 visit timeouts, in s
  *
- * Which names have a place in an hour of the site's zone (places/places.h), where they are counted:
+ * Which names have a place in an hour of the site's zone (places/places.h), where they are counted.
+ * Of an hour that is closed for readers the counters tell that, and there is no hash unless a cap
+ * is near:
  *
  *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
  *                                                     c<class> -> how many names of the class

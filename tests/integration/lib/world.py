@@ -28,9 +28,9 @@ class World:
         self.http = None
         self.add_tallyd()
 
-    def add_tallyd(self):
-        """One more process on the same Redis.  The first one is `tallyd`, asked through `http`."""
-        tallyd = Tallyd(*self.args, redis=self.redis, env=self.env, name=f"tallyd{len(self.tallyds)}")
+    def add_tallyd(self, *more):
+        """One more process on the same Redis, with @more options.  The first one is `tallyd`, asked through `http`."""
+        tallyd = Tallyd(*self.args, *more, redis=self.redis, env=self.env, name=f"tallyd{len(self.tallyds)}")
         self.tallyds.append(tallyd)
         tallyd.start()
         if self.http is None:

@@ -743,14 +743,32 @@ Test(share, asks_more_of_a_user_whose_visit_is_expected, .init = setup, .fini = 
 
 /* ---- what counters of old buckets have ---- */
 
+/* Answer the questions in @out as if nothing were there but @n_names in each hour. */
+static void take_last(struct buffer *out, size_t n, int64_t n_names)
+{
+    struct reply nil[ROWS] = {{.type = REPLY_NIL}};
+    struct commands questions;
+    if (n == 0) {
+        return;
+    }
+    cr_assert(commands_read(out, &questions) && questions.n == n);
+    for (size_t i = 0; i < n; i++) {
+        const struct command *c = &questions.commands[i];
+        struct reply size = {.type = REPLY_INTEGER, .integer = n_names};
+        struct reply array = fold_array(nil, c->n - 2);
+        cr_assert(share_take_last(share, command_is(c, 0, "ZCARD") ? &size : &array));
+    }
+    commands_release(&questions);
+    cr_expect_not(share_take_last(share, &nil[0]), "one too many");
+    buffer_clear(out, 0);
+}
+
 /* The rows are of @age_s ago.  Returns how many questions there are once the share is decided. */
 static size_t last_questions(int64_t age_s, const char *deleting)
 {
     struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6", .deleting = deleting};
     enum log_fate fates[BATCH_LOGS] = {LOG_COUNTS, LOG_COUNTS};
-    struct reply nil[ROWS] = {{.type = REPLY_NIL}};
     struct buffer out;
-    struct commands questions;
     uint32_t log = 0;
     (void)redis_clock_seen(&core->clock, FOLD_NOW_S * 1000000);
     for (size_t i = 0; i < batch.n_rows; i++) {
@@ -762,16 +780,9 @@ static size_t last_questions(int64_t age_s, const char *deleting)
     cr_assert_eq(share_decide(share, fates, NOW_MS, &log), SHARE_FOLDS);
     buffer_init(&out);
     size_t n = share_write_last(share, &out);
-    if (n > 0) {
-        cr_assert(commands_read(&out, &questions) && questions.n == n);
-        for (size_t i = 0; i < n; i++) {
-            struct reply reply = fold_array(nil, questions.commands[i].n - 2);
-            cr_assert(share_take_last(share, &reply));
-        }
-        commands_release(&questions);
-        cr_expect_not(share_take_last(share, &nil[0]), "one too many");
-    }
-    buffer_clear(&out, 0);
+    take_last(&out, n, 0);
+    cr_expect(share_fits(share));
+    cr_expect_eq(share_write_minutes(share, &out), 0u, "their hours have none of the names");
     (void)share_write_commands(share, &out);
     cr_expect_eq(memmem(out.p, out.n, "ZINCRBY", 7) != NULL, n == 0 && age_s > 0);
     buffer_release(&out);
@@ -780,7 +791,7 @@ static size_t last_questions(int64_t age_s, const char *deleting)
 
 Test(share, asks_what_old_buckets_have, .init = setup, .fini = teardown)
 {
-    cr_expect_gt(last_questions(40 * 86400, NULL), 7u, "minute, hour, day and month of two tables");
+    cr_expect_gt(last_questions(40 * 86400, NULL), 5u, "hour, day and month of two tables");
 }
 
 Test(share, asks_nothing_of_recent_minutes, .init = setup, .fini = teardown)
@@ -792,4 +803,90 @@ Test(share, asks_nothing_of_recent_minutes, .init = setup, .fini = teardown)
 Test(share, asks_nothing_while_a_deletion_sweeps, .init = setup, .fini = teardown)
 {
     cr_expect_eq(last_questions(40 * 86400, "d"), 0u);
+}
+
+/* ---- names of closed hours ---- */
+
+/* The rows are of 40 days ago, and a site's hour may have 20 pages. */
+static void setup_capped(void)
+{
+    setup();
+    core->config.max_pages = 20;
+    (void)redis_clock_seen(&core->clock, FOLD_NOW_S * 1000000);
+    for (size_t i = 0; i < batch.n_rows; i++) {
+        batch.rows[i].at_s -= 40 * 86400;
+    }
+}
+
+/* A look at hours that have @n_names: does the share go on? */
+static bool fits(int64_t n_names, const char *deleting)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6", .deleting = deleting};
+    struct buffer out;
+    cr_assert_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    buffer_init(&out);
+    take_last(&out, share_write_last(share, &out), n_names);
+    bool is = share_fits(share);
+    buffer_release(&out);
+    return is;
+}
+
+/* How many commands of a kind the share's questions are. */
+static size_t first_questions(const char *name)
+{
+    struct buffer out;
+    struct commands questions;
+    size_t n = 0;
+    buffer_init(&out);
+    (void)share_write_questions(share, &out);
+    cr_assert(commands_read(&out, &questions));
+    for (size_t i = 0; i < questions.n; i++) {
+        n += command_is(&questions.commands[i], 0, name);
+    }
+    commands_release(&questions);
+    buffer_release(&out);
+    return n;
+}
+
+Test(share, names_of_closed_hours_fit_or_not, .init = setup_capped, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6"};
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN, "no hour was known to be closed");
+    begin();
+    cr_expect(share_asks_last(share));
+    cr_expect(fits(0, NULL));
+    begin();
+    cr_expect_eq(first_questions("ZRANGE"), 0u);
+    begin();
+    cr_expect_not(fits(19, NULL));
+    begin();
+    cr_expect_gt(first_questions("ZRANGE"), 0u, "the counters of closed hours come first");
+}
+
+Test(share, a_cap_that_was_near_is_looked_at_for_a_while, .init = setup_capped, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6"};
+    size_t n = 0;
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
+    begin();
+    cr_expect_not(fits(19, NULL));
+    do {
+        begin();
+        n++;
+    } while (n < 100 && first_questions("ZRANGE") > 0);
+    cr_expect(n > 2 && n < 100);
+    begin();
+    cr_expect(fits(0, NULL));
+}
+
+/* The counters that a deletion takes away tell nothing. */
+Test(share, names_of_closed_hours_while_a_deletion_sweeps, .init = setup_capped, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g", .b = "6", .deleting = "d"};
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
+    begin();
+    cr_expect_not(fits(0, "d"));
 }

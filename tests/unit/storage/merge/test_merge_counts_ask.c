@@ -127,11 +127,26 @@ static void carry_out(struct store *store, const struct command *c)
     }
 }
 
+static int64_t store_size(const struct store *store, struct slice key)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < store->n; i++) {
+        n += slice_equal(slice_of(store->values[i].key), key);
+    }
+    return n;
+}
+
 static void answer(struct store *store, struct merge_counts *merge, const struct command *c)
 {
     struct reply *items = calloc(c->n, sizeof(*items));
     static char texts[3000][24];
     cr_assert_not_null(items);
+    if (command_is(c, 0, "ZCARD")) {
+        struct reply size = {.type = REPLY_INTEGER, .integer = store_size(store, c->words[1])};
+        cr_assert(merge_counts_take(merge, &size));
+        free(items);
+        return;
+    }
     cr_assert(command_is(c, 0, "HMGET") || command_is(c, 0, "ZMSCORE"));
     for (size_t i = 2; i < c->n; i++) {
         const struct value *value = store_find(store, c->words[1], c->words[i]);
@@ -144,6 +159,21 @@ static void answer(struct store *store, struct merge_counts *merge, const struct
     struct reply reply = {.type = REPLY_ARRAY, .items = items, .n = c->n - 2};
     cr_assert(merge_counts_take(merge, &reply));
     free(items);
+}
+
+/* Answer the @n questions in @out, and empty it. */
+static void answer_all(
+    struct store *store, struct merge_counts *merge, size_t n, struct buffer *out)
+{
+    struct commands commands;
+    if (n > 0) {
+        cr_assert(commands_read(out, &commands) && commands.n == n);
+        for (size_t i = 0; i < commands.n; i++) {
+            answer(store, merge, &commands.commands[i]);
+        }
+        commands_release(&commands);
+        buffer_clear(out, 0);
+    }
 }
 
 /* ---- a partition's folds ---- */
@@ -235,15 +265,13 @@ static void fold(struct scene *scene, struct merge_counts *merge, size_t n, bool
     merge_counts_clear(merge);
     merge_rows(scene, merge, n);
     buffer_init(&out);
-    size_t n_questions =
-        asks ? merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene->state, &out) : 0;
-    if (n_questions > 0) {
-        cr_assert(commands_read(&out, &commands) && commands.n == n_questions);
-        for (size_t i = 0; i < commands.n; i++) {
-            answer(&scene->is, merge, &commands.commands[i]);
-        }
-        commands_release(&commands);
-        buffer_clear(&out, 0);
+    size_t n_questions = 0;
+    for (int minutes = 0; asks && minutes < 2; minutes++) {
+        size_t n_now = minutes ? merge_counts_write_minute_questions(merge, TAG, &out)
+                               : merge_counts_write_questions(
+                                     merge, TAG, NOW_S * 1000, &scene->state, NULL, &out);
+        answer_all(&scene->is, merge, n_now, &out);
+        n_questions += n_now;
     }
     size_t n_commands = merge_counts_write(merge, TAG, NOW_S * 1000, &known, STATE, &out);
     if (n_commands > 0) {
@@ -327,8 +355,9 @@ Test(merge_counts_ask, asks_only_for_what_no_pass_changes)
     merge_counts_clear(merge);
     cr_assert(merge_counts_add(merge, row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
-    cr_assert_eq(merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out), 1u,
-        "the minute");
+    cr_assert_eq(
+        merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, NULL, &out), 0u);
+    cr_assert_eq(merge_counts_write_minute_questions(merge, TAG, &out), 1u);
     cr_assert(commands_read(&out, &commands));
     cr_expect(command_is(&commands.commands[0], 0, "HMGET"));
     commands_release(&commands);
@@ -359,13 +388,16 @@ Test(merge_counts_ask, answers_that_are_none)
     write_plan_at(&plan, row.at_s);
     cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
-    size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
-    cr_assert_eq(n, 3u, "minute, hour, day");
+    size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, NULL, &out);
+    cr_assert_eq(n, 2u, "hour, day");
     cr_expect_not(merge_counts_take(merge, &wrong));
-    n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
+    n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, NULL, &out);
     for (size_t i = 0; i < n; i++) {
         cr_assert(merge_counts_take(merge, &reply));
     }
+    cr_expect_not(merge_counts_take(merge, &reply), "nothing is asked any more");
+    cr_assert_eq(merge_counts_write_minute_questions(merge, TAG, &out), 1u);
+    cr_assert(merge_counts_take(merge, &reply));
     cr_expect_not(merge_counts_take(merge, &reply), "nothing is asked any more");
     buffer_clear(&out, 0);
     (void)merge_counts_write(merge, TAG, NOW_S * 1000, &known, STATE, &out);
@@ -374,4 +406,125 @@ Test(merge_counts_ask, answers_that_are_none)
     buffer_release(&out);
     merge_counts_free(merge);
     known_hashes_release(&expiries);
+}
+
+/* ---- minutes, by their hour ---- */
+
+/* Ask of one page view at @at_s, of an hour that is kept for @keep_s, what Redis has.  Returns how
+ * many minutes were asked. */
+static size_t ask_one(
+    struct scene *scene, struct merge_counts *merge, int64_t at_s, int64_t keep_s, const char *page)
+{
+    static struct row row;
+    struct write_plan plan;
+    struct buffer out;
+    row = random_row(&scene->dice);
+    row.at_s = at_s;
+    row.site = SLICE("shop");
+    row.site_hash = page_hash(row.site, SLICE(""));
+    row.page = slice_of(page);
+    row.page_hash = page_hash(row.site, row.page);
+    struct counted_for name = counted_for_page(&row);
+    scene->retention.keep_s[LEVEL_HOUR] = keep_s;
+    write_plan_init(&plan, zone_utc(), &scene->retention, &scene->state);
+    write_plan_at(&plan, row.at_s);
+    merge_counts_clear(merge);
+    cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
+    buffer_init(&out);
+    answer_all(&scene->is, merge,
+        merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene->state, NULL, &out), &out);
+    size_t n = merge_counts_write_minute_questions(merge, TAG, &out);
+    answer_all(&scene->is, merge, n, &out);
+    buffer_release(&out);
+    return n;
+}
+
+Test(merge_counts_ask, what_an_hour_does_not_have_its_minutes_do_not_have)
+{
+    static struct scene scene;
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    struct key key;
+    int64_t at_s = NOW_S - 3 * 86400;
+    struct bucket hour = bucket_at(zone_utc(), LEVEL_HOUR, at_s);
+    scene_init(&scene, 1);
+    key_bucket(&key, TAG, KEY_PV, SLICE("shop"), hour, SLICE(""));
+    store_get(&scene.is, (struct slice){key.p, key.n}, SLICE("/a"))->count = 1;
+    cr_expect_eq(ask_one(&scene, merge, at_s, KEEP_FOREVER, "/a"), 1u);
+    cr_expect_eq(ask_one(&scene, merge, at_s, KEEP_FOREVER, "/b"), 0u);
+    int64_t kept_s = NOW_S - hour.end_s;
+    cr_expect_eq(ask_one(&scene, merge, at_s, kept_s + 61, "/b"), 0u);
+    cr_expect_eq(ask_one(&scene, merge, at_s, kept_s + 59, "/b"), 1u, "it expires any moment");
+    cr_expect_eq(ask_one(&scene, merge, at_s, kept_s - 1, "/b"), 1u, "it has expired");
+    store_clear(&scene.is);
+    merge_counts_free(merge);
+}
+
+/* ---- caps ---- */
+
+/* Does an hour that has the @n_had names in @had, and more, exceed with those in @come? */
+static bool exceeds(const char *const *had, size_t n_had, const char *const *come, size_t n_come,
+    enum key_kind kind)
+{
+    static struct scene scene;
+    static const struct storage_config config = {.max_pages = 4, .max_values = 3};
+    const struct merge_caps caps = {&config, 1};
+    struct merge_counts *merge = merge_counts_new(kind);
+    struct write_plan plan;
+    struct buffer out;
+    struct key key;
+    scene_init(&scene, 1);
+    struct row row = random_row(&scene.dice);
+    row.at_s = NOW_S - 3 * 86400;
+    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    write_plan_at(&plan, row.at_s);
+    key_bucket(&key, TAG, kind, row.site, bucket_at(zone_utc(), LEVEL_HOUR, row.at_s), SLICE(""));
+    for (size_t i = 0; i < n_had; i++) {
+        store_get(&scene.is, (struct slice){key.p, key.n}, slice_of(had[i]))->count = 1;
+    }
+    for (size_t i = 0; i < n_come; i++) {
+        struct slice text = slice_of(come[i]);
+        struct counted_for name = {text, page_hash(row.site, text), false, false};
+        cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
+    }
+    buffer_init(&out);
+    answer_all(&scene.is, merge,
+        merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &caps, &out), &out);
+    bool is = merge_counts_exceeds(merge);
+    buffer_release(&out);
+    store_clear(&scene.is);
+    merge_counts_free(merge);
+    return is;
+}
+#define LIST(...)                                                                                  \
+    (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
+
+Test(merge_counts_ask, whether_an_hour_can_take_the_names)
+{
+    cr_expect_not(exceeds(LIST("/a", "/b"), LIST("/c", "/d"), KEY_PV));
+    cr_expect(exceeds(LIST("/a", "/b"), LIST("/c", "/d", "/e"), KEY_PV));
+    cr_expect_not(exceeds(LIST("/a", "/b"), LIST("/a", "/c", "/b", "/d"), KEY_VV));
+    cr_expect_not(
+        exceeds(LIST("/a", "/b", "/c", "/d", "/e"), LIST("/a", "/e"), KEY_PV), "no new one");
+    cr_expect(exceeds(LIST("/a", "\x04"), LIST("/b"), KEY_PV), "one was put together");
+    cr_expect_not(exceeds(LIST("/a", "\x04"), LIST("/a"), KEY_PV));
+    cr_expect(exceeds(LIST("/a", "/b"), LIST("\x02sx", "\x02sy"), KEY_PV), "three values at most");
+    cr_expect_not(exceeds(LIST("/a"), LIST("\x02sx", "\x02sy"), KEY_PV));
+    cr_expect_not(exceeds(LIST("/a", "/b", "/c", "/d"),
+                      LIST("\x03s", "\x05"
+                                    "e"),
+                      KEY_VV),
+        "these have no cap");
+}
+
+/* Of more classes than the questions have room for nobody knows whether they fit. */
+Test(merge_counts_ask, many_classes)
+{
+    static char texts[30][12];
+    const char *come[30];
+    for (int i = 0; i < 30; i++) {
+        (void)snprintf(texts[i], sizeof(texts[i]), "\x02p%d=v", i);
+        come[i] = texts[i];
+    }
+    cr_expect(exceeds(NULL, 0, come, 30, KEY_PV));
+    cr_expect_not(exceeds(NULL, 0, come, 3, KEY_PV));
 }

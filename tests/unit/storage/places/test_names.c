@@ -26,7 +26,8 @@ static void setup(void)
     core.partitions.n = 1;
     atomic_store(&core.secret, &secret);
     cr_assert(place_names_init(&names, &core));
-    cr_assert(place_names_begin(&names, values, 3, 0, &known));
+    const struct places_view view = {.known = false};
+    cr_assert(place_names_begin(&names, values, 3, 0, &known, &view));
 }
 
 static void teardown(void)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "storage/job/counted_name.h"
+#include "storage/schema/key.h"
 #include "tests/lib/commands.h"
 
 TestSuite(places, .timeout = 60);
@@ -27,6 +28,9 @@ static struct stored {
 } stored[1000];
 static size_t n_stored;
 
+/* What is known of the partition: by default no hour is closed. */
+static struct places_view view;
+
 static void begin(unsigned partitions)
 {
     core.config.max_pages = 8;
@@ -35,6 +39,7 @@ static void begin(unsigned partitions)
     core.partitions.n = partitions;
     atomic_store(&core.secret, &secret);
     n_stored = 0;
+    view = (struct places_view){.known = false};
     known_hashes_release(&known);
     places = places_new(&core);
     cr_assert_not_null(places);
@@ -67,6 +72,21 @@ static void store(struct slice key, struct slice field, struct slice value)
     is[value.n] = '\0';
 }
 
+/* All fields of a key, for question @i. */
+static void answer_list(size_t i, struct slice key)
+{
+    struct reply items[100];
+    struct reply reply = {.type = REPLY_ARRAY, .items = items};
+    for (size_t k = 0; k < n_stored; k++) {
+        if (slice_equal(slice_of(stored[k].key), key)) {
+            cr_assert(reply.n < 100);
+            items[reply.n++] =
+                (struct reply){.type = REPLY_TEXT, .text = {stored[k].field, stored[k].field_n}};
+        }
+    }
+    cr_assert(places_take(places, i, &reply));
+}
+
 /* Answer the questions as Redis would. */
 static void answer(void)
 {
@@ -77,6 +97,10 @@ static void answer(void)
     cr_assert(commands_read(&out, &commands) && commands.n == n);
     for (size_t i = 0; i < n; i++) {
         const struct command *c = &commands.commands[i];
+        if (command_is(c, 0, "ZRANGE")) {
+            answer_list(i, c->words[1]);
+            continue;
+        }
         cr_assert(command_is(c, 0, "HMGET"));
         struct reply *items = calloc(c->n, sizeof(*items));
         for (size_t k = 2; k < c->n; k++) {
@@ -128,13 +152,25 @@ static struct place_wanted want(const struct row *row, const char *name)
     return (struct place_wanted){row, text, page_hash(SLICE(""), text), PLACES_COUNTS};
 }
 
+/* The hour's counters have a name that was counted there, or that of its class. */
+static void count(const struct row *row, const char *name, bool has_place)
+{
+    struct key key;
+    char other[1 + NAME_CLASS_MAX];
+    struct slice is = slice_of(name);
+    key_bucket(
+        &key, "7", KEY_PV, row->site, bucket_at(row->zone, LEVEL_HOUR, row->at_s), SLICE(""));
+    store((struct slice){key.p, key.n},
+        has_place ? is : counted_name_of_others(counted_name_class(is), other), SLICE("1"));
+}
+
 /* Fold names that came at @at_s: a '+' for each that has a place, a '-' for each that has none. */
 static const char *fold(int64_t at_s, const char *const *names, size_t n, bool learn)
 {
     static char told[64];
     static int64_t now_ms = NOW_S * 1000;
     struct row row = row_at(at_s);
-    places_begin(places, 7, &known);
+    places_begin(places, 7, &known, &view);
     for (size_t i = 0; i < n; i++) {
         struct place_wanted wanted = want(&row, names[i]);
         cr_assert(places_ask(places, &wanted));
@@ -146,6 +182,9 @@ static const char *fold(int64_t at_s, const char *const *names, size_t n, bool l
         told[i] = places_has(places, &wanted) ? '+' : '-';
     }
     told[n] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        count(&row, names[i], told[i] == '+');
+    }
     carry_out(now_ms);
     now_ms += 1000;
     if (learn) {
@@ -178,12 +217,13 @@ Test(places, what_is_known_is_not_asked_for)
 {
     begin(4);
     cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a"), SOURCE("b")), "++");
+    kept_ms = 0;
     n_stored = 0; /* whoever asks would find nothing */
     cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a"), SOURCE("b")), "++");
-    cr_expect(n_stored == 0);
+    cr_expect_eq(kept_ms, 0, "nothing is written");
     known_hashes_forget(&known);
     cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a")), "+");
-    cr_expect(n_stored > 0);
+    cr_expect_gt(kept_ms, 0);
     places_free(places);
 }
 
@@ -195,18 +235,18 @@ Test(places, what_is_known_is_known_of_one_partition)
     begin(4);
     cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a")), "+"); /* of partition 7 */
     for (unsigned partition = 6; partition <= 8; partition++) {
-        places_begin(places, partition, &known);
+        places_begin(places, partition, &known, &view);
         cr_assert(places_ask(places, &wanted));
         cr_expect_eq(places_rely_on_known(places), partition == 7, "partition %u", partition);
     }
     row.at_s += 3600;
-    places_begin(places, 7, &known);
+    places_begin(places, 7, &known, &view);
     cr_assert(places_ask(places, &wanted));
     cr_expect_not(places_rely_on_known(places), "another hour");
     row = row_at(AT_S);
     row.site = SLICE("t");
     row.site_hash = page_hash(SLICE("t"), SLICE(""));
-    places_begin(places, 7, &known);
+    places_begin(places, 7, &known, &view);
     cr_assert(places_ask(places, &wanted));
     cr_expect_not(places_rely_on_known(places), "another site");
     places_free(places);
@@ -275,7 +315,7 @@ Test(places, visits_have_places_of_their_own)
     begin(4);
     struct row row = row_at(AT_S);
     cr_expect_str_eq(FOLD(AT_S, false, "/1", "/2", "/3", "/4", "/5"), "++++-");
-    places_begin(places, 7, &known);
+    places_begin(places, 7, &known, &view);
     struct place_wanted wanted = want(&row, "/5");
     wanted.table = PLACES_STARTS;
     cr_assert(places_ask(places, &wanted));
@@ -290,7 +330,7 @@ Test(places, many_names_are_asked_for_in_pieces)
     begin(1);
     core.config.max_pages = 5000;
     struct row row = row_at(AT_S);
-    places_begin(places, 7, &known);
+    places_begin(places, 7, &known, &view);
     static char names[2500][8];
     for (size_t i = 0; i < 2500; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "/%zu", i);
@@ -301,5 +341,120 @@ Test(places, many_names_are_asked_for_in_pieces)
     buffer_init(&out);
     cr_expect(places_write_questions(places, "7", &out) == 6); /* of 1,000, in two hours */
     buffer_release(&out);
+    places_free(places);
+}
+
+/* ---- closed hours ---- */
+
+/* Hours that end by @until_s are closed, and their counters are read or not. */
+static void close_hours(int64_t until_s, bool reads_counters)
+{
+    view = (struct places_view){.known = true,
+        .now_ms = NOW_S * 1000,
+        .retention.keep_s = {KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER},
+        .reads_counters = reads_counters};
+    view.state.readers_s[LEVEL_HOUR] = view.state.writers_s[LEVEL_HOUR] = until_s;
+}
+
+/* The hashes are gone: they expire. */
+static void lose_hashes(void)
+{
+    for (size_t i = 0; i < n_stored; i++) {
+        if (strstr(stored[i].key, ":places:") != NULL) {
+            stored[i].key[0] = '\0';
+        }
+    }
+}
+
+Test(places, all_names_of_a_closed_hour_have_one_until_its_counters_deny_it)
+{
+    begin(4);
+    close_hours(AT_S + 3600, false);
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a"), SOURCE("b"), SOURCE("c"), SOURCE("d")), "++++");
+    cr_expect(places_rest_on_counters(places));
+    cr_expect_eq(n_stored, 4u, "nothing but the counters");
+    cr_expect_str_eq(FOLD(AT_S + 3600, false, SOURCE("a"), SOURCE("b"), SOURCE("c"), SOURCE("d")),
+        "+++-", "an hour that is open");
+    cr_expect_not(places_rest_on_counters(places));
+    cr_expect_str_eq(FOLD(AT_S, false, "\x03section"), "+");
+    cr_expect_not(places_rest_on_counters(places), "a section has no cap");
+    places_free(places);
+}
+
+Test(places, which_hours_are_closed)
+{
+    begin(4);
+    close_hours(AT_S + 3600, false);
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a")), "+");
+    struct places_view is = view;
+    cr_expect(places_hours_are(places, &is));
+    is.state.readers_s[LEVEL_HOUR] -= 7200;
+    cr_expect_not(places_hours_are(places, &is), "it is open");
+    is = view;
+    is.retention.keep_s[LEVEL_HOUR] = 86400;
+    cr_expect(places_hours_are(places, &is));
+    is.now_ms += 2 * 86400 * 1000;
+    cr_expect_not(places_hours_are(places, &is), "its counters have expired");
+    is = view;
+    is.known = false;
+    cr_expect_not(places_hours_are(places, &is));
+    places_free(places);
+}
+
+Test(places, the_counters_of_a_closed_hour_tell_its_places)
+{
+    begin(4);
+    close_hours(AT_S + 3600, false);
+    cr_expect_str_eq(
+        FOLD(AT_S, false, SOURCE("a"), SOURCE("b"), COUNTRY("x"), COUNTRY("y")), "++++");
+    close_hours(AT_S + 3600, true);
+    cr_expect_str_eq(
+        FOLD(AT_S, false, SOURCE("c"), SOURCE("d"), SOURCE("a"), COUNTRY("z")), "+-++");
+    cr_expect_not(places_rest_on_counters(places));
+    for (int i = 0; i < 2; i++) { /* once full it stays so, with the hash and without */
+        core.config.max_values = 100;
+        cr_expect_str_eq(
+            FOLD(AT_S, false, SOURCE("d"), SOURCE("e"), SOURCE("b"), COUNTRY("w")), "--++");
+        lose_hashes();
+    }
+    places_free(places);
+}
+
+Test(places, the_hour_before_a_closed_one)
+{
+    begin(4);
+    close_hours(AT_S + 3600, true);
+    cr_expect_str_eq(FOLD(AT_S - 3600, false, SOURCE("a"), SOURCE("b"), SOURCE("c")), "+++");
+    lose_hashes();
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("x"), SOURCE("y"), SOURCE("z"), SOURCE("a")), "++++");
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("w"), SOURCE("b")), "-+", "full in the same fold");
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("c"), SOURCE("w")), "+-", "full since a fold before");
+    cr_expect_str_eq(FOLD(AT_S - 3600, false, SOURCE("w")), "-");
+    places_free(places);
+}
+
+Test(places, a_name_that_comes_late_to_the_hour_before_a_closed_one)
+{
+    begin(4);
+    close_hours(AT_S + 3600, true);
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("x"), SOURCE("y"), SOURCE("z"), SOURCE("w")), "+++-");
+    close_hours(AT_S + 3600, false);
+    cr_expect_str_eq(FOLD(AT_S - 3600, false, SOURCE("w"), SOURCE("x")), "++");
+    close_hours(AT_S + 3600, true);
+    for (int i = 0; i < 2; i++) {
+        cr_expect_str_eq(FOLD(AT_S, false, SOURCE("w"), SOURCE("x")), "-+", "w was refused before");
+        lose_hashes();
+    }
+    places_free(places);
+}
+
+/* Names that were decided by the hash while the hour was open. */
+Test(places, an_hour_that_is_closed_now)
+{
+    begin(4);
+    cr_expect_str_eq(FOLD(AT_S - 3600, false, SOURCE("a"), SOURCE("b")), "++");
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("x"), SOURCE("y"), SOURCE("z"), SOURCE("w")), "+++-");
+    close_hours(AT_S + 3600, true);
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("w"), SOURCE("a"), SOURCE("v"), SOURCE("x")), "-+-+");
     places_free(places);
 }

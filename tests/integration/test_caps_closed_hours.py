@@ -1,0 +1,143 @@
+"""Caps of hours that are long over, as in an import: their counters tell which names have a place."""
+
+import collections
+import random
+
+import pytest
+
+from lib.clock import epoch, rfc3339
+from lib.log import counted
+from lib.world import FOREVER, World
+
+CAP = 6
+ARGS = (*FOREVER, "--max-values", str(CAP), "--max-pages", str(CAP), "--partitions", "1")
+HOUR_S = 3600
+
+
+@pytest.fixture
+def world():
+    world = World("2026-03-10 10:10", *ARGS)
+    yield world
+    world.close()
+
+
+def events_of(names, at):
+    return [{"site": "s", "page": f"/{name}", "referrer": f"https://{name}/", "user": name, "ts": at + i % 60} for i, name in enumerate(names)]
+
+
+def hour(http, at):
+    """What is listed of an hour, and what was put together: of sources, and of pages."""
+    window = {"site": "s", "from_": rfc3339(at), "to": rfc3339(at + HOUR_S), "limit": 1000}
+    sources = http.question("/breakdown", by="source", **window)
+    assert sources["total"] == sources["other"] + sum(r["pv"] for r in sources["rows"])
+    pages = http.question("/pages", **window)["pages"]
+    return ({r["value"]: r["pv"] for r in sources["rows"]}, sources["other"],
+            {r["page"][1:]: r["pv"] for r in pages if not r.get("capped")})
+
+
+def lose_hashes(world):
+    """The hashes of places expire a quarter of an hour after the last new name."""
+    for key in world.redis.command("KEYS", "t:*:places:*"):
+        world.redis.command("DEL", key)
+
+
+def test_an_hour_that_no_cap_touches_has_no_hash(start_world):
+    world = start_world("2026-03-10 10:10", *FOREVER, "--max-values", "50", "--partitions", "1")
+    at = epoch("2026-02-10 10:00")
+    world.http.accept(events_of(["a", "b", "c"], at))
+    world.http.accept(events_of(["a", "d"], at))
+    assert hour(world.http, at) == ({"a": 2, "b": 1, "c": 1, "d": 1}, 0, {"a": 2, "b": 1, "c": 1, "d": 1})
+    assert world.redis.command("KEYS", "t:*:places:*") == []
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 40])
+def test_names_beyond_the_cap_are_put_together(world, pieces):
+    at = epoch("2026-02-10 10:00")
+    names = [f"n{i}" for i in range(20)] * 2
+    for i in range(pieces):
+        world.http.accept(events_of(names[i * len(names) // pieces:(i + 1) * len(names) // pieces], at))
+        counted(world.http)
+    first = {f"n{i}": 2 for i in range(CAP)}
+    assert hour(world.http, at) == (first, 40 - 2 * CAP, first)
+    lose_hashes(world)
+    world.http.accept(events_of(["n0", "n19", "new"], at))
+    first["n0"] = 3
+    assert hour(world.http, at) == (first, 42 - 2 * CAP, first)
+
+
+def test_a_name_of_the_hour_before_keeps_its_place(world):
+    at = epoch("2026-02-10 10:00")
+    before, now = [f"b{i}" for i in range(CAP)], [f"n{i}" for i in range(CAP)]
+    world.http.accept(events_of(before, at))
+    counted(world.http)
+    lose_hashes(world)
+    world.http.accept(events_of([*now, "late"], at + HOUR_S))
+    counted(world.http)
+    world.http.accept(events_of(["late"], at))  # the hour before has no place left for it
+    counted(world.http)
+    world.http.accept(events_of([*before, "late"], at + HOUR_S))
+    listed = dict.fromkeys([*now, *before], 1)
+    assert hour(world.http, at + HOUR_S) == (listed, 2, listed)
+
+
+def test_a_name_that_was_refused_stays_so(world):
+    """It comes to the hour before when this hour had refused it."""
+    at = epoch("2026-02-10 10:00")
+    now = [f"n{i}" for i in range(CAP)]
+    world.http.accept(events_of([*now, "late"], at + HOUR_S))
+    counted(world.http)
+    world.http.accept(events_of(["late"], at))
+    counted(world.http)
+    for _ in range(2):
+        world.http.accept(events_of(["late"], at + HOUR_S))
+        counted(world.http)
+        lose_hashes(world)
+    assert hour(world.http, at) == ({"late": 1}, 0, {"late": 1})
+    assert hour(world.http, at + HOUR_S) == (dict.fromkeys(now, 1), 3, dict.fromkeys(now, 1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_imports(world, seed):
+    """Two processes, hours that end meanwhile, requests of any size: a name that an hour lists has all that came for it."""
+    rng = random.Random(seed)
+    world.add_tallyd()
+    truth = collections.defaultdict(collections.Counter)
+    hours = [epoch("2026-03-10 10:00") - i * HOUR_S for i in range(8)]
+    for step in range(60):
+        if step % 12 == 11:
+            world.move(rfc3339(epoch("2026-03-10 10:10") + (step // 12 + 1) * HOUR_S)[:16].replace("T", " "))
+        at = rng.choice(hours)
+        names = [f"n{int(rng.paretovariate(0.9))}" for _ in range(rng.choice((1, 3, 30)))]
+        rng.choice(world.tallyds).client().accept(events_of(names, at))
+        truth[at].update(names)
+        if rng.random() < 0.2:
+            lose_hashes_of_closed(world, hours)
+    capped = 0
+    for at in hours:
+        for tallyd in world.tallyds:
+            listed, other, pages = hour(tallyd.client(), at)
+            for of in (listed, pages):
+                assert of == {name: truth[at][name] for name in of}
+                assert len(of) >= min(CAP, len(truth[at]))
+            assert other == sum(truth[at].values()) - sum(listed.values())
+            capped += other > 0
+    assert capped > 3
+
+
+def lose_hashes_of_closed(world, hours):
+    """Of hours that ended long ago."""
+    for at in hours[2:]:
+        for key in world.redis.command("KEYS", f"t:*:places:s:h{rfc3339(at)[:13].replace('-', '').replace('T', '')}00"):
+            world.redis.command("DEL", key)
+
+
+def test_once_full_an_hour_stays_so(world):
+    """A process with higher caps finds that names were put together."""
+    at = epoch("2026-02-10 10:00")
+    world.http.accept(events_of([f"n{i}" for i in range(CAP + 1)], at))
+    counted(world.http)
+    lose_hashes(world)
+    higher = world.add_tallyd("--max-values", "1000", "--max-pages", "1000").client()
+    higher.accept(events_of(["n0", f"n{CAP}", "new"], at))
+    first = {**dict.fromkeys((f"n{i}" for i in range(CAP)), 1), "n0": 2}
+    assert hour(higher, at) == (first, 3, first)
