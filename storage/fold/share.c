@@ -7,7 +7,7 @@
 
 /* Where a cap may be reached, so many shares of the partition read the counters of closed hours
  * first, and none of these is decided twice. */
-#define NEAR_CAPS_SHARES 16
+#define NEAR_CAPS_SHARES 4
 
 struct share *share_new(struct core *core, struct fold_memory *memory)
 {
@@ -271,7 +271,7 @@ bool share_take(struct share *s, size_t i, const struct reply *reply)
 
 bool share_asks_more(const struct share *s)
 {
-    return s->asks_first;
+    return s->asks_first || s->near_caps;
 }
 
 static bool ask_first(struct share *s, const struct row *row)
@@ -291,12 +291,14 @@ size_t share_write_more(struct share *s, struct buffer *out)
         ok = !task_has_user(row, kind) || row->ticket == NULL || ask_first(s, row);
     }
     out->failed = out->failed || !ok;
-    return merge_first_write_questions(s->first, s->tag, out);
+    s->n_place_questions = s->near_caps ? places_write_more(s->names.places, s->tag, out) : 0;
+    return s->n_place_questions + merge_first_write_questions(s->first, s->tag, out);
 }
 
 bool share_take_more(struct share *s, size_t i, const struct reply *reply)
 {
-    return merge_first_take(s->first, i, reply);
+    return i < s->n_place_questions ? places_take_more(s->names.places, i, reply)
+                                    : merge_first_take(s->first, i - s->n_place_questions, reply);
 }
 
 /* ---- the last questions ---- */

@@ -85,6 +85,7 @@ static uint32_t find_bucket(
         merge->buckets[item] = (struct site_bucket){.site = row->site,
             .site_hash = row->site_hash,
             .target = *target,
+            .is_utc = row->zone == zone_utc(),
             .first_page = INDEX_NONE,
             .last_page = INDEX_NONE};
         index_set(&merge->bucket_index, slot, hash, item);

@@ -8,10 +8,6 @@
 /* Classes of names that are told apart in a bucket.  More is taken for too many names. */
 #define CLASSES_MAX 24
 
-/* What an hour did not have when it was asked it will not have had in its minutes, if it does not
- * expire meanwhile. */
-#define HOUR_STAYS_MS 60000
-
 /* ---- questions ---- */
 
 /* Does nobody but a fold or a deletion change the bucket's counters? */
@@ -104,6 +100,17 @@ size_t merge_counts_write_questions(struct merge_counts *merge, const char *tag,
     return n;
 }
 
+/* Does the hour live as long as its minutes?  It would else be gone when they are not, by its
+ * expiry, or by a clock that was ahead for a while.  And where the past of a zone changed, there
+ * may be minutes of an hour that begins at another minute: there the hour must be seen. */
+static bool is_whole(const struct site_bucket *hour, const struct site_bucket *minute)
+{
+    int64_t hour_ms = hour->target.expire_ms;
+    int64_t minute_ms = minute->target.expire_ms;
+    return (hour_ms == 0 || (minute_ms != 0 && minute_ms <= hour_ms)) &&
+           (hour->is_utc || hour->exists);
+}
+
 /* Is the name of a minute new to the hour, and so to the minute? */
 static bool is_new_to_hour(const struct merge_counts *merge, const struct page_count *page)
 {
@@ -112,9 +119,7 @@ static bool is_new_to_hour(const struct merge_counts *merge, const struct page_c
     }
     const struct page_count *of_hour = &merge->pages[page->coarser];
     const struct site_bucket *hour = &merge->buckets[of_hour->bucket];
-    int64_t over_ms = hour->target.expire_ms;
-    return hour->is_told && of_hour->is_new &&
-           (over_ms == 0 || merge->now_ms + HOUR_STAYS_MS < over_ms);
+    return hour->is_told && of_hour->is_new && is_whole(hour, &merge->buckets[page->bucket]);
 }
 
 /* Are all names of the minute new?  Then their counters are those of the fold. */
@@ -172,14 +177,16 @@ static void take_values(
     for (size_t i = 0; i < bucket->n_pages; i++, p = merge->pages[p].next) {
         struct page_count *page = &merge->pages[p];
         page->is_new = items[i].type == REPLY_NIL;
+        bucket->exists = bucket->exists || !page->is_new;
         page->value = bucket->is_told ? (uint64_t)value_of(&items[i]) + page->count : 0;
     }
 }
 
 /* The hour has @n names.  It can take the new ones of a class if that many are allowed in all, and
  * if none was put together before. */
-static void take_size(struct merge_counts *merge, const struct site_bucket *bucket, int64_t n)
+static void take_size(struct merge_counts *merge, struct site_bucket *bucket, int64_t n)
 {
+    bucket->exists = n > 0;
     uint64_t n_new = 0;
     uint64_t cap = UINT64_MAX; /* the least of a name that is new */
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {

@@ -1,24 +1,35 @@
 /* closed_hours.c - the places of hours whose counters tell their names. */
+#include "storage/base/index.h"
 #include "storage/job/counted_name.h"
+#include "storage/job/name_cap.h"
+#include "storage/places/places.h"
 #include "storage/places/state.h"
 #include "storage/redis/resp.h"
-#include "storage/schema/identity.h"
 #include "storage/time/write_plan.h"
 
 /* What Redis says of such an hour:
  *
- *     the hour's counters      the names that have a place, and whether a class is full: then it
- *                              has the name of what was put together
- *     those of the hour before the names that get a place all the same, until a class is full
- *     the hash of places       the names of the hour before, as a class became full.  One that
- *                              comes to the hour before later may have been refused here
+ *     the hour's counters       which names have a place; that a class is full: then they have the
+ *                               name of what was put together; and how many names there are
+ *     those of the hour before  which names get a place all the same, until a class is full.  One
+ *                               that comes to the hour before later may have been refused here
+ *     the hash of places        for which names of the hour before a place is kept since then
+ *
+ * The counters of an hour hold names of several classes, and cannot count one.  While an hour has
+ * fewer names than a class may have, that is enough.  Else its names are listed, as long as the
+ * class is not full and new names come.
  */
 
-/* A name that comes to the hour before once a class is full has no place by that. */
+/* A name that comes to the hour before once a class is full has no place by that; one whose place
+ * is kept always has. */
 #define SINCE_TOO_LATE INT64_MAX
+#define SINCE_EVER     0
 
 /* A class is full, and nobody noted since when. */
 #define FULL_LONG_AGO 1
+
+/* Names of the hour before for which places are kept, at most: those with the highest counts. */
+#define STAYING_MAX 4000
 
 bool closed_hours_is(const struct places_view *view, struct bucket hour)
 {
@@ -27,181 +38,322 @@ bool closed_hours_is(const struct places_view *view, struct bucket hour)
            (over_ms == 0 || view->now_ms < over_ms);
 }
 
+static const struct place_hour *hour_of(
+    const struct places *places, const struct place_question *question)
+{
+    return &places->hours[question->hour];
+}
+
+/* The next class of the question's table, behind class @c; from INDEX_NONE on the first one. */
+static uint32_t next_class(
+    const struct places *places, const struct place_question *question, uint32_t c)
+{
+    c = c == INDEX_NONE ? hour_of(places, question)->first_class : places->classes[c].next;
+    while (c != INDEX_NONE && places->classes[c].table != question->table) {
+        c = places->classes[c].next;
+    }
+    return c;
+}
+
+/* The next name of the question's table, from place @i of the list of names on. */
+static uint32_t next_name(
+    const struct places *places, const struct place_question *question, uint32_t i)
+{
+    while (i < question->last && places->all[places->asked[i]].table != question->table) {
+        i++;
+    }
+    return i;
+}
+
 /* ---- questions ---- */
 
-/* ZRANGE of all names of a table. */
-static bool ask_list(
-    struct places *places, struct place_question question, const char *tag, struct buffer *out)
+static void write_counters_key(const struct places *places, const struct place_question *question,
+    const char *tag, struct buffer *out)
 {
-    const struct place_hour *hour = &places->hours[question.hour];
+    const struct place_hour *hour = hour_of(places, question);
+    bool before = question->asks == ASK_COUNTERS_BEFORE || question->asks == ASK_LIST_BEFORE;
     struct key key;
-    if (!array_reserve(&places->questions, &places->questions_capacity, places->n_questions,
-            sizeof(*places->questions))) {
+    key_bucket(&key, tag, question->table == PLACES_STARTS ? KEY_VV : KEY_PV, hour->site,
+        before ? hour->before : hour->bucket, SLICE(""));
+    resp_word(out, key.p, key.n);
+}
+
+/* ZMSCORE of names; of the hour itself also of what was put together of their classes. */
+static void write_scores(const struct places *places, const struct place_question *question,
+    const char *tag, struct buffer *out)
+{
+    char other[1 + NAME_CLASS_MAX];
+    bool others = question->asks == ASK_COUNTERS;
+    size_t n = 0;
+    uint32_t i = next_name(places, question, question->first);
+    for (; i < question->last; i = next_name(places, question, i + 1)) {
+        n++;
+    }
+    uint32_t c = others ? next_class(places, question, INDEX_NONE) : INDEX_NONE;
+    for (; c != INDEX_NONE; c = next_class(places, question, c)) {
+        n++;
+    }
+    resp_head(out, 2 + n);
+    resp_text(out, "ZMSCORE");
+    write_counters_key(places, question, tag, out);
+    i = next_name(places, question, question->first);
+    for (; i < question->last; i = next_name(places, question, i + 1)) {
+        struct slice name = places->all[places->asked[i]].name;
+        resp_word(out, name.p, name.n);
+    }
+    c = others ? next_class(places, question, INDEX_NONE) : INDEX_NONE;
+    for (; c != INDEX_NONE; c = next_class(places, question, c)) {
+        struct slice name = counted_name_of_others(places->classes[c].text, other);
+        resp_word(out, name.p, name.n);
+    }
+}
+
+static void write_size(const struct places *places, const struct place_question *question,
+    const char *tag, struct buffer *out)
+{
+    resp_head(out, 2);
+    resp_text(out, "ZCARD");
+    write_counters_key(places, question, tag, out);
+}
+
+static void write_list(const struct places *places, const struct place_question *question,
+    const char *tag, struct buffer *out)
+{
+    bool before = question->asks == ASK_LIST_BEFORE;
+    resp_head(out, before ? 5 : 4);
+    resp_text(out, "ZRANGE");
+    write_counters_key(places, question, tag, out);
+    resp_decimal(out, 0);
+    resp_decimal(out, before ? STAYING_MAX - 1 : -1);
+    if (before) {
+        resp_text(out, "REV");
+    }
+}
+
+/* HMGET of the places that are kept. */
+static void write_kept(const struct places *places, const struct place_question *question,
+    const char *tag, struct buffer *out)
+{
+    const struct place_hour *hour = hour_of(places, question);
+    struct key key;
+    key_places(&key, tag, hour->site, hour->bucket);
+    resp_head(out, 2 + question->last - question->first);
+    resp_text(out, "HMGET");
+    resp_word(out, key.p, key.n);
+    for (uint32_t i = question->first; i < question->last; i++) {
+        const struct place *place = &places->all[places->asked[i]];
+        places_write_name(out, FIELD_KEPT, place->table, place->hash);
+    }
+}
+
+static bool ask(struct places *places, struct place_question question, enum place_asks asks,
+    const char *tag, struct buffer *out)
+{
+    question.asks = asks;
+    if (!places_add_question(places, &question)) {
         return false;
     }
-    places->questions[places->n_questions++] = question;
-    key_bucket(&key, tag, question.table == PLACES_STARTS ? KEY_VV : KEY_PV, hour->site,
-        question.before ? hour->before : hour->bucket, SLICE(""));
-    resp_head(out, 4);
-    resp_text(out, "ZRANGE");
-    resp_word(out, key.p, key.n);
-    resp_decimal(out, 0);
-    resp_decimal(out, -1);
-    return true;
-}
-
-struct listed {
-    const struct places *places;
-    uint32_t hour;
-    enum places_table table;
-    uint64_t hash;
-};
-
-static bool same_listed(const void *context, uint32_t item)
-{
-    const struct listed *l = context;
-    const struct place *place = &l->places->all[item];
-    return place->hash == l->hash && place->table == l->table &&
-           l->places->classes[place->class].hour == l->hour;
-}
-
-static uint64_t listed_hash(const struct listed *listed)
-{
-    return listed->hash ^ (listed->hour * 2u + (unsigned)listed->table);
-}
-
-/* Have the hour's names found by their keyed hashes. */
-static bool index_names(struct places *places, uint32_t hour)
-{
-    for (uint32_t i = places->hours[hour].first_place; i != INDEX_NONE; i = places->all[i].next) {
-        struct listed is = {places, hour, places->all[i].table, places->all[i].hash};
-        if (!index_reserve(&places->listed_index)) {
-            return false;
-        }
-        struct index_slot *slot =
-            index_find(&places->listed_index, listed_hash(&is), same_listed, &is);
-        if (slot->item == INDEX_NONE) {
-            index_set(&places->listed_index, slot, listed_hash(&is), i);
-        }
+    if (asks == ASK_KEPT) {
+        write_kept(places, &question, tag, out);
+    } else if (asks == ASK_SIZE) {
+        write_size(places, &question, tag, out);
+    } else if (asks == ASK_LIST || asks == ASK_LIST_BEFORE) {
+        write_list(places, &question, tag, out);
+    } else {
+        write_scores(places, &question, tag, out);
     }
     return true;
 }
 
-bool closed_hours_ask(struct places *places, const char *tag, struct buffer *out)
+bool closed_hours_ask(
+    struct places *places, uint32_t first, uint32_t last, const char *tag, struct buffer *out)
 {
-    for (uint32_t h = 0; h < places->n_hours; h++) {
-        const struct place_hour *hour = &places->hours[h];
-        if (!hour->is_closed || !places->view.reads_counters) {
+    uint32_t h = places->classes[places->all[places->asked[first]].class].hour;
+    struct place_question question = {.hour = h, .first = first, .last = last};
+    bool closed = places->hours[h].is_closed;
+    bool before = places->hours[h].before_is_closed;
+    bool ok = !closed || ask(places, question, ASK_KEPT, tag, out);
+    for (int table = PLACES_COUNTS; ok && table <= PLACES_STARTS; table++) {
+        question.table = (enum places_table)table;
+        if (next_name(places, &question, first) == last) {
             continue;
         }
-        if (!index_names(places, h)) {
-            return false;
+        ok = (!closed || (ask(places, question, ASK_COUNTERS, tag, out) &&
+                             ask(places, question, ASK_SIZE, tag, out))) &&
+             (!before || ask(places, question, ASK_COUNTERS_BEFORE, tag, out));
+    }
+    return ok;
+}
+
+/* Must the names of the question's table be counted class by class? */
+static bool needs_list(const struct places *places, const struct place_question *question)
+{
+    uint32_t c = next_class(places, question, INDEX_NONE);
+    for (; c != INDEX_NONE; c = next_class(places, question, c)) {
+        const struct place_class *class = &places->classes[c];
+        uint64_t n_new = 0;
+        uint32_t i = hour_of(places, question)->first_place;
+        for (; i != INDEX_NONE; i = places->all[i].next) {
+            n_new += places->all[i].class == c && places->all[i].was != PLACE_HELD;
         }
-        for (int q = 0; q < 4; q++) {
-            struct place_question question = {.hour = h,
-                .before = q % 2 == 1,
-                .lists = true,
-                .table = q < 2 ? PLACES_COUNTS : PLACES_STARTS};
-            if (hour->has_names[question.table] && !ask_list(places, question, tag, out)) {
-                return false;
+        if (class->full_ms == 0 && n_new > 0 && class->n + n_new > class->cap) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool closed_hours_ask_lists(struct places *places, const char *tag, struct buffer *out)
+{
+    bool ok = true;
+    for (uint32_t h = 0; ok && h < places->n_hours; h++) {
+        for (int table = PLACES_COUNTS; ok && table <= PLACES_STARTS; table++) {
+            struct place_question question = {.hour = h, .table = (enum places_table)table};
+            if (places->hours[h].is_closed && needs_list(places, &question)) {
+                ok = ask(places, question, ASK_LIST, tag, out) &&
+                     ask(places, question, ASK_LIST_BEFORE, tag, out);
             }
         }
     }
-    return true;
+    return ok;
 }
 
 /* ---- answers ---- */
 
-/* The class of @name, or the one that @name is put together of; INDEX_NONE: nobody asks for it. */
-static uint32_t class_of(const struct places *places, const struct place_question *question,
-    struct slice name, bool *ret_others)
+/* False: the answer has another shape. */
+static bool take_kept(
+    struct places *places, const struct place_question *question, const struct reply *reply)
 {
-    uint32_t c = places->hours[question->hour].first_class;
-    *ret_others = counted_name_mark(name) == NAME_MARK_OTHER;
-    for (; c != INDEX_NONE; c = places->classes[c].next) {
-        const struct place_class *class = &places->classes[c];
-        if (class->table == question->table &&
-            (*ret_others ? counted_name_is_other(name, class->text)
-                         : name.n > 0 && slice_equal(counted_name_class(name), class->text))) {
-            return c;
-        }
-    }
-    return INDEX_NONE;
-}
-
-/* The hour before has the name. */
-static bool note_staying(struct places *places, struct place *place, uint64_t hash, uint32_t class)
-{
-    if (place != NULL && place->was == PLACE_OPEN) {
-        place->was = PLACE_STAYS;
-        place->since_ms = SINCE_TOO_LATE;
-    }
-    if (!array_reserve(&places->staying, &places->staying_capacity, places->n_staying,
-            sizeof(*places->staying))) {
+    if (reply->n != question->last - question->first) {
         return false;
     }
-    places->staying[places->n_staying++] = (struct staying_name){hash, class};
+    for (uint32_t i = question->first; i < question->last; i++) {
+        struct place *place = &places->all[places->asked[i]];
+        if (reply->items[i - question->first].type == REPLY_TEXT && place->was != PLACE_HELD) {
+            place->was = PLACE_STAYS;
+            place->since_ms = SINCE_EVER;
+        }
+    }
     return true;
 }
 
-static bool take_name(
-    struct places *places, const struct place_question *question, struct slice name)
+/* The counters have the name. */
+static void note_counted(struct place *place, bool before)
 {
-    bool others;
-    uint32_t c = class_of(places, question, name, &others);
-    const struct secret *secret = atomic_load(&places->core->secret);
-    if (c == INDEX_NONE || secret == NULL || name.n > EVENT_PAGE_MAX) {
-        return true;
-    }
-    struct place_class *class = &places->classes[c];
-    if (others) {
-        class->full_ms = class->full_ms == 0 && !question->before ? FULL_LONG_AGO : class->full_ms;
-        return true;
-    }
-    struct listed is = {places, question->hour, question->table, identity_name(secret, name)};
-    if (!index_reserve(&places->listed_index)) {
-        return false;
-    }
-    const struct index_slot *slot =
-        index_find(&places->listed_index, listed_hash(&is), same_listed, &is);
-    struct place *place = slot->item == INDEX_NONE ? NULL : &places->all[slot->item];
-    if (question->before) {
-        return note_staying(places, place, is.hash, c);
-    }
-    class->n_listed++;
-    if (place != NULL) {
+    if (!before) {
         place->was = PLACE_HELD;
+    } else if (place->was == PLACE_OPEN) {
+        place->was = PLACE_STAYS;
+        place->since_ms = SINCE_TOO_LATE;
     }
+}
+
+/* False: the answer has another shape. */
+static bool take_scores(
+    struct places *places, const struct place_question *question, const struct reply *reply)
+{
+    size_t at = 0;
+    bool before = question->asks == ASK_COUNTERS_BEFORE;
+    uint32_t i = next_name(places, question, question->first);
+    for (; i < question->last && at < reply->n; i = next_name(places, question, i + 1)) {
+        if (reply->items[at++].type != REPLY_NIL) {
+            note_counted(&places->all[places->asked[i]], before);
+        }
+    }
+    uint32_t c = before ? INDEX_NONE : next_class(places, question, INDEX_NONE);
+    for (; c != INDEX_NONE && at < reply->n; c = next_class(places, question, c)) {
+        struct place_class *class = &places->classes[c];
+        if (reply->items[at++].type != REPLY_NIL && class->full_ms == 0) {
+            class->full_ms = FULL_LONG_AGO;
+        }
+    }
+    return i == question->last && c == INDEX_NONE && at == reply->n;
+}
+
+static void take_size(struct places *places, const struct place_question *question, uint64_t n)
+{
+    uint32_t c = next_class(places, question, INDEX_NONE);
+    for (; c != INDEX_NONE; c = next_class(places, question, c)) {
+        places->classes[c].n = n;
+    }
+}
+
+/* The class of a name in a list; INDEX_NONE: nobody asks for its names, or it has none. */
+static uint32_t class_of(
+    const struct places *places, const struct place_question *question, struct slice name)
+{
+    if (name_cap(&places->core->config, places->core->partitions.n, name,
+            question->table == PLACES_STARTS) == 0) {
+        return INDEX_NONE;
+    }
+    struct slice class = counted_name_class(name);
+    uint32_t c = next_class(places, question, INDEX_NONE);
+    while (c != INDEX_NONE && !slice_equal(places->classes[c].text, class)) {
+        c = next_class(places, question, c);
+    }
+    return c;
+}
+
+static void take_list(
+    struct places *places, const struct place_question *question, const struct reply *reply)
+{
+    take_size(places, question, 0);
+    for (size_t i = 0; i < reply->n; i++) {
+        uint32_t c = class_of(places, question, reply->items[i].text);
+        if (c != INDEX_NONE) {
+            places->classes[c].n++;
+        }
+    }
+}
+
+/* False: out of memory. */
+static bool take_list_before(
+    struct places *places, const struct place_question *question, const struct reply *reply)
+{
+    const struct secret *secret = atomic_load(&places->core->secret);
+    struct place_hour *hour = &places->hours[question->hour];
+    if (hour->end_staying == 0) {
+        hour->first_staying = places->n_staying;
+    }
+    for (size_t i = 0; secret != NULL && i < reply->n; i++) {
+        struct slice name = reply->items[i].text;
+        uint32_t c = class_of(places, question, name);
+        if (c == INDEX_NONE || name.n > EVENT_PAGE_MAX) {
+            continue;
+        }
+        if (!array_reserve(&places->staying, &places->staying_capacity, places->n_staying,
+                sizeof(*places->staying))) {
+            return false;
+        }
+        places->staying[places->n_staying++] =
+            (struct staying_name){identity_name(secret, name), c};
+    }
+    hour->end_staying = places->n_staying;
     return true;
 }
 
 bool closed_hours_take(
     struct places *places, const struct place_question *question, const struct reply *reply)
 {
+    if (question->asks == ASK_SIZE) {
+        take_size(places, question, (uint64_t)reply_integer(reply, 0));
+        return reply->type == REPLY_INTEGER;
+    }
     if (reply->type != REPLY_ARRAY) {
         return false;
     }
-    for (size_t i = 0; i < reply->n; i++) {
-        if (!take_name(places, question, reply->items[i].text)) {
-            return false;
-        }
+    if (question->asks == ASK_KEPT) {
+        return take_kept(places, question, reply);
     }
-    uint32_t c = places->hours[question->hour].first_class;
-    for (; c != INDEX_NONE; c = places->classes[c].next) {
-        struct place_class *class = &places->classes[c];
-        class->n = class->n < class->n_listed ? class->n_listed : class->n;
+    if (question->asks == ASK_LIST) {
+        take_list(places, question, reply);
+        return true;
     }
-    return true;
+    return question->asks == ASK_LIST_BEFORE ? take_list_before(places, question, reply)
+                                             : take_scores(places, question, reply);
 }
 
 /* ---- commands ---- */
-
-static bool is_kept(
-    const struct places *places, const struct place_hour *hour, const struct staying_name *name)
-{
-    const struct place_class *class = &places->classes[name->class];
-    return &places->hours[class->hour] == hour && place_class_is_newly_full(class);
-}
 
 size_t closed_hours_write(const struct places *places, const struct place_hour *hour,
     const struct key *key, int64_t now_ms, struct buffer *out)
@@ -209,12 +361,13 @@ size_t closed_hours_write(const struct places *places, const struct place_hour *
     size_t n = 0;
     size_t n_kept = 0;
     size_t left = 0; /* of the command at hand */
-    for (size_t i = 0; i < places->n_staying; i++) {
-        n_kept += is_kept(places, hour, &places->staying[i]);
+    for (size_t i = hour->first_staying; i < hour->end_staying; i++) {
+        n_kept += place_class_is_newly_full(&places->classes[places->staying[i].class]);
     }
-    for (size_t i = 0; n_kept > 0; i++) {
+    for (size_t i = hour->first_staying; n_kept > 0; i++) {
         const struct staying_name *name = &places->staying[i];
-        if (!is_kept(places, hour, name)) {
+        const struct place_class *class = &places->classes[name->class];
+        if (!place_class_is_newly_full(class)) {
             continue;
         }
         if (left == 0) {
@@ -224,7 +377,7 @@ size_t closed_hours_write(const struct places *places, const struct place_hour *
             resp_word(out, key->p, key->n);
             n++;
         }
-        places_write_name(out, places->classes[name->class].table, name->hash);
+        places_write_name(out, FIELD_KEPT, class->table, name->hash);
         resp_decimal(out, now_ms);
         left--;
         n_kept--;

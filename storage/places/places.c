@@ -24,7 +24,6 @@ void places_free(struct places *places)
         free(places->asked);
         free(places->questions);
         free(places->staying);
-        index_release(&places->listed_index);
         index_release(&places->index);
         index_release(&places->hour_index);
         free(places);
@@ -48,7 +47,6 @@ void places_begin(struct places *places, unsigned partition, const struct known_
     places->view = *view;
     places->relies = places->rests = false;
     places->n_staying = 0;
-    index_clear(&places->listed_index);
     places->n = places->n_classes = places->n_hours = places->n_asked = places->n_questions = 0;
     places->last_hour = 0;
     index_clear(&places->index);
@@ -110,6 +108,8 @@ static uint32_t find_hour(struct places *places, const struct row *row)
             .bucket = bucket,
             .before = bucket_at(row->zone, LEVEL_HOUR, bucket.start_s - 1),
             .is_closed = closed_hours_is(&places->view, bucket),
+            .before_is_closed = closed_hours_is(
+                &places->view, bucket_at(row->zone, LEVEL_HOUR, bucket.start_s - 1)),
             .first_place = INDEX_NONE,
             .last_place = INDEX_NONE,
             .first_class = INDEX_NONE};
@@ -200,13 +200,13 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
     place.known = mix(mix(place.hash, places->hours[hour].site_hash),
         (uint64_t)places->hours[hour].bucket.start_s ^ (uint64_t)places->partition << 48 ^
             (uint64_t)wanted->table << 60);
-    place.was = known_hashes_has(places->known, place.known) ? PLACE_HELD : PLACE_OPEN;
+    bool is_known = !places->hours[hour].is_closed && known_hashes_has(places->known, place.known);
+    place.was = is_known ? PLACE_HELD : PLACE_OPEN;
     places->relies = places->relies || place.was == PLACE_HELD;
     uint32_t item = (uint32_t)places->n++;
     places->all[item] = place;
     index_set(&places->index, slot, index_hash, item);
     struct place_hour *of = &places->hours[hour];
-    of->has_names[wanted->table] = true;
     if (of->last_place == INDEX_NONE) {
         of->first_place = item;
     } else {
@@ -291,8 +291,10 @@ bool places_has(struct places *places, const struct place_wanted *wanted)
 void places_learn(const struct places *places, struct known_hashes *known)
 {
     for (size_t i = 0; i < places->n; i++) {
-        if (places->all[i].was == PLACE_HELD || places->all[i].is_new) {
-            known_hashes_add(known, places->all[i].known);
+        const struct place *place = &places->all[i];
+        bool is_closed = places->hours[places->classes[place->class].hour].is_closed;
+        if (!is_closed && (place->was == PLACE_HELD || place->is_new)) {
+            known_hashes_add(known, place->known);
         }
     }
 }

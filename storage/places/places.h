@@ -75,6 +75,11 @@ size_t places_write_questions(struct places *places, const char *tag, struct buf
 /* The answer to question @i.  False: it is none. */
 bool places_take(struct places *places, size_t i, const struct reply *reply) MUST_CHECK;
 
+/* The same of what can be asked only by these answers, where the counters of closed hours are read
+ * first (`reads_counters`). */
+size_t places_write_more(struct places *places, const char *tag, struct buffer *out);
+bool places_take_more(struct places *places, size_t i, const struct reply *reply) MUST_CHECK;
+
 /* All answers are there, and what was decided before is forgotten. */
 void places_decide(struct places *places);
 

@@ -40,30 +40,42 @@ struct place_class {
     uint32_t hour;
     uint32_t next; /* of the same hour */
     uint64_t cap;
-    uint64_t n;        /* places that are taken, as was read.. */
-    uint64_t n_listed; /* of these, what the counters have */
-    uint64_t added;    /* ..and since */
-    int64_t full_ms;   /* since when names were refused; 0: none was.. */
-    bool refuses;      /* ..and now one is */
+    uint64_t n;      /* places that are taken, as was read.. */
+    uint64_t added;  /* ..and since */
+    int64_t full_ms; /* since when names were refused; 0: none was.. */
+    bool refuses;    /* ..and now one is */
 };
 
 struct place_hour {
     struct slice site;
     uint64_t site_hash;
     struct bucket bucket, before;
-    bool is_closed;    /* its counters tell its names.. */
-    bool has_names[2]; /* ..and of these tables some are asked for */
+    bool is_closed;        /* its counters tell its names */
+    bool before_is_closed; /* the same of the hour before */
     uint32_t first_place, last_place;
-    uint32_t first_class; /* the last one that was made */
+    size_t first_staying, end_staying; /* names of the hour before that may stay */
+    uint32_t first_class;              /* the last one that was made */
+};
+
+enum place_asks {
+    ASK_HASH,   /* the hash: what it has of the classes, then of the names */
+    ASK_BEFORE, /* that of the hour before: of the names */
+
+    /* closed_hours.c */
+    ASK_KEPT,            /* the hash: whether places are kept for the names */
+    ASK_COUNTERS,        /* whether the counters have the names, then what was put together */
+    ASK_SIZE,            /* how many names they have */
+    ASK_COUNTERS_BEFORE, /* those of the hour before: whether they have the names */
+    ASK_LIST,            /* all names that the counters have */
+    ASK_LIST_BEFORE,     /* of the hour before, those with the highest counts */
 };
 
 /* A question, and where its answers go. */
 struct place_question {
+    enum place_asks asks;
     uint32_t hour;
-    uint32_t first, last; /* of the list of names: [first, last) */
-    bool before;          /* of the hour before; else the hour's classes are asked for, in front */
-    bool lists;           /* the names that the counters have, of.. */
-    enum places_table table;
+    uint32_t first, last;    /* of the list of names: [first, last).. */
+    enum places_table table; /* ..or of these those of a table */
 };
 
 /* A name that the counters of the hour before a closed one have. */
@@ -91,8 +103,8 @@ struct places {
     size_t n_asked, asked_capacity;
     struct place_question *questions; /* owned */
     size_t n_questions, questions_capacity;
-    struct index listed_index;    /* the names of closed hours, by their keyed hashes */
-    struct staying_name *staying; /* owned */
+    size_t n_first_questions;     /* those before any answer */
+    struct staying_name *staying; /* owned; hour by hour */
     size_t n_staying, staying_capacity;
     uint32_t last_hour; /* that was found last */
 };
@@ -102,27 +114,42 @@ static inline bool place_class_is_newly_full(const struct place_class *class)
     return class->full_ms == 0 && class->refuses;
 }
 
-/* ---- names.. of a hash that has places, write.c ---- */
+/* ---- write.c ---- */
 
 #define PLACES_AT_ONCE 1000 /* names in one question or command */
 
-/* A field that says that a name has a place; its keyed hash is @hash. */
-void places_write_name(struct buffer *out, enum places_table table, uint64_t hash);
+/* The fields of the hash; what follows the mark.  Those of names are keyed hashes. */
+#define FIELD_NAME  'n' /* a name: since when it has its place */
+#define FIELD_KEPT  'k' /* a name of the hour before: since when a place is kept for it */
+#define FIELD_CLASS 'c' /* a class: how many of its names have one */
+#define FIELD_FULL  'f' /* a class: since when some have none */
+#define FIELD_START 's' /* in front of the mark: of visits that begin */
+
+/* A field of @mark for the name whose keyed hash is @hash. */
+void places_write_name(struct buffer *out, char mark, enum places_table table, uint64_t hash);
+
+/* A question that is yet to be written.  False: out of memory. */
+bool places_add_question(struct places *places, const struct place_question *question) MUST_CHECK;
 
 /* ---- closed_hours.c ---- */
 
 /* Do the counters of @hour tell its names?  Else its places stand in a hash alone. */
 bool closed_hours_is(const struct places_view *view, struct bucket hour);
 
-/* The names that are asked for are known.  False: out of memory. */
-bool closed_hours_ask(struct places *places, const char *tag, struct buffer *out) MUST_CHECK;
+/* Ask what counters have of the names [first, last) of one hour.  False: out of memory. */
+bool closed_hours_ask(struct places *places, uint32_t first, uint32_t last, const char *tag,
+    struct buffer *out) MUST_CHECK;
 
-/* The answer to a question that `lists`. */
+/* The answers to the first questions are there: ask for the lists that are needed.  False: out of
+ * memory. */
+bool closed_hours_ask_lists(struct places *places, const char *tag, struct buffer *out) MUST_CHECK;
+
+/* The answer to a question of this file. */
 bool closed_hours_take(struct places *places, const struct place_question *question,
     const struct reply *reply) MUST_CHECK;
 
-/* Keep places for the names of the hour before, where a class of the hour is full from now on.
- * Returns how many commands. */
+/* Keep places for names of the hour before, where a class of the hour is full from now on.  Returns
+ * how many commands. */
 size_t closed_hours_write(const struct places *places, const struct place_hour *hour,
     const struct key *key, int64_t now_ms, struct buffer *out);
 

@@ -14,12 +14,7 @@
 #define KEEP_MS      (26 * HOUR_MS)
 #define KEEP_LATE_MS (HOUR_MS / 4)
 
-/* The fields of the hash; what follows the mark. */
-#define FIELD_NAME   'n' /* keyed hash of a name: since when it has its place */
-#define FIELD_CLASS  'c' /* a class: how many of its names have one */
-#define FIELD_FULL   'f' /* a class: since when some have none */
-#define FIELD_START  's' /* in front of the mark: of visits that begin */
-#define CLASS_FIELDS 2   /* fields of a class */
+#define CLASS_FIELDS 2 /* fields of a class */
 
 static uint32_t hour_of(const struct places *places, uint32_t item)
 {
@@ -59,20 +54,30 @@ static void write_field(struct buffer *out, char mark, enum places_table table, 
     resp_word(out, text, n + rest.n);
 }
 
-void places_write_name(struct buffer *out, enum places_table table, uint64_t hash)
+void places_write_name(struct buffer *out, char mark, enum places_table table, uint64_t hash)
 {
-    write_field(out, FIELD_NAME, table, (struct slice){(const char *)&hash, sizeof(hash)});
+    write_field(out, mark, table, (struct slice){(const char *)&hash, sizeof(hash)});
 }
 
 static void write_name(struct buffer *out, const struct place *place)
 {
-    places_write_name(out, place->table, place->hash);
+    places_write_name(out, FIELD_NAME, place->table, place->hash);
+}
+
+bool places_add_question(struct places *places, const struct place_question *question)
+{
+    if (!array_reserve(&places->questions, &places->questions_capacity, places->n_questions,
+            sizeof(*places->questions))) {
+        return false;
+    }
+    places->questions[places->n_questions++] = *question;
+    return true;
 }
 
 /* The first of the classes that are asked for; INDEX_NONE: none is. */
 static uint32_t first_class(const struct places *places, const struct place_question *question)
 {
-    return question->before ? INDEX_NONE : places->hours[question->hour].first_class;
+    return question->asks == ASK_BEFORE ? INDEX_NONE : places->hours[question->hour].first_class;
 }
 
 static void write_question(const struct places *places, const struct place_question *question,
@@ -85,7 +90,7 @@ static void write_question(const struct places *places, const struct place_quest
     for (; c != INDEX_NONE; c = places->classes[c].next) {
         n += CLASS_FIELDS;
     }
-    key_places(&key, tag, hour->site, question->before ? hour->before : hour->bucket);
+    key_places(&key, tag, hour->site, question->asks == ASK_BEFORE ? hour->before : hour->bucket);
     resp_head(out, n);
     resp_text(out, "HMGET");
     resp_word(out, key.p, key.n);
@@ -102,19 +107,17 @@ static void write_question(const struct places *places, const struct place_quest
 static bool ask_some(
     struct places *places, uint32_t first, uint32_t last, const char *tag, struct buffer *out)
 {
-    for (int before = 0; before < 2; before++) {
-        if (!array_reserve(&places->questions, &places->questions_capacity, places->n_questions,
-                sizeof(*places->questions))) {
+    for (enum place_asks asks = ASK_HASH; asks <= ASK_BEFORE; asks++) {
+        const struct place_question question = {.asks = asks,
+            .hour = hour_of(places, places->asked[first]),
+            .first = first,
+            .last = last};
+        if (!places_add_question(places, &question)) {
             return false;
         }
-        struct place_question *question = &places->questions[places->n_questions++];
-        *question = (struct place_question){.hour = hour_of(places, places->asked[first]),
-            .first = first,
-            .last = last,
-            .before = before == 1};
-        write_question(places, question, tag, out);
+        write_question(places, &question, tag, out);
     }
-    return true;
+    return closed_hours_ask(places, first, last, tag, out);
 }
 
 size_t places_write_questions(struct places *places, const char *tag, struct buffer *out)
@@ -129,16 +132,28 @@ size_t places_write_questions(struct places *places, const char *tag, struct buf
         ok = ask_some(places, first, last, tag, out);
         first = last;
     }
-    ok = ok && closed_hours_ask(places, tag, out);
     out->failed = out->failed || !ok;
+    places->n_first_questions = places->n_questions;
     return places->n_questions;
+}
+
+size_t places_write_more(struct places *places, const char *tag, struct buffer *out)
+{
+    bool ok = closed_hours_ask_lists(places, tag, out);
+    out->failed = out->failed || !ok;
+    return places->n_questions - places->n_first_questions;
+}
+
+bool places_take_more(struct places *places, size_t i, const struct reply *reply)
+{
+    return places_take(places, places->n_first_questions + i, reply);
 }
 
 bool places_take(struct places *places, size_t i, const struct reply *reply)
 {
     const struct place_question *question = &places->questions[i];
     size_t at = 0;
-    if (question->lists) {
+    if (question->asks > ASK_BEFORE) {
         return closed_hours_take(places, question, reply);
     }
     if (reply->type != REPLY_ARRAY) {
@@ -157,7 +172,7 @@ bool places_take(struct places *places, size_t i, const struct reply *reply)
         struct place *place = &places->all[places->asked[k]];
         const struct reply *since = &reply->items[at++];
         if (since->type == REPLY_TEXT && place->was != PLACE_HELD) {
-            place->was = question->before ? PLACE_STAYS : PLACE_HELD;
+            place->was = question->asks == ASK_BEFORE ? PLACE_STAYS : PLACE_HELD;
             place->since_ms = reply_integer(since, 0);
         }
     }
@@ -166,23 +181,26 @@ bool places_take(struct places *places, size_t i, const struct reply *reply)
 
 /* ---- commands ---- */
 
-/* How many names of the hour got a place, and how many fields its classes have to be told of. */
+/* How many names of the hour got a place that must be noted, and how many fields its classes have
+ * to be told of.  What a closed hour lists its counters will have. */
 static size_t new_of_hour(
     const struct places *places, const struct place_hour *hour, size_t *ret_fields)
 {
     size_t n = 0;
     *ret_fields = 0;
     for (uint32_t c = hour->first_class; c != INDEX_NONE; c = places->classes[c].next) {
-        n += places->classes[c].added;
-        *ret_fields += places->classes[c].added > 0;
+        size_t added = hour->is_closed ? 0 : places->classes[c].added;
+        n += added;
+        *ret_fields += added > 0;
         *ret_fields += place_class_is_newly_full(&places->classes[c]);
     }
     return n;
 }
 
-static void write_class(const struct place_class *class, int64_t now_ms, struct buffer *out)
+static void write_class(const struct place_hour *hour, const struct place_class *class,
+    int64_t now_ms, struct buffer *out)
 {
-    if (class->added > 0) {
+    if (class->added > 0 && !hour->is_closed) {
         write_field(out, FIELD_CLASS, class->table, class->text);
         resp_decimal(out, (int64_t)(class->n + class->added));
     }
@@ -204,7 +222,7 @@ static size_t write_places(const struct places *places, const struct place_hour 
         resp_word(out, key->p, key->n);
         uint32_t c = n_fields > 0 ? hour->first_class : INDEX_NONE;
         for (; c != INDEX_NONE; c = places->classes[c].next) {
-            write_class(&places->classes[c], now_ms, out);
+            write_class(hour, &places->classes[c], now_ms, out);
         }
         n_fields = 0;
         n_new -= now;

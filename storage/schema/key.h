@@ -44,8 +44,10 @@
  *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
  *                                                     c<class> -> how many names of the class
  *                                                     have.  f<class> -> since when some have none
- *                                                     (ms).  With an s in front: of visits that
- *                                                     begin.  Expires
+ *                                                     (ms).  k<keyed hash> -> since when a place
+ *                                                     is kept for a name of the hour before (ms).
+ *                                                     With an s in front: of visits that begin.
+ *                                                     Expires
  *
  * The state of each partition:
  *

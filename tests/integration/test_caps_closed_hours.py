@@ -7,6 +7,7 @@ import pytest
 
 from lib.clock import epoch, rfc3339
 from lib.log import counted
+from lib.waiting import wait_until
 from lib.world import FOREVER, World
 
 CAP = 6
@@ -94,6 +95,42 @@ def test_a_name_that_was_refused_stays_so(world):
         lose_hashes(world)
     assert hour(world.http, at) == ({"late": 1}, 0, {"late": 1})
     assert hour(world.http, at + HOUR_S) == (dict.fromkeys(now, 1), 3, dict.fromkeys(now, 1))
+
+
+def test_the_hour_two_hours_before_keeps_nothing(world):
+    """A place was kept for its names, and they did not come."""
+    at = epoch("2026-02-10 10:00")
+    first = [f"a{i}" for i in range(CAP)]
+    for hours, names in ((0, first), (1, [f"b{i}" for i in range(CAP + 1)]), (2, [f"c{i}" for i in range(CAP)]), (2, [*first, "b0"])):
+        world.http.accept(events_of(names, at + hours * HOUR_S))
+        counted(world.http)
+    listed = dict.fromkeys([f"c{i}" for i in range(CAP)] + ["b0"], 1)
+    assert hour(world.http, at + 2 * HOUR_S) == (listed, CAP, listed)
+
+
+def test_a_late_name_of_the_hour_before_stays_in_the_hour_that_runs(world):
+    last, now = epoch("2026-03-10 10:00"), epoch("2026-03-10 11:00")
+    world.http.accept(events_of(["a"], last))
+    world.move("2026-03-10 11:10")
+    wait_until(lambda: int(world.redis.command("HGET", "t:{0}:state", "st").split()[1]) >= now, "the hour is closed")
+    for at, names in ((now, [f"n{i}" for i in range(CAP)]), (last, ["late"]), (now, ["late", "new"])):
+        world.http.accept(events_of(names, at))
+        counted(world.http)
+    listed = dict.fromkeys([f"n{i}" for i in range(CAP)] + ["late"], 1)
+    assert hour(world.http, now) == (listed, 1, listed)
+
+
+def test_sections_take_no_places(start_world, tmp_path):
+    """They stand in the same counters, and so do the sums over visits."""
+    config = tmp_path / "tallyd.conf"
+    config.write_text("".join(f"section.s{i} = /\n" for i in range(CAP)))
+    world = start_world("2026-03-10 10:10", *ARGS, "--config", str(config))
+    at = epoch("2026-02-10 10:00")
+    for names in (["p0", "p0"], [f"p{i}" for i in range(1, CAP + 2)]):
+        world.http.accept(events_of(names, at))
+        counted(world.http)
+    listed = {"p0": 2, **dict.fromkeys((f"p{i}" for i in range(1, CAP)), 1)}
+    assert hour(world.http, at) == (listed, 2, listed)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -102,7 +102,7 @@ static void take_nothing(const struct command *question, size_t i)
 {
     static struct reply items[1100] = {{.type = REPLY_NIL}};
     struct reply reply = {.type = REPLY_INTEGER, .integer = 0};
-    if (command_is(question, 0, "HMGET")) {
+    if (command_is(question, 0, "HMGET") || command_is(question, 0, "ZMSCORE")) {
         cr_assert_leq(question->n, 1100u);
         reply = fold_array(items, question->n - 2);
     } else {
@@ -369,6 +369,8 @@ Test(share, knows_no_key_once_a_site_was_deleted, .init = setup, .fini = teardow
     size_t second = 0;
     size_t after = 0;
     core->config.max_pages = 1000;
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS); /* which hours are closed */
     size_t asked = fold_all(&state, &first);
     cr_expect_lt(fold_all(&state, &second), asked);
     cr_expect_lt(second, first);
@@ -857,11 +859,11 @@ Test(share, names_of_closed_hours_fit_or_not, .init = setup_capped, .fini = tear
     cr_expect(share_asks_last(share));
     cr_expect(fits(0, NULL));
     begin();
-    cr_expect_eq(first_questions("ZRANGE"), 0u);
+    cr_expect_eq(first_questions("ZCARD"), 0u);
     begin();
     cr_expect_not(fits(19, NULL));
     begin();
-    cr_expect_gt(first_questions("ZRANGE"), 0u, "the counters of closed hours come first");
+    cr_expect_gt(first_questions("ZCARD"), 0u, "the counters of closed hours come first");
 }
 
 Test(share, a_cap_that_was_near_is_looked_at_for_a_while, .init = setup_capped, .fini = teardown)
@@ -875,7 +877,7 @@ Test(share, a_cap_that_was_near_is_looked_at_for_a_while, .init = setup_capped, 
     do {
         begin();
         n++;
-    } while (n < 100 && first_questions("ZRANGE") > 0);
+    } while (n < 100 && first_questions("ZCARD") > 0);
     cr_expect(n > 2 && n < 100);
     begin();
     cr_expect(fits(0, NULL));

@@ -208,6 +208,7 @@ static struct row random_row(struct dice *dice)
     struct row row = {.at_s = NOW_S - ages_s[dice_below(dice, 8)] - dice_below(dice, 100),
         .site = dice_chance(dice, 500) ? SLICE("shop") : SLICE("blog"),
         .page = slice_of(pages[dice_below(dice, 4)]),
+        .zone = zone_utc(),
         .has_visitor = visitor % 7 != 0,
         .has_address = visitor % 5 != 0};
     row.page_hash = page_hash(row.site, row.page);
@@ -410,52 +411,94 @@ Test(merge_counts_ask, answers_that_are_none)
 
 /* ---- minutes, by their hour ---- */
 
-/* Ask of one page view at @at_s, of an hour that is kept for @keep_s, what Redis has.  Returns how
- * many minutes were asked. */
+/* Ask of one page view of @page at @at_s what Redis has.  Returns how many minutes were asked. */
 static size_t ask_one(
-    struct scene *scene, struct merge_counts *merge, int64_t at_s, int64_t keep_s, const char *page)
+    struct scene *scene, struct merge_counts *merge, int64_t at_s, const char *page)
 {
     static struct row row;
+    static const struct storage_config config = {.max_pages = 1000};
+    const struct merge_caps caps = {&config, 1};
     struct write_plan plan;
     struct buffer out;
+    const struct zone *zone = scene->rows[0].zone;
     row = random_row(&scene->dice);
     row.at_s = at_s;
+    row.zone = zone;
     row.site = SLICE("shop");
     row.site_hash = page_hash(row.site, SLICE(""));
     row.page = slice_of(page);
     row.page_hash = page_hash(row.site, row.page);
     struct counted_for name = counted_for_page(&row);
-    scene->retention.keep_s[LEVEL_HOUR] = keep_s;
-    write_plan_init(&plan, zone_utc(), &scene->retention, &scene->state);
+    write_plan_init(&plan, zone, &scene->retention, &scene->state);
     write_plan_at(&plan, row.at_s);
     merge_counts_clear(merge);
     cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
     answer_all(&scene->is, merge,
-        merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene->state, NULL, &out), &out);
+        merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene->state, &caps, &out), &out);
     size_t n = merge_counts_write_minute_questions(merge, TAG, &out);
     answer_all(&scene->is, merge, n, &out);
     buffer_release(&out);
     return n;
 }
 
+static void keep(struct scene *scene, int64_t minutes_s, int64_t hours_s)
+{
+    scene->retention.keep_s[LEVEL_MINUTE] = minutes_s;
+    scene->retention.keep_s[LEVEL_HOUR] = hours_s;
+}
+
+static void store_hour(struct scene *scene, const struct zone *zone, int64_t at_s, const char *page)
+{
+    struct key key;
+    key_bucket(&key, TAG, KEY_PV, SLICE("shop"), bucket_at(zone, LEVEL_HOUR, at_s), SLICE(""));
+    store_get(&scene->is, (struct slice){key.p, key.n}, slice_of(page))->count = 1;
+}
+
 Test(merge_counts_ask, what_an_hour_does_not_have_its_minutes_do_not_have)
 {
     static struct scene scene;
     struct merge_counts *merge = merge_counts_new(KEY_PV);
-    struct key key;
     int64_t at_s = NOW_S - 3 * 86400;
-    struct bucket hour = bucket_at(zone_utc(), LEVEL_HOUR, at_s);
     scene_init(&scene, 1);
-    key_bucket(&key, TAG, KEY_PV, SLICE("shop"), hour, SLICE(""));
-    store_get(&scene.is, (struct slice){key.p, key.n}, SLICE("/a"))->count = 1;
-    cr_expect_eq(ask_one(&scene, merge, at_s, KEEP_FOREVER, "/a"), 1u);
-    cr_expect_eq(ask_one(&scene, merge, at_s, KEEP_FOREVER, "/b"), 0u);
-    int64_t kept_s = NOW_S - hour.end_s;
-    cr_expect_eq(ask_one(&scene, merge, at_s, kept_s + 61, "/b"), 0u);
-    cr_expect_eq(ask_one(&scene, merge, at_s, kept_s + 59, "/b"), 1u, "it expires any moment");
-    cr_expect_eq(ask_one(&scene, merge, at_s, kept_s - 1, "/b"), 1u, "it has expired");
+    scene.rows[0].zone = zone_utc();
+    keep(&scene, KEEP_FOREVER, KEEP_FOREVER);
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 0u, "nothing of the hour");
+    store_hour(&scene, zone_utc(), at_s, "/a");
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/a"), 1u);
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 0u);
+    keep(&scene, 10 * 86400, KEEP_FOREVER);
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 0u);
+    keep(&scene, 10 * 86400, 10 * 86400);
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 0u);
+    keep(&scene, KEEP_FOREVER, 10 * 86400);
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 1u, "the hour goes before its minutes");
+    keep(&scene, 20 * 86400, 10 * 86400);
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 1u);
+    keep(&scene, 20 * 86400, 86400);
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 1u, "it has gone");
     store_clear(&scene.is);
+    merge_counts_free(merge);
+}
+
+/* The past of a zone may change, and minutes be those of an hour that nobody has. */
+Test(merge_counts_ask, minutes_of_a_zone_whose_hour_is_not_there)
+{
+    static struct scene scene;
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    const char *fault;
+    struct zone *zone = zone_make("Asia/Kolkata", 19800, NULL, 0, false, 0, &fault);
+    int64_t at_s = NOW_S - 3 * 86400;
+    cr_assert_not_null(zone);
+    scene_init(&scene, 1);
+    scene.rows[0].zone = zone;
+    keep(&scene, KEEP_FOREVER, KEEP_FOREVER);
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 1u);
+    store_hour(&scene, zone, at_s, "/a");
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 0u, "the hour is there");
+    cr_expect_eq(ask_one(&scene, merge, at_s, "/a"), 1u);
+    store_clear(&scene.is);
+    zone_free(zone);
     merge_counts_free(merge);
 }
 
