@@ -1,5 +1,9 @@
 #include "storage/fold/cut.h"
 
+#include <xxhash.h>
+
+#include "storage/schema/key.h"
+
 /* Rough cost in Redis of counting one event in one bucket, in tenths of a microsecond, measured.
  * Late events go to up to four buckets; expiries and long names cost too. */
 #define PAGE_COST       30   /* a counter, two PFADD, and their keys */
@@ -8,17 +12,19 @@
 #define SAME_VALUE_COST 1    /* ..and where it is there already */
 #define SPARSE_COST     14   /* the same, while a sketch is small: Redis moves its bytes.. */
 #define SPARSE          1500 /* ..up to about so many elements */
-#define VISIT_COST      5    /* an entry written */
-#define START_COST      8    /* a visit counted, where the page is new */
-#define EXPIRY_COST     16   /* PEXPIREAT of what is written late */
-#define USER_COST       8    /* a user's index given, and a bit */
-#define ACTION_COST     2    /* a further bit */
-#define USERS_COST      60   /* the first user of a site and day: indices, a bitmap */
-#define BITMAP_COST     20   /* a further bitmap */
-#define FIRST_COST      20   /* of an action that is asked about: a GETBIT */
-#define NOTE_COST       40   /* the note of a request that asks: APPEND, PEXPIRE */
-#define STATE_COST      30   /* a partition's state: its cursors */
-#define BYTES_PER_COST  64   /* of a name, which stands in several keys */
+#define KNOWN_COST      1    /* of a site whose sketch is remembered: most elements are left out */
+#define KNOWN           (SIZE_MAX / 2)
+#define VISIT_COST      5  /* an entry written */
+#define START_COST      8  /* a visit counted, where the page is new */
+#define EXPIRY_COST     16 /* PEXPIREAT of what is written late */
+#define USER_COST       8  /* a user's index given, and a bit */
+#define ACTION_COST     2  /* a further bit */
+#define USERS_COST      60 /* the first user of a site and day: indices, a bitmap */
+#define BITMAP_COST     20 /* a further bitmap */
+#define FIRST_COST      20 /* of an action that is asked about: a GETBIT */
+#define NOTE_COST       40 /* the note of a request that asks: APPEND, PEXPIRE */
+#define STATE_COST      30 /* a partition's state: its cursors */
+#define BYTES_PER_COST  64 /* of a name, which stands in several keys */
 #define COST_PER_US     10
 
 #define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */
@@ -27,6 +33,8 @@
 struct estimate {
     struct write_plan plan; /* which buckets an event goes to, as far as is known now */
     struct partition_view view;
+    const struct known_sketches *sketches; /* NULL: nothing is known */
+    const char *tag;
     struct {
         uint64_t mark; /* hash of a page, or of a site, with its minute; 0: none */
         size_t n;      /* how many there were of it */
@@ -35,8 +43,12 @@ struct estimate {
     int64_t user_day;       /* ..and the day, of UTC: this is a guess of costs */
 };
 
-static void estimate_init(struct estimate *e, struct core *core, unsigned partition)
+static void estimate_init(struct estimate *e, const struct cutter *cutter)
 {
+    struct core *core = cutter->core;
+    unsigned partition = cutter->partition;
+    e->sketches = cutter->sketches;
+    e->tag = core->partitions.tag[partition];
     memset(e->seen, 0, sizeof(e->seen));
     e->view = core_view(core, partition);
     write_plan_init(&e->plan, zone_utc(), &e->view.retention, &e->view.state);
@@ -53,8 +65,8 @@ static bool continues(struct slice *site, int64_t *time, const struct row *row, 
     return same;
 }
 
-/* How often the page with this hash was there in the minute, as far as is remembered. */
-static size_t repeats(struct estimate *e, uint64_t hash, int64_t minute_s)
+/* How often the page with this hash was there in the minute, as far as is remembered: a counter. */
+static size_t *repeats_of(struct estimate *e, uint64_t hash, int64_t minute_s)
 {
     uint64_t mark = ((hash ^ (uint64_t)minute_s) * UINT64_C(0x9e3779b97f4a7c15)) | 1;
     size_t slot = mark >> 32 & (PAGES_SEEN - 1);
@@ -62,7 +74,24 @@ static size_t repeats(struct estimate *e, uint64_t hash, int64_t minute_s)
         e->seen[slot].mark = mark;
         e->seen[slot].n = 0;
     }
-    return e->seen[slot].n++;
+    return &e->seen[slot].n;
+}
+
+static size_t repeats(struct estimate *e, uint64_t hash, int64_t minute_s)
+{
+    return (*repeats_of(e, hash, minute_s))++;
+}
+
+/* Is it remembered what the site's visitors of the minute are? */
+static bool is_known(const struct estimate *e, const struct row *row)
+{
+    struct key key;
+    struct bucket minute = bucket_at(row->zone, LEVEL_MINUTE, e->plan.minute_s);
+    if (e->sketches == NULL) {
+        return false;
+    }
+    key_bucket(&key, e->tag, KEY_UV, row->site, minute, SLICE(""));
+    return known_sketches_find(e->sketches, XXH3_64bits(key.p, key.n)) != NULL;
 }
 
 static size_t activity_cost(struct estimate *e, const struct row *row)
@@ -76,8 +105,13 @@ static size_t activity_cost(struct estimate *e, const struct row *row)
 /* All of a site and minute go to one key, so its sketches get large. */
 static size_t site_cost(struct estimate *e, const struct row *row, size_t expiry)
 {
-    size_t n_same = repeats(e, row->site_hash, e->plan.minute_s);
+    size_t *n = repeats_of(e, row->site_hash, e->plan.minute_s);
+    size_t n_same = (*n)++;
+    if (n_same >= KNOWN) {
+        return KNOWN_COST;
+    }
     if (n_same == 0) {
+        *n = is_known(e, row) ? KNOWN : *n;
         return PAGE_COST + expiry + row->n_values * (size_t)(VALUE_COST + expiry / 2);
     }
     size_t values = row->n_values * (size_t)SAME_VALUE_COST;
@@ -191,7 +225,7 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
     *ret = (struct cut){
         .partition = cutter->partition, .from = from, .first_stripe = cutter->first_stripe};
     if (from < tasks->n) { /* most partitions get nothing of a small batch */
-        estimate_init(&e, cutter->core, cutter->partition);
+        estimate_init(&e, cutter);
     }
     for (uint32_t i = from; i < tasks->n; i++) {
         if (i > from) {

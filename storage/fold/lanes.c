@@ -172,6 +172,7 @@ static void lane_count(struct lane *lane, struct core *core)
         return;
     }
     cutter_begin(&cutter, core, lane->batch);
+    cutter.sketches = transaction_sketches(lane->tx);
     cutter.only = &lane->set;
     struct fold_cuts next = next_cuts(lane, &cutter, cuts[0], &no_more);
     lane->end = FOLD_DONE;

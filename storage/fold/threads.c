@@ -167,6 +167,7 @@ static struct fold_range fold_shared(
             ranges[i].heads = &worker->heads;
         }
         ranges[i].tx = worker->tx;
+        ranges[i].cutter.sketches = transaction_sketches(worker->tx);
         cutter_share(&ranges[i].cutter, &shares, first + i * threads->core->partitions.n / n);
     }
     for (unsigned i = 1; i < n; i++) {
@@ -193,6 +194,7 @@ enum fold_end threads_count(struct fold_threads *threads, struct session *sessio
         .heads = heads,
         .trim = -1};
     cutter_begin(&all.cutter, threads->core, batch);
+    all.cutter.sketches = transaction_sketches(all.tx);
     unsigned n = threads_for(threads, batch);
     if (n == 1) {
         all.trim = trim;
