@@ -111,7 +111,7 @@ static size_t site_cost(struct estimate *e, const struct row *row, size_t expiry
         return KNOWN_COST;
     }
     if (n_same == 0) {
-        *n = is_known(e, row) ? KNOWN : *n;
+        *n = e->plan.n == 1 && is_known(e, row) ? KNOWN : *n;
         return PAGE_COST + expiry + row->n_values * (size_t)(VALUE_COST + expiry / 2);
     }
     size_t values = row->n_values * (size_t)SAME_VALUE_COST;

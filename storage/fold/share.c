@@ -121,10 +121,10 @@ static struct places_view known_view(struct share *s)
         .state = view.state,
         .retention = view.retention,
         .now_ms = redis_clock_ms(&s->core->clock)};
-    if (s->view_again.known) {
+    if (s->view_again.known && s->view_partition == s->cut.partition) {
         known = s->view_again;
-        s->view_again.known = false;
     }
+    s->view_again.known = false;
     uint8_t *near_caps = &s->memory->near_caps[s->cut.partition];
     s->near_caps = *near_caps > 0;
     *near_caps -= s->near_caps;

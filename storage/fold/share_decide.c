@@ -189,6 +189,7 @@ static bool hours_are_known(struct share *s)
     bool same = places_hours_are(s->names.places, &view);
     if (!same) {
         s->view_again = view;
+        s->view_partition = s->cut.partition;
     }
     return same;
 }

@@ -52,7 +52,8 @@ struct share {
     bool asks_first;               /* a row asks which of its actions were first */
     int64_t recent_s;              /* counters of minutes from then on are remembered */
     bool asks_last;                /* counters tell something that is not remembered */
-    struct places_view view_again; /* of the look before, which was decided by an older one */
+    struct places_view view_again; /* as the look before has read it.. */
+    unsigned view_partition;       /* ..of this partition */
     struct merge_caps caps;
     bool near_caps;        /* the counters of closed hours are read first: see places.h */
     size_t n_of_counts;    /* last questions that are of `counts`, and not of `starts`.. */

@@ -100,15 +100,14 @@ size_t merge_counts_write_questions(struct merge_counts *merge, const char *tag,
     return n;
 }
 
-/* Does the hour live as long as its minutes?  It would else be gone when they are not, by its
- * expiry, or by a clock that was ahead for a while.  And where the past of a zone changed, there
- * may be minutes of an hour that begins at another minute: there the hour must be seen. */
+/* Has the hour all that its minutes have?  It must live as long as they do: it would else be gone
+ * when they are not, by its expiry, or by a clock that was ahead for a while.  And the past of a
+ * zone may change, so that its hours begin at another minute: that of UTC does not. */
 static bool is_whole(const struct site_bucket *hour, const struct site_bucket *minute)
 {
     int64_t hour_ms = hour->target.expire_ms;
     int64_t minute_ms = minute->target.expire_ms;
-    return (hour_ms == 0 || (minute_ms != 0 && minute_ms <= hour_ms)) &&
-           (hour->is_utc || hour->exists);
+    return (hour_ms == 0 || (minute_ms != 0 && minute_ms <= hour_ms)) && hour->is_utc;
 }
 
 /* Is the name of a minute new to the hour, and so to the minute? */
@@ -177,16 +176,14 @@ static void take_values(
     for (size_t i = 0; i < bucket->n_pages; i++, p = merge->pages[p].next) {
         struct page_count *page = &merge->pages[p];
         page->is_new = items[i].type == REPLY_NIL;
-        bucket->exists = bucket->exists || !page->is_new;
         page->value = bucket->is_told ? (uint64_t)value_of(&items[i]) + page->count : 0;
     }
 }
 
 /* The hour has @n names.  It can take the new ones of a class if that many are allowed in all, and
  * if none was put together before. */
-static void take_size(struct merge_counts *merge, struct site_bucket *bucket, int64_t n)
+static void take_size(struct merge_counts *merge, const struct site_bucket *bucket, int64_t n)
 {
-    bucket->exists = n > 0;
     uint64_t n_new = 0;
     uint64_t cap = UINT64_MAX; /* the least of a name that is new */
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {

@@ -24,7 +24,6 @@ struct site_bucket {
     uint32_t n_others; /* of so many classes was asked whether names were put together */
     bool has_others;   /* and it has such a name */
     bool is_utc;       /* its site's zone is UTC */
-    bool exists;       /* its counters are there, as was told */
     bool is_settled;   /* nobody but a fold changes its counters */
     bool is_asked;     /* what its counters have was asked for.. */
     bool is_told;      /* ..and is known: the values of its pages */

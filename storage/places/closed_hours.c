@@ -28,8 +28,10 @@
 /* A class is full, and nobody noted since when. */
 #define FULL_LONG_AGO 1
 
-/* Names of the hour before for which places are kept, at most: those with the highest counts. */
-#define STAYING_MAX 4000
+/* Names of the hour before for which places are kept, at most: those with the highest counts; and
+ * of all hours of a share. */
+#define STAYING_MAX       4000
+#define STAYING_SHARE_MAX 40000
 
 bool closed_hours_is(const struct places_view *view, struct bucket hour)
 {
@@ -185,22 +187,26 @@ bool closed_hours_ask(
     return ok;
 }
 
+/* May class @c become full, by what is known of its number? */
+static bool may_fill(const struct places *places, uint32_t c)
+{
+    const struct place_class *class = &places->classes[c];
+    uint64_t n_new = 0;
+    uint32_t i = places->hours[class->hour].first_place;
+    for (; class->full_ms == 0 && i != INDEX_NONE; i = places->all[i].next) {
+        n_new += places->all[i].class == c && places->all[i].was != PLACE_HELD;
+    }
+    return n_new > 0 && class->n + n_new > class->cap;
+}
+
 /* Must the names of the question's table be counted class by class? */
 static bool needs_list(const struct places *places, const struct place_question *question)
 {
     uint32_t c = next_class(places, question, INDEX_NONE);
-    for (; c != INDEX_NONE; c = next_class(places, question, c)) {
-        const struct place_class *class = &places->classes[c];
-        uint64_t n_new = 0;
-        uint32_t i = hour_of(places, question)->first_place;
-        for (; i != INDEX_NONE; i = places->all[i].next) {
-            n_new += places->all[i].class == c && places->all[i].was != PLACE_HELD;
-        }
-        if (class->full_ms == 0 && n_new > 0 && class->n + n_new > class->cap) {
-            return true;
-        }
+    while (c != INDEX_NONE && !may_fill(places, c)) {
+        c = next_class(places, question, c);
     }
-    return false;
+    return c != INDEX_NONE;
 }
 
 bool closed_hours_ask_lists(struct places *places, const char *tag, struct buffer *out)
@@ -211,7 +217,8 @@ bool closed_hours_ask_lists(struct places *places, const char *tag, struct buffe
             struct place_question question = {.hour = h, .table = (enum places_table)table};
             if (places->hours[h].is_closed && needs_list(places, &question)) {
                 ok = ask(places, question, ASK_LIST, tag, out) &&
-                     ask(places, question, ASK_LIST_BEFORE, tag, out);
+                     (!places->hours[h].before_is_closed ||
+                         ask(places, question, ASK_LIST_BEFORE, tag, out));
             }
         }
     }
@@ -306,19 +313,26 @@ static void take_list(
     }
 }
 
-/* False: out of memory. */
+/* The list of the hour itself was answered.  False: out of memory. */
 static bool take_list_before(
     struct places *places, const struct place_question *question, const struct reply *reply)
 {
     const struct secret *secret = atomic_load(&places->core->secret);
     struct place_hour *hour = &places->hours[question->hour];
+    uint32_t known = INDEX_NONE; /* a class, and whether it may become full */
+    bool fills = false;
     if (hour->end_staying == 0) {
         hour->first_staying = places->n_staying;
     }
-    for (size_t i = 0; secret != NULL && i < reply->n; i++) {
+    size_t n = secret == NULL ? 0 : reply->n;
+    for (size_t i = 0; i < n && places->n_staying < STAYING_SHARE_MAX; i++) {
         struct slice name = reply->items[i].text;
         uint32_t c = class_of(places, question, name);
-        if (c == INDEX_NONE || name.n > EVENT_PAGE_MAX) {
+        if (c != known) {
+            known = c;
+            fills = c != INDEX_NONE && may_fill(places, c);
+        }
+        if (!fills || name.n > EVENT_PAGE_MAX) {
             continue;
         }
         if (!array_reserve(&places->staying, &places->staying_capacity, places->n_staying,

@@ -229,7 +229,10 @@ bool places_rest_on_counters(const struct places *places)
 bool places_hours_are(const struct places *places, const struct places_view *view)
 {
     for (size_t i = 0; i < places->n_hours; i++) {
-        if (places->hours[i].is_closed != closed_hours_is(view, places->hours[i].bucket)) {
+        const struct place_hour *hour = &places->hours[i];
+        if (hour->is_closed != closed_hours_is(view, hour->bucket) ||
+            (hour->first_place != INDEX_NONE &&
+                hour->before_is_closed != closed_hours_is(view, hour->before))) {
             return false;
         }
     }

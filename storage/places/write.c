@@ -149,6 +149,19 @@ bool places_take_more(struct places *places, size_t i, const struct reply *reply
     return places_take(places, places->n_first_questions + i, reply);
 }
 
+/* What the hash has of a class.  Of a closed hour the counters tell more, and may have told it when
+ * the hash is asked for further names. */
+static void take_class(
+    struct place_class *class, bool is_closed, const struct reply fields[CLASS_FIELDS])
+{
+    int64_t n = reply_integer(&fields[0], 0);
+    int64_t full_ms = reply_integer(&fields[1], 0);
+    if (!is_closed) {
+        class->n = n > 0 ? (uint64_t)n : 0;
+    }
+    class->full_ms = full_ms != 0 ? full_ms : class->full_ms;
+}
+
 bool places_take(struct places *places, size_t i, const struct reply *reply)
 {
     const struct place_question *question = &places->questions[i];
@@ -161,9 +174,9 @@ bool places_take(struct places *places, size_t i, const struct reply *reply)
     }
     uint32_t c = first_class(places, question);
     for (; c != INDEX_NONE && at + CLASS_FIELDS <= reply->n; c = places->classes[c].next) {
-        int64_t n = reply_integer(&reply->items[at++], 0);
-        places->classes[c].n = n > 0 ? (uint64_t)n : 0;
-        places->classes[c].full_ms = reply_integer(&reply->items[at++], 0);
+        const struct reply *fields = &reply->items[at];
+        take_class(&places->classes[c], places->hours[question->hour].is_closed, fields);
+        at += CLASS_FIELDS;
     }
     if (c != INDEX_NONE || reply->n - at != question->last - question->first) {
         return false;

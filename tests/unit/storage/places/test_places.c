@@ -531,3 +531,44 @@ Test(places, the_hour_two_hours_before_keeps_nothing)
         "+++-+");
     places_free(places);
 }
+
+/* More names than one question has: what the counters told of a table holds when the next one has
+ * names of the other table only. */
+Test(places, many_names_of_a_closed_hour)
+{
+    begin(1);
+    core.config.max_pages = 0; /* no cap */
+    core.config.max_values = 2000;
+    close_hours(AT_S + 3600, true);
+    struct row row = row_at(AT_S);
+    static char names[1000][16];
+    count(&row, SOURCE("refused"), false);
+    places_begin(places, 7, &known, &view);
+    for (size_t i = 0; i < 1000; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "\x02s%zu", i);
+        struct place_wanted wanted = want(&row, names[i]);
+        cr_assert(places_ask(places, &wanted));
+    }
+    struct place_wanted starts = want(&row, COUNTRY("x"));
+    starts.table = PLACES_STARTS;
+    cr_assert(places_ask(places, &starts));
+    answer();
+    places_decide(places);
+    struct place_wanted wanted = want(&row, names[7]);
+    cr_expect_not(places_has(places, &wanted), "its class is full");
+    cr_expect(places_has(places, &starts));
+    places_free(places);
+}
+
+/* An hour that ended between the questions and the decision. */
+Test(places, the_hour_before_is_closed_meanwhile)
+{
+    begin(4);
+    close_hours(AT_S - 3600, false);
+    cr_expect_str_eq(FOLD(AT_S, false, SOURCE("a")), "+");
+    struct places_view is = view;
+    cr_expect(places_hours_are(places, &is));
+    is.state.readers_s[LEVEL_HOUR] = AT_S / 3600 * 3600;
+    cr_expect_not(places_hours_are(places, &is));
+    places_free(places);
+}
