@@ -7,7 +7,11 @@
 #include "storage/redis/resp.h"
 #include "storage/time/write_plan.h"
 
-/* What Redis says of such an hour:
+/* They do once the hour is closed for readers and has ended more than a day ago.  Until then late
+ * events are ordinary, and the hash of an hour tells since when a name has its place: that counts
+ * in the hour behind it.
+ *
+ * What Redis says of an hour whose counters tell:
  *
  *     the hour's counters       which names have a place; that a class is full: then they have the
  *                               name of what was put together; and how many names there are
@@ -37,6 +41,7 @@ bool closed_hours_is(const struct places_view *view, struct bucket hour)
 {
     int64_t over_ms = expiry_ms(hour.end_s, retention_keep_s(&view->retention, hour));
     return view->known && closed_for_readers(&view->state, hour) &&
+           hour.end_s * 1000 + PLACES_KEEP_MS <= view->now_ms &&
            (over_ms == 0 || view->now_ms < over_ms);
 }
 

@@ -16,12 +16,12 @@
  * a keyed hash of 8 bytes: nobody can find two names with the same one.  It is kept for 26 hours
  * after the last new name, and for 15 minutes where the hour is long over.
  *
- * An hour that is closed for readers (time/closed.h) needs no hash.  Its counters have each name
- * that was counted there, under a name of its own or among those that were put together.  Most such
- * hours have few names.  So all names of the hour get a place at first (places_rest_on_counters()),
- * and the counters are asked with what they have, which a fold needs anyway: see
- * merge_counts_write_questions().  Where these tell that a cap may be reached, the caller begins
- * again, and has the counters of these hours read first (`reads_counters`).
+ * An hour that ended so long ago, and is closed for readers (time/closed.h), needs no hash.  Its
+ * counters have each name that was counted there, under a name of its own or among those that were
+ * put together.  Most such hours have few names.  So all names of the hour get a place at first
+ * (places_rest_on_counters()), and the counters are asked with what they have, which a fold needs
+ * anyway: see merge_counts_write_questions().  Where these tell that a cap may be reached, the
+ * caller begins again, and has the counters of these hours read first (`reads_counters`).
  *
  * An import writes to an hour or two a page view, so a hash an hour was a quarter of its commands.
  *

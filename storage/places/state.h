@@ -114,6 +114,9 @@ static inline bool place_class_is_newly_full(const struct place_class *class)
     return class->full_ms == 0 && class->refuses;
 }
 
+/* The places of an hour are kept so long while late events may come to it. */
+#define PLACES_KEEP_MS (INT64_C(26) * 3600 * 1000)
+
 /* ---- write.c ---- */
 
 #define PLACES_AT_ONCE 1000 /* names in one question or command */

@@ -8,11 +8,8 @@
 
 /* ---- questions ---- */
 
-#define HOUR_MS (INT64_C(3600) * 1000)
-
-/* The places of an hour are kept while late events may come, and while it is written to. */
-#define KEEP_MS      (26 * HOUR_MS)
-#define KEEP_LATE_MS (HOUR_MS / 4)
+/* Of an hour that is long over its places are kept while it is written to. */
+#define KEEP_LATE_MS (INT64_C(900) * 1000)
 
 #define CLASS_FIELDS 2 /* fields of a class */
 
@@ -262,14 +259,14 @@ size_t places_write(
             continue;
         }
         struct key key;
-        bool late = hour->bucket.end_s * 1000 + KEEP_MS < now_ms;
+        bool late = hour->bucket.end_s * 1000 + PLACES_KEEP_MS < now_ms;
         key_places(&key, tag, hour->site, hour->bucket);
         n += write_places(places, hour, &key, n_new, n_fields, now_ms, out);
         n += closed_hours_write(places, hour, &key, now_ms, out);
         resp_head(out, 3);
         resp_text(out, "PEXPIRE");
         resp_word(out, key.p, key.n);
-        resp_decimal(out, late ? KEEP_LATE_MS : KEEP_MS);
+        resp_decimal(out, late ? KEEP_LATE_MS : PLACES_KEEP_MS);
         n++;
     }
     return n;

@@ -355,11 +355,11 @@ Test(places, many_names_are_asked_for_in_pieces)
 
 /* ---- closed hours ---- */
 
-/* Hours that end by @until_s are closed, and their counters are read or not. */
+/* Hours that end by @until_s are closed and long over, and their counters are read or not. */
 static void close_hours(int64_t until_s, bool reads_counters)
 {
     view = (struct places_view){.known = true,
-        .now_ms = NOW_S * 1000,
+        .now_ms = (NOW_S + 30 * 3600) * 1000,
         .retention.keep_s = {KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER},
         .reads_counters = reads_counters};
     view.state.readers_s[LEVEL_HOUR] = view.state.writers_s[LEVEL_HOUR] = until_s;
@@ -400,13 +400,18 @@ Test(places, which_hours_are_closed)
     is.state.readers_s[LEVEL_HOUR] -= 7200;
     cr_expect_not(places_hours_are(places, &is), "it is open");
     is = view;
-    is.retention.keep_s[LEVEL_HOUR] = 86400;
+    is.retention.keep_s[LEVEL_HOUR] = 40 * 3600;
     cr_expect(places_hours_are(places, &is));
     is.now_ms += 2 * 86400 * 1000;
     cr_expect_not(places_hours_are(places, &is), "its counters have expired");
     is = view;
     is.known = false;
     cr_expect_not(places_hours_are(places, &is));
+    is = view;
+    is.now_ms = (AT_S / 3600 + 1 + 26) * 3600 * 1000;
+    cr_expect(places_hours_are(places, &is));
+    is.now_ms--;
+    cr_expect_not(places_hours_are(places, &is), "late events are ordinary");
     places_free(places);
 }
 
