@@ -115,14 +115,6 @@ static void write_scores(const struct places *places, const struct place_questio
     }
 }
 
-static void write_size(const struct places *places, const struct place_question *question,
-    const char *tag, struct buffer *out)
-{
-    resp_head(out, 2);
-    resp_text(out, "ZCARD");
-    write_counters_key(places, question, tag, out);
-}
-
 static void write_list(const struct places *places, const struct place_question *question,
     const char *tag, struct buffer *out)
 {
@@ -163,7 +155,9 @@ static bool ask(struct places *places, struct place_question question, enum plac
     if (asks == ASK_KEPT) {
         write_kept(places, &question, tag, out);
     } else if (asks == ASK_SIZE) {
-        write_size(places, &question, tag, out);
+        resp_head(out, 2);
+        resp_text(out, "ZCARD");
+        write_counters_key(places, &question, tag, out);
     } else if (asks == ASK_LIST || asks == ASK_LIST_BEFORE) {
         write_list(places, &question, tag, out);
     } else {
