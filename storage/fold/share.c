@@ -314,7 +314,8 @@ size_t share_write_last(struct share *s, struct buffer *out)
     s->n_of_counts = s->n_last_answers = 0;
     if (s->asks_last && !share_is_swept(s)) {
         const struct rollup_state *state = &s->view.state;
-        const struct merge_caps *caps = s->near_caps ? NULL : &s->caps;
+        bool rests = places_rest_on_counters(s->names.places);
+        const struct merge_caps *caps = rests ? &s->caps : NULL;
         n = merge_counts_write_questions(s->counts, s->tag, s->now_ms, state, caps, out);
         s->n_of_counts = n;
         n += merge_counts_write_questions(s->starts, s->tag, s->now_ms, state, caps, out);
