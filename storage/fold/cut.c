@@ -13,18 +13,18 @@
 #define SPARSE_COST     14   /* the same, while a sketch is small: Redis moves its bytes.. */
 #define SPARSE          1500 /* ..up to about so many elements */
 #define KNOWN_COST      1    /* of a site whose sketch is remembered: most elements are left out */
-#define KNOWN           (SIZE_MAX / 2)
-#define VISIT_COST      5  /* an entry written */
-#define START_COST      8  /* a visit counted, where the page is new */
-#define EXPIRY_COST     16 /* PEXPIREAT of what is written late */
-#define USER_COST       8  /* a user's index given, and a bit */
-#define ACTION_COST     2  /* a further bit */
-#define USERS_COST      60 /* the first user of a site and day: indices, a bitmap */
-#define BITMAP_COST     20 /* a further bitmap */
-#define FIRST_COST      20 /* of an action that is asked about: a GETBIT */
-#define NOTE_COST       40 /* the note of a request that asks: APPEND, PEXPIRE */
-#define STATE_COST      30 /* a partition's state: its cursors */
-#define BYTES_PER_COST  64 /* of a name, which stands in several keys */
+#define KNOWN           (SIZE_MAX / 2) /* repeats of such a site */
+#define VISIT_COST      5              /* an entry written */
+#define START_COST      8              /* a visit counted, where the page is new */
+#define EXPIRY_COST     16             /* PEXPIREAT of what is written late */
+#define USER_COST       8              /* a user's index given, and a bit */
+#define ACTION_COST     2              /* a further bit */
+#define USERS_COST      60             /* the first user of a site and day: indices, a bitmap */
+#define BITMAP_COST     20             /* a further bitmap */
+#define FIRST_COST      20             /* of an action that is asked about: a GETBIT */
+#define NOTE_COST       40             /* the note of a request that asks: APPEND, PEXPIRE */
+#define STATE_COST      30             /* a partition's state: its cursors */
+#define BYTES_PER_COST  64             /* of a name, which stands in several keys */
 #define COST_PER_US     10
 
 #define PAGES_SEEN 512 /* a page that is forgotten among so many is taken for a new one */
