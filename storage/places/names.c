@@ -122,13 +122,10 @@ static const struct other_name *find_other(struct place_names *names, struct sli
                             sizeof(*names->others))) {
         return NULL;
     }
-    text[0] = NAME_MARK_OTHER;
-    if (class.n > 0) {
-        memcpy(text + 1, class.p, class.n);
-    }
+    struct slice name_of_others = counted_name_of_others(class, text);
     struct other_name *other = &names->others[names->n_others++];
-    *other = (struct other_name){
-        {text + 1, class.n}, {text, class.n + 1}, XXH3_64bits(text, class.n + 1)};
+    *other =
+        (struct other_name){{text + 1, class.n}, name_of_others, XXH3_64bits(text, class.n + 1)};
     return other;
 }
 
