@@ -1,7 +1,6 @@
 /* closed_hours.c - the places of hours whose counters tell their names. */
 #include "storage/base/index.h"
 #include "storage/job/counted_name.h"
-#include "storage/job/name_cap.h"
 #include "storage/places/places.h"
 #include "storage/places/state.h"
 #include "storage/redis/resp.h"
@@ -288,8 +287,7 @@ static void take_size(struct places *places, const struct place_question *questi
 static uint32_t class_of(
     const struct places *places, const struct place_question *question, struct slice name)
 {
-    if (name_cap(&places->core->config, places->core->partitions.n, name,
-            question->table == PLACES_STARTS) == 0) {
+    if (places_cap_of(places, name, question->table) == 0) {
         return INDEX_NONE;
     }
     struct slice class = counted_name_class(name);

@@ -60,8 +60,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 /* ---- names, classes, hours ---- */
 
-/* How many names of a class the partition gives a place; 0: as many as come. */
-static uint64_t cap_of(const struct places *places, struct slice name, enum places_table table)
+uint64_t places_cap_of(const struct places *places, struct slice name, enum places_table table)
 {
     return name_cap(
         &places->core->config, places->core->partitions.n, name, table == PLACES_STARTS);
@@ -70,7 +69,7 @@ static uint64_t cap_of(const struct places *places, struct slice name, enum plac
 /* Is the number of such names bounded? */
 static bool is_capped(const struct places *places, const struct place_wanted *wanted)
 {
-    return cap_of(places, wanted->name, wanted->table) > 0;
+    return places_cap_of(places, wanted->name, wanted->table) > 0;
 }
 
 struct hour_wanted {
@@ -137,7 +136,7 @@ static uint32_t find_class(struct places *places, const struct place_wanted *wan
         .table = wanted->table,
         .hour = hour,
         .next = places->hours[hour].first_class,
-        .cap = cap_of(places, wanted->name, wanted->table)};
+        .cap = places_cap_of(places, wanted->name, wanted->table)};
     return places->hours[hour].first_class = (uint32_t)places->n_classes++;
 }
 

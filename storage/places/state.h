@@ -117,6 +117,9 @@ static inline bool place_class_is_newly_full(const struct place_class *class)
 /* The places of an hour are kept so long while late events may come to it. */
 #define PLACES_KEEP_MS (INT64_C(26) * 3600 * 1000)
 
+/* How many names of a class the partition gives a place; 0: as many as come. */
+uint64_t places_cap_of(const struct places *places, struct slice name, enum places_table table);
+
 /* ---- write.c ---- */
 
 #define PLACES_AT_ONCE 1000 /* names in one question or command */
