@@ -187,6 +187,13 @@ class Node(TcpServer):
     def is_primary(self):
         return self.command("ROLE")[0] == "master"
 
+    def followed(self):
+        """{node: the node that it follows, or "-"}, as this node sees it."""
+        return {line.split()[0]: line.split()[3] for line in self.command("CLUSTER", "NODES").splitlines()}
+
+    def epoch(self):
+        return int(self.cluster_info()["cluster_current_epoch"])
+
     def in_sync(self):
         """Of a replica: has it all that its primary has, and does it follow?"""
         info = self.info("replication")
@@ -204,7 +211,7 @@ class Cluster:
     def __init__(self, primaries=3, replicas=1, *, node_timeout_ms=NODE_TIMEOUT_MS, full_coverage=False, clock=None, options=()):
         skip_without_clock(clock)
         self.directory = short_directory()
-        self.n_primaries = primaries
+        self.n_primaries, self.node_timeout_ms = primaries, node_timeout_ms
         more = ["--cluster-node-timeout", node_timeout_ms, "--cluster-require-full-coverage", "yes" if full_coverage else "no",
                 "--cluster-allow-replica-migration", "no", *options]
         ports = free_ports(primaries * (1 + replicas), BUS)
@@ -216,12 +223,18 @@ class Cluster:
 
     def start(self):
         """All nodes, joined and ready for failovers."""
-        return self.start_nodes().join().wait_ok()
+        self.start_nodes().node_timeout(NODE_TIMEOUT_MS).join().wait_ok()  # half a node timeout, and every node has heard of all
+        return self.node_timeout(self.node_timeout_ms)
 
     def start_nodes(self):
         """The nodes, which do not know each other and have no slots."""
         for node in self.nodes:
             node.start()
+        return self
+
+    def node_timeout(self, ms):
+        for node in self.nodes:
+            node.command("CONFIG", "SET", "cluster-node-timeout", ms)
         return self
 
     def join(self):
@@ -240,19 +253,28 @@ class Cluster:
         return self
 
     def wait_ok(self, deadline_s=30):
-        """Every node that runs says ok, all agree on who owns what, and every replica is in sync."""
+        """Every node that runs says ok, all agree on who owns what and who follows whom, and every replica is in sync."""
         living = [n for n in self.nodes if n.alive()]
+        ids = {n.id for n in living}
 
         def ready():
             self.adopt_deposed(living)
             assert all(n.state_is("ok") for n in living), "cluster_state"
             owners = {tuple(map(str, self.owners(n))) for n in living}
             assert len(owners) == 1, f"{len(owners)} opinions"
+            followed = {str(sorted((i, f) for i, f in n.followed().items() if i in ids)) for n in living}
+            assert len(followed) == 1, f"{len(followed)} opinions of who follows whom"
             assert all(n.is_primary() or n.in_sync() for n in living), "replicas in sync"
             return True
 
         wait_ready(ready, "the cluster is ready", deadline_s)
         return self
+
+    def can_be_elected(self, replica):
+        """It gets no vote of a primary that takes it for a primary still, nor for an epoch that was used; and it asks again only after
+        four node timeouts."""
+        primary, epoch = replica.followed()[replica.id], replica.epoch()
+        return all(voter.followed()[replica.id] == primary and voter.epoch() <= epoch for voter in self.primaries())
 
     def adopt_deposed(self, living):
         """Valkey 8.0.1 may leave a deposed primary a primary without slots, if its shard-id differs (valkey-io/valkey#2171).  It is told
@@ -311,6 +333,9 @@ class Cluster:
 
         An ordered one gives up after a while, and a replica whose link is just being made refuses it: both are asked again.
         """
+        if how != "TAKEOVER":
+            wait_ready(lambda: self.can_be_elected(replica), f"{replica.name} can be elected", deadline_s=30)
+
         def promoted():
             if not replica.is_primary():
                 replica.command("CLUSTER", "FAILOVER", *([how] if how else []))
