@@ -119,6 +119,7 @@ enum storage_err count_run(struct reader *reader, struct storage_job *job, bool 
     q->job = count;
     err = proved_begin(&q->read, reader, job, &count->asked, ret_lost) ? count_answer(q)
                                                                        : STORAGE_NOMEM;
+    tally_rest(&q->tally);
     proved_end(&q->read);
     return err;
 }

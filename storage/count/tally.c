@@ -17,10 +17,16 @@ void tally_release(struct tally *tally)
     free(tally->points);
     tally->points = NULL;
     tally->n_points = tally->capacity = 0;
+    tally_rest(tally);
+}
+
+void tally_rest(struct tally *tally)
+{
     for (int metric = 0; metric < METRICS; metric++) {
         free(tally->group[metric]);
         tally->group[metric] = NULL;
     }
+    memset(tally->touched, 0, sizeof(tally->touched));
 }
 
 bool tally_cut(struct tally *tally, const struct zone *zone, enum step step, struct window window)

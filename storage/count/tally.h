@@ -1,6 +1,7 @@
 /* tally.h - what a question has read so far: the total and, for a series, the figure of each point.
  *
- * Layer: storage, pure.  One owner, a reader thread; memory is kept between questions.
+ * Layer: storage, pure.  One owner, a reader thread.  Memory is kept between questions, but for the
+ * sketches of a series' points.
  *
  * The points of a series tile the window, so the total needs no keys of its own.  Of a sum the
  * total is the points' sum; of a sketch it is the union of the points' sketches, from the same
@@ -43,6 +44,10 @@ static inline enum metric metric_other(enum metric metric)
 }
 
 void tally_release(struct tally *tally);
+
+/* The question is answered: give back the sketches of points, 272 KB a metric.  Each reader has a
+ * tally, and few of them read a series at a time. */
+void tally_rest(struct tally *tally);
 
 /* Cut @window into points by @step (STEP_MINUTE to STEP_MONTH), or with STEP_NONE into one point.
  * False: no memory. */
