@@ -119,9 +119,8 @@ static void *range_fold(void *data)
 /* How many threads the batch is worth: at most as many as have a connection to the same server. */
 static unsigned threads_for(struct fold_threads *threads, const struct batch *batch)
 {
-    unsigned wanted = batch_has_many(batch) ? FOLD_THREADS_MANY : FOLD_THREADS;
     unsigned n_partitions = threads->core->partitions.n;
-    unsigned most = wanted < n_partitions ? wanted : n_partitions;
+    unsigned most = FOLD_THREADS < n_partitions ? FOLD_THREADS : n_partitions;
     unsigned n = 1;
     bool is_small = batch->n_rows < BESIDE_ROWS;
     for (bool can = !is_small; can && n < most; n += can) {
