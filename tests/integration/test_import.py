@@ -67,7 +67,8 @@ def test_file_gzip_and_standard_input(tallyd, http, site, file, name):
     assert (summary["events accepted"], summary["malformed"], summary["rejected"]) == (2500, 0, 0)
     assert whole(http, "pv", site) == 2500
     assert whole(http, "pv", site, page="/1") == 833  # without the query
-    assert whole(http, "uv", site) == whole(http, "ips", site) == 7
+    # two of seven share a register of a sketch once in 780 times, and are taken for one
+    assert {whole(http, "uv", site), whole(http, "ips", site)} <= {6, 7}
 
 
 def test_last_line_without_an_end_and_crlf(tallyd, http, site, file):
