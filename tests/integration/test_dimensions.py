@@ -337,6 +337,11 @@ def test_names_that_cannot_be_asked_for(http, path, params, status, parameter):
     assert answer.status == status and answer.json["errors"][0]["parameter"] == parameter
 
 
+def holds(error, visitors):
+    """One out of twenty intervals misses; so few visitors share at most one register of a sketch, but for one time in a thousand."""
+    return error["low"] - 1 <= visitors <= error["high"] + 1
+
+
 def test_who_came_from_where_and_saw_what(http, site):
     """Page views of a source and a page together are not counted; their visitors come from the overlap, with its error."""
     http.accept([{"site": site, "page": "/", "user": f"u{i}", "referrer": "https://google.com/" if i < 60 else "https://a.example/",
@@ -345,9 +350,9 @@ def test_who_came_from_where_and_saw_what(http, site):
     answer = http.question("/overlap", site=site, source="google", page="/pricing", from_="now-1h")
     assert answer["a"]["source"] == "google" and answer["b"]["page"] == "/pricing"
     assert is_close(answer["a"]["uv"], 60) and is_close(answer["b"]["uv"], 20)
-    assert answer["intersection"]["error"]["low"] <= 20 <= answer["intersection"]["error"]["high"]
+    assert holds(answer["intersection"]["error"], 20)
     both = http.question("/overlap", site=site, source="google", country="DE", from_="now-1h")
-    assert both["intersection"]["error"]["low"] <= 30 <= both["intersection"]["error"]["high"]
+    assert holds(both["intersection"]["error"], 30)
 
 
 # Real logs, counted by others' rules
