@@ -20,6 +20,12 @@ for k = 2, #KEYS do
         if (is and '=' .. is or '-') ~= expected[i] then return 0 end
     end
 end
+local look = at -- unpack() breaks off at 8000 words, when what stands before is done
+while look < #ARGV do
+    local n = tonumber(ARGV[look + 1])
+    if n > 7900 then return redis.error_reply('ERR a command of a fold has ' .. n .. ' words') end
+    look = look + 1 + n
+end
 local replies = {}
 while at < #ARGV do
     local n = tonumber(take())

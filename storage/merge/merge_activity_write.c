@@ -1,3 +1,4 @@
+/* merge_activity_write.c - the commands that give users their indices, and set the bits of days. */
 #include "storage/merge/merge_activity.h"
 
 #include "storage/merge/merge_activity_state.h"
@@ -33,21 +34,30 @@ static uint32_t next_given(
     return u;
 }
 
-/* HSET of the indices that were given, and of the next one. */
-static void write_indices(const struct merge_activity *merge, const struct site_users *site,
+/* HSET of the next index, and of those that were given, some at a time.  Returns how many
+ * commands. */
+static size_t write_indices(const struct merge_activity *merge, const struct site_users *site,
     uint32_t first, const char *tag, struct buffer *out)
 {
+    size_t n = 0;
     struct key key;
     key_user_index(&key, tag, site->site);
-    resp_head(out, 4 + 2 * (size_t)site->n_given);
-    resp_text(out, "HSET");
-    resp_word(out, key.p, key.n);
-    resp_word(out, "", 0);
-    resp_decimal(out, site->first_given + site->n_given);
-    for (uint32_t u = first; u != INDEX_NONE; u = next_given(merge, site, u)) {
-        resp_word(out, merge->users[u].name.p, merge->users[u].name.n);
-        resp_decimal(out, merge->users[u].index);
+    uint32_t u = first;
+    for (size_t left = (size_t)site->n_given; left > 0; n++) {
+        size_t now = left < USERS_AT_ONCE ? left : USERS_AT_ONCE;
+        resp_head(out, (n == 0 ? 4 : 2) + 2 * now);
+        resp_text(out, "HSET");
+        resp_word(out, key.p, key.n);
+        if (n == 0) {
+            resp_word(out, "", 0);
+            resp_decimal(out, site->first_given + site->n_given);
+        }
+        for (left -= now; now > 0; now--, u = next_given(merge, site, u)) {
+            resp_word(out, merge->users[u].name.p, merge->users[u].name.n);
+            resp_decimal(out, merge->users[u].index);
+        }
     }
+    return n;
 }
 
 /* A name's place in its block's list is that of its index in the block. */
@@ -154,8 +164,8 @@ static size_t write_site(struct merge_activity *merge, struct site_users *site, 
     size_t n = 0;
     uint32_t first = give_indices(merge, site);
     if (first != INDEX_NONE) {
-        write_indices(merge, site, first, tag, out);
-        n += 1 + write_blocks(merge, site, first, tag, out);
+        n += write_indices(merge, site, first, tag, out);
+        n += write_blocks(merge, site, first, tag, out);
     }
     for (uint32_t b = site->first_bitmap; b != INDEX_NONE; b = merge->bitmaps[b].next) {
         const struct day_bitmap *bitmap = &merge->bitmaps[b];

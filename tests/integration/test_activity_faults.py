@@ -8,7 +8,7 @@ import pytest
 from lib.activity import DAY_S, date_of, indices, pages
 from lib.client import Unknown
 from lib.clock import epoch
-from lib.log import counted
+from lib.log import HELD, counted
 from lib.proxy import CUTS, Fault
 from lib.waiting import wait_until
 
@@ -278,6 +278,22 @@ def test_a_redis_that_is_full(start_redis, start_tallyd, site):
     assert sorted(http.question("/active/users", site=site)["users"]) == ["a", "b", "c"]
     assert http.request("DELETE", f"/users/b?site={site}").json["bits_cleared"] == 1
     assert http.question("/dau", site=site)["users"] == 2
+    check_store(redis, site)
+
+
+def test_many_new_users_while_redis_is_full(start_redis, start_tallyd, site):
+    """A fold beyond maxmemory is one script, and no command of a script has more than 8,000 words.  Folds of known users are cheap, so
+    the next fold takes many events at a time."""
+    redis = start_redis()
+    dead = start_tallyd("--partitions", "1", redis=redis, env=HELD, name="dead")
+    http = start_tallyd("--partitions", "1", redis=redis, name="living").client()
+    for _ in range(25):
+        http.accept([{"site": site, "user": f"known {i}", "actions": ["a"]} for i in range(4000)])
+        assert http.question("/dau", site=site)["users"] == 4000
+    dead.client().accept([{"site": site, "user": f"new {i}", "actions": ["a"]} for i in range(10000)])
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    dead.kill()
+    assert http.question("/dau", site=site)["users"] == 14000
     check_store(redis, site)
 
 

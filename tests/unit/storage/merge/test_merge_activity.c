@@ -103,14 +103,20 @@ static void set_bits(const struct command *c, size_t site, size_t action, size_t
     }
 }
 
-/* HSET of indices: the next one first, and the names in their order. */
+/* HSET of indices: the next one first, and the names in their order; many names take several. */
+static size_t next_index[SITES];
 static void give(const struct command *c)
 {
     struct slice key = c->words[1];
     size_t site = find(sites, SITES, take_after(&key, "t:{" TAG "}:uid:"));
-    cr_assert(command_is(c, 2, ""));
-    cr_assert_eq((size_t)command_number(c, 3), n_given[site] + (c->n - 4) / 2);
-    for (size_t i = 4; i < c->n; i += 2) {
+    size_t first = 2;
+    if (n_given[site] == next_index[site]) {
+        cr_assert(command_is(c, 2, ""));
+        next_index[site] = (size_t)command_number(c, 3);
+        first = 4;
+    }
+    cr_assert_geq(next_index[site], n_given[site] + (c->n - first) / 2);
+    for (size_t i = first; i < c->n; i += 2) {
         size_t user = user_of(c->words[i]);
         cr_assert_eq(given[site][user], -1);
         cr_assert_eq((size_t)command_number(c, i + 1), n_given[site]);
@@ -145,7 +151,7 @@ static void carry_out(const struct commands *commands)
     size_t day = 0;
     for (size_t i = 0; i < commands->n; i++) {
         const struct command *c = &commands->commands[i];
-        cr_assert_leq(c->n, 2u + 4 * USERS);
+        cr_assert_leq(c->n, 4u + 4 * 1000, "Redis's Lua unpacks no more than 8000");
         if (command_is(c, 0, "HSET")) {
             give(c);
         } else if (command_is(c, 0, "RPUSH")) {
@@ -302,6 +308,7 @@ static void fold(struct merge_activity *merge, struct dice *dice, size_t n)
     cr_assert(commands_read(&out, &commands));
     cr_assert_eq(commands.n, n_commands);
     carry_out(&commands);
+    cr_assert_arr_eq(n_given, next_index, sizeof(n_given));
     merge_activity_users(merge, note, &users);
     cr_assert(n == 0 || users > 0);
     commands_release(&commands);
