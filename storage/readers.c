@@ -54,6 +54,7 @@ static void join_settled(
     struct storage_job *more = readers_take_same(readers, job, r);
     tell_settled(readers, job->question);
     pthread_mutex_unlock(&readers->lock);
+    settled_joined(&r->settled, job);
     while (*same != NULL) {
         same = &(*same)->next;
     }

@@ -170,6 +170,12 @@ bool settled_is_known(
            session_stands(session);
 }
 
+void settled_joined(struct settled *settled, const struct storage_job *job)
+{
+    struct settled_moment *moment = &settled->moment;
+    moment->is_known = moment->is_known && job->arrived_us < moment->read_us;
+}
+
 enum settled_outlook settled_outlook(
     const struct core *core, struct session *session, const struct storage_job *job)
 {

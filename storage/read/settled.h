@@ -60,6 +60,11 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
 bool settled_is_known(
     const struct core *core, struct session *session, const struct storage_job *job) MUST_CHECK;
 
+/* @job was joined by others, which may have come later, and arrived_us is that of the last one.
+ * What was seen at the first look may then lack what was acknowledged before they came: what is
+ * known of that moment is no answer to them. */
+void settled_joined(struct settled *settled, const struct storage_job *job);
+
 /* What is to be done for a job that needs everything counted. */
 enum settled_outlook {
     SETTLED_BY_READER, /* settled_await() has to find out */

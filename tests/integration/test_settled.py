@@ -313,3 +313,27 @@ def test_what_was_acknowledged_is_in_the_answer(start_redis, start_tallyd, site,
     for thread in threads:
         thread.join()
     assert not failed and len(asked) > 10
+
+
+def test_who_joins_a_look_is_not_told_what_was_remembered_before(start_redis, start_proxy, start_tallyd, site):
+    """A reader has looked for a question, and its connection is slow.  Then something is acknowledged, and the same question
+    comes again: a round of folds settles it, and the reader takes it along.  What the look has seen is too old for it."""
+    proxy = start_proxy(start_redis())
+    tallyd = start_tallyd("--partitions", "4", redis=proxy)
+    http, pages = tallyd.client(), 5
+    http.accept([{"site": site, "page": "/"}] * pages)
+    for _ in range(10):
+        unchanged = http.metric("tallyd_queries_unchanged_total")
+        wait_until(lambda: http.count("pv", site=site, **HOUR) == pages and http.metric("tallyd_queries_unchanged_total") > unchanged,
+                   "the answer is remembered")
+        slow = proxy.arm(Fault("reply-held", match=lambda args: args[0].upper() == b"HGETALL" and args[1].endswith(b":heads")))
+        first = Asking(tallyd, WAITING["pv"], site)
+        wait_until(slow.done.is_set, "somebody looks")
+        folded = http.metric("tallyd_fold_events_total")
+        http.accept({"site": site, "page": "/"})
+        pages += 1
+        second = Asking(tallyd, WAITING["pv"], site)
+        wait_until(lambda: second.done() or http.metric("tallyd_fold_events_total") > folded, "it is counted")
+        slow.release()
+        assert wait_until(second.done, "it is answered").json["pv"] == pages
+        assert wait_until(first.done, "it is answered").json["pv"] >= pages - 1

@@ -3,6 +3,7 @@
  * gets new ids, then it is said to be over.  A log of which everything is counted may be closed: it has no head any more, and the server counts that.
  * With RECALL all is counted already; what a partition has is remembered by its id, and so is what all have, by the print.
  * With CRASH a server goes back, which ends its connections.  Two readers ask the same, ASKS times each.
+ * With JOIN a question that came later may join one that has looked, once a round of folds has counted what was acknowledged before it.
  */
 #ifndef EVENTS
 #define EVENTS 2
@@ -51,6 +52,16 @@ byte aval, an[2], aera[2], ashut[2], aid, aconn[2]; bit ahas; /* the answer that
 #define CONNS true
 #else
 #define CONNS (aconn[0] == c0 && aconn[1] == c1)
+#endif
+
+#ifdef JOIN
+#ifdef M_JOINED
+#define ALONE true
+#else
+#define ALONE (!joined)
+#endif
+#else
+#define ALONE true
 #endif
 
 #ifndef RECALL
@@ -159,6 +170,9 @@ active [2] proctype Question() {
 #ifdef RECALL
   byte p0, p1;
 #endif
+  #ifdef JOIN
+  bit joined;
+#endif
   byte need, forbid, n0, n1, e0, e1, s0, s1, c0, c1, i, v, t, g, w; bit ok, all;
   do
   :: t < ASKS -> t++;
@@ -168,8 +182,11 @@ active [2] proctype Question() {
 #endif
      atomic { n0 = n[0]; e0 = era[0]; s0 = shut[0]; i = ident[0]; all = ((lm[0] & (255 - (fold[0] | fold[1]))) == 0) };
      atomic { n1 = n[1]; e1 = era[1]; s1 = shut[1]; all = all && ((lm[1] & (255 - (fold[0] | fold[1]))) == 0); ok = (conn[0] == c0 && conn[1] == c1) };
+#ifdef JOIN
+     atomic { if :: (acked & (255 - (fold[0] | fold[1]))) == 0 -> need = acked; joined = 1 :: true fi };
+#endif
      if
-     :: atomic { ahas && ok && an[0] == n0 && OTHER && SHUT && ERAS && PRINT && CONNS -> v = aval; g = going; w = gone;
+     :: atomic { ALONE && ahas && ok && an[0] == n0 && OTHER && SHUT && ERAS && PRINT && CONNS -> v = aval; g = going; w = gone;
 #ifdef GOAL
         assert(goal);
 #endif
@@ -192,7 +209,7 @@ active [2] proctype Question() {
 #ifdef M_UNCOUNTED
           :: conn[0] == c0 && conn[1] == c1
 #else
-          :: ok
+          :: ok && ALONE
 #endif
              -> aval = v; an[0] = n0; an[1] = n1; aera[0] = e0; aera[1] = e1; ashut[0] = s0; ashut[1] = s1; aid = i; aconn[0] = c0; aconn[1] = c1; ahas = 1
 #ifdef RECALL
@@ -204,6 +221,9 @@ active [2] proctype Question() {
      atomic {
        if :: ok && (need & (255 - lost) & (255 - g) & (255 - v)) != 0 -> assert(unseen) :: else fi;
        if :: ok && (v & forbid & w) != 0 -> assert(undead) :: else fi;
+#ifdef JOIN
+       joined = 0;
+#endif
        need = 0; forbid = 0; n0 = 0; n1 = 0; e0 = 0; e1 = 0; s0 = 0; s1 = 0; c0 = 0; c1 = 0; i = 0; v = 0; ok = 0; all = 0; g = 0; w = 0 }
   :: t == ASKS -> break
   od
