@@ -201,6 +201,16 @@ static enum storage_err gather(struct round *r, struct goal *goal)
     return batch_finish(&r->batch, r->core) ? STORAGE_OK : STORAGE_NOMEM;
 }
 
+/* Behind a batch: is that all?  *ret_err says where it cannot be reached. */
+static bool round_is_over(struct round *r, const struct goal *goal, enum storage_err *ret_err)
+{
+    if (*ret_err != STORAGE_OK || goal_is_reached(r, goal, ret_err)) {
+        return true;
+    }
+    *ret_err = core_runs(r->core) ? STORAGE_OK : STORAGE_SHUTDOWN;
+    return *ret_err != STORAGE_OK;
+}
+
 enum storage_err round_run(struct round *r, enum round_reach reach)
 {
     /* what others may have acknowledged that this process has no answer for yet */
@@ -229,7 +239,7 @@ enum storage_err round_run(struct round *r, enum round_reach reach)
         if (reach == ROUND_OWN && goal.counted) {
             break;
         }
-    } while (err == STORAGE_OK && !goal_is_reached(r, &goal, &err) && core_runs(r->core));
+    } while (!round_is_over(r, &goal, &err));
     heads_release(&goal.heads);
     if (r->core->is_spread) {
         trim_streams(

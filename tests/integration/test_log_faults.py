@@ -10,7 +10,7 @@ import pytest
 
 from lib.client import Unknown
 from lib.ledger import EVENTS, Clients, Ledger
-from lib.log import HELD, OfAFold, append_of, cursors, entries, heads, is_append, logs, records
+from lib.log import HELD, OfAFold, append_of, commands, cursors, entries, heads, is_append, logs, records
 from lib.proxy import CUTS, Fault, Proxy
 from lib.process import Tallyd
 from lib.waiting import wait_until
@@ -320,6 +320,30 @@ def test_redis_goes_back_under_load(start_redis, start_tallyd, site, tmp_path, s
             wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready again")
     wait_until(lambda: pv(tallyd.client(), site) >= len(ledger.counted), "what was acknowledged comes back")
     ledger.check(tallyd)
+
+
+def test_redis_goes_back_and_takes_nothing(start_redis, start_tallyd, site, tmp_path):
+    """What a living process holds cannot be appended again yet.  Its folds do not spin meanwhile, and count what others left."""
+    redis = start_redis(appendonly=True, options=EVERYSEC)
+    tallyd = start_tallyd(*FEW, redis=redis)
+    dead = start_tallyd(*FEW, redis=redis, env=HELD, name="dead")
+    http = tallyd.client()
+    http.accept({"site": site, "page": "/a"})
+    assert pv(http, site) == 1
+    dead.client().accept({"site": site, "page": "/dead"})
+    shutil.copytree(redis.directory / "appendonlydir", tmp_path / "then")
+    http.accept({"site": site, "page": "/b"})
+    dead.kill()
+    redis.argv += ["--maxmemory", "1", "--maxmemory-policy", "noeviction"]
+    go_back(redis, tmp_path / "then")
+    wait_until(lambda: http.get("/pv", site=site, from_="now-1h").status == 200, "questions are answered")
+    assert pv(http, site) == 2
+    looks, begin = commands(redis, "hgetall"), time.monotonic()
+    while time.monotonic() < begin + 1:  # is long for who spins
+        http.get("/healthz")
+    assert commands(redis, "hgetall") - looks < 500
+    redis.command("CONFIG", "SET", "maxmemory", "0")
+    wait_until(lambda: pv(http, site) == 3, "what it holds is appended again")
 
 
 def test_a_key_that_was_used_elsewhere_meanwhile(start_redis, start_tallyd, site, tmp_path):
