@@ -308,7 +308,8 @@ bool log_close_silent(
     }
     buffer_release(&c.out);
     int64_t now_ms = monotonic_ms();
-    if (!c.lost && uncounted && now_ms >= closer->next_count_ms) {
+    /* Own logs are closed when the process stops: then nobody is waited for. */
+    if (!c.lost && uncounted && closer->own == NULL && now_ms >= closer->next_count_ms) {
         enum storage_err err = core_catch_up(core, monotonic_us(), now_ms + COUNT_MS);
         closer->next_count_ms = err == STORAGE_OK ? 0 : now_ms + COUNT_EVERY_MS;
     }
