@@ -283,6 +283,7 @@ static bool is_answered(const struct fold *fold, int64_t before_us, int64_t now_
 enum storage_err fold_catch_up(struct fold *fold, int64_t before_us, int64_t deadline_ms)
 {
     int64_t now_us = monotonic_us();
+    before_us++; /* a round that began in the same microsecond may be too early */
     atomic_store(&fold->asked_ms, now_us / 1000);
     set_limit(fold);
     pthread_mutex_lock(&fold->lock);

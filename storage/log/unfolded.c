@@ -47,7 +47,7 @@ static void note_oldest(struct unfolded *u)
     u->oldest_ms = 0;
     for (unsigned i = 0; i < u->n_logs; i++) {
         const struct unfolded_log *log = &u->logs[i];
-        int64_t since_ms = log->n > 0 ? log->entries[log->first]->answered_ms : 0;
+        int64_t since_ms = log->n > 0 ? log->entries[log->first]->acknowledged_us / 1000 : 0;
         if (log->n > 0 && (u->oldest_ms == 0 || since_ms < u->oldest_ms)) {
             u->oldest_ms = since_ms;
         }
@@ -117,7 +117,7 @@ bool unfolded_put(struct unfolded *u, unsigned place, struct log_entry *entry)
     pthread_mutex_lock(&u->lock);
     bool ok = unfolded_reserve(log);
     if (ok) {
-        u->oldest_ms = u->n == 0 ? entry->answered_ms : u->oldest_ms;
+        u->oldest_ms = u->n == 0 ? entry->acknowledged_us / 1000 : u->oldest_ms;
         log->entries[log->first + log->n++] = entry_reference(entry);
         u->n++;
         u->n_events += entry_events(entry);

@@ -32,7 +32,7 @@ static void teardown(void)
 static void put(unsigned place, const char *id, uint64_t n, size_t events, int64_t answered_ms)
 {
     struct log_entry *entry = fold_entry(id, n, FOLD_NOW_S, events);
-    entry->answered_ms = answered_ms;
+    entry->acknowledged_us = answered_ms * 1000;
     cr_assert(unfolded_put(&unfolded, place, entry));
     entry_release(entry);
 }
@@ -57,9 +57,9 @@ Test(unfolded, places_are_apart_and_share_the_bound, .init = setup, .fini = tear
 {
     uint64_t last;
     unfolded_limit(&unfolded, 10);
-    put(0, A, 1, 3, INT64_MAX / 2);
-    put(1, B, 1, 4, INT64_MAX / 2);
-    put(1, B, 2, 2, INT64_MAX / 2);
+    put(0, A, 1, 3, INT64_MAX / 2000);
+    put(1, B, 1, 4, INT64_MAX / 2000);
+    put(1, B, 2, 2, INT64_MAX / 2000);
     cr_expect_eq(unfolded_room(&unfolded), 1u, "9 events wait");
     cr_expect_eq(count(0, 0, &last), 1u);
     cr_expect_eq(last, 1u);
