@@ -188,7 +188,7 @@ run: deps-run
 	@$(MAKE) --no-print-directory all
 	exec $(B)/tallyd serve --data-dir ./data
 
-# A tallyd with a month of synthetic traffic, in a directory of its own that goes away with it.
+# A tallyd with two months of synthetic traffic, in a directory of its own that goes away with it.
 .PHONY: demo
 DEMO_LISTEN ?= 127.0.0.1:8080
 demo: deps-run

@@ -206,6 +206,7 @@ static bool start_server(struct service *s)
     s->app.ops = &s->ops;
     s->live = live_new(&s->app, o, NULL);
     if (pthread_mutex_init(&s->probe.lock, NULL) != 0 || s->live == NULL || !join_routes(s)) {
+        log_error(s->logger, "out of memory", log_text("for", "the HTTP server"));
         return false;
     }
     struct http_server_config config = {

@@ -2,8 +2,8 @@
  * one window.
  *
  * /stats answers all four figures, the others one; of the whole site /stats also says what visits
- * were like.  With the parameter `step` the answer has a
- * series beside the figures: the same figures for each step of the window. */
+ * were like.  With the parameter `step` the answer has a series beside the figures: the same
+ * figures for each step of the window. */
 #include "handlers/routes.h"
 
 #include <jansson.h>

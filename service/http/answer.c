@@ -1,3 +1,4 @@
+/* answer.c - the answer to a request: its headers, and how it is handed to libmicrohttpd. */
 #include "service/http/server_private.h"
 
 #include <string.h>

@@ -8,6 +8,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* Why bind() has just failed. */
+static const char *bind_fault(void)
+{
+    switch (errno) {
+    case EADDRINUSE:
+        return "the port is in use";
+    case EACCES:
+        return "no permission for this port";
+    case EADDRNOTAVAIL:
+        return "this machine does not have the address";
+    default:
+        return "the address cannot be bound";
+    }
+}
+
 static int listen_on(const struct addrinfo *address, const char **ret_error)
 {
     int type = address->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -21,7 +36,7 @@ static int listen_on(const struct addrinfo *address, const char **ret_error)
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     const char *fault = NULL;
     if (bind(fd, address->ai_addr, address->ai_addrlen) != 0) {
-        fault = "the address cannot be bound";
+        fault = bind_fault();
     } else if (listen(fd, SOMAXCONN) != 0) {
         fault = "the address cannot be listened on";
     }

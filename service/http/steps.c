@@ -1,3 +1,4 @@
+/* steps.c - the steps of a request: its head, its body, its job, and when the answer is made. */
 #include "service/http/server_private.h"
 
 #include <string.h>

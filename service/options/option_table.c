@@ -84,7 +84,8 @@ const struct option option_table[] = {
     {"config", OPTION_STRING, AT(config), .fallback = "", .not_in_file = true, .unit = "path",
         .help = "file of `name = value` lines"},
     {"fsync", OPTION_ENUM, AT(fsync), .fallback = "always", .words = fsync_words, .unit = "policy",
-        .help = "when the embedded Redis syncs its log: before each answer or every second"},
+        .help = "when the embedded Redis syncs its append-only file: before each answer or every "
+                "second"},
     {"redis-memory", OPTION_SIZE, AT(redis_memory), .fallback = "half", RANGE(16 * MIB, 64 * TIB),
         .word = "half", .word_value = OPTION_HALF, .unit = "bytes",
         .help = "most the embedded Redis may hold; half: of the machine's memory"},
@@ -149,9 +150,8 @@ const struct option option_table[] = {
         .help = "events that may wait to be written; one request may bring 10000"},
     {"log-hold", OPTION_MILLISECONDS, AT(log_hold_ms), .fallback = "10s", RANGE(1000, 60 * 1000),
         .unit = "duration",
-        .help =
-            "with Sentinels: what was acknowledged is kept so long, to be appended again when a "
-            "replica takes over"},
+        .help = "with Sentinels or a cluster: what was acknowledged is kept so long, to be "
+                "appended again when a replica takes over"},
     {"ack-replicas", OPTION_INTEGER, AT(ack_replicas), .fallback = "auto", RANGE(0, 9),
         .word = "auto", .word_value = OPTION_BY_KIND, .unit = "replicas",
         .help = "so many replicas must have a request before its 202; auto: 1 with Sentinels or a "

@@ -1,3 +1,4 @@
+/* options_print.c - what `tallyd serve --help` and `tallyd config` print of the options. */
 #include "service/options/options.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* cluster_round.c - one round of questions to the nodes of a cluster: which are asked, and what
+ * follows from the answers. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* sentinel_round.c - one round of questions to Sentinels: which server is the master, and is it? */
 #include <stdio.h>
 #include <string.h>
 

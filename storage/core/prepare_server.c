@@ -1,3 +1,4 @@
+/* prepare_server.c - is a server fit to have the data, and is its data ours?  Else the reason. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -60,7 +60,6 @@ static enum storage_err count_conclude(struct count_question *q)
         bool asked = metrics_have(count_metrics(job), metric);
         job->values[metric] = asked ? tally_total(&q->tally, (enum metric)metric) : 0;
     }
-    job->value = job->values[job->metric];
     job->at_most = job->bounded ? count_at_most(q) : 0;
     if (job->step != STEP_NONE) {
         for (size_t i = 0; q->tally.n_points == 1 && i < METRICS; i++) {

@@ -1,3 +1,4 @@
+/* marks.c - the marks of a deletion in the states of partitions: set, looked at, taken away. */
 #include "storage/deletion/list.h"
 #include "storage/deletion/turn.h"
 #include "storage/redis/resp.h"

@@ -1,3 +1,4 @@
+/* orphans.c - marks that no deletion knows of any more, because a server went back, are ended. */
 #include <string.h>
 
 #include "storage/base/clock.h"

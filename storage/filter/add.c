@@ -1,3 +1,4 @@
+/* add.c - adds items to a named filter, in scripts that hold Redis for a moment each. */
 #include <math.h>
 #include <string.h>
 

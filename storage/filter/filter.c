@@ -1,3 +1,4 @@
+/* filter.c - the jobs about named filters: make one, look at it, ask it, add to it, delete it. */
 #include "storage/job/filter_job.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ static struct filter_figures figures(const struct filter_state *state)
     for (unsigned s = 0; s < shape->shards; s++) {
         const struct filter_shard *shard = &state->shards[s];
         unsigned n = shard->n == 0 ? 1 : shard->n; /* the first layer is there, empty */
-        double no = 1;                             /* probability of a right answer */
+        double wrong = 0;                          /* probability of a wrong answer */
         for (unsigned i = 0; i < n; i++) {
             struct bloom_layer layer = bloom_layer(&shape->shard, i);
             uint64_t bytes = layer.bits / 8 * layer.segments;
@@ -25,10 +26,10 @@ static struct filter_figures figures(const struct filter_state *state)
             f.bytes += bytes;
             f.hashes = layer.hashes > f.hashes ? layer.hashes : f.hashes;
             set += bloom_fill(&layer, shard->items[i]) * (double)bytes;
-            no *= 1 - bloom_false_positives(&layer, shard->items[i]);
+            wrong = bloom_either(wrong, bloom_false_positives(&layer, shard->items[i]));
         }
         f.layers = n > f.layers ? n : f.layers;
-        f.false_positives += (1 - no) / shape->shards;
+        f.false_positives += wrong / shape->shards;
         capacity += filter_nominal_capacity(shape, n);
     }
     f.capacity = (uint64_t)llround(capacity);

@@ -1,3 +1,4 @@
+/* share_write.c - the commands that count a partition's share, and what is learnt behind them. */
 #include "storage/fold/share.h"
 
 #include <stdio.h>

@@ -79,9 +79,8 @@ struct count_job {
     const struct zone *zone; /* of the step */
 
     /* Written by storage. */
-    uint64_t value;             /* of metric */
     uint64_t values[METRICS];   /* of each that was asked for */
-    uint64_t at_most;           /* see below; 0: no cap put anything together, or !bounded */
+    uint64_t at_most;           /* see `bounded`; 0: no cap put anything together, or !bounded */
     struct count_point *points; /* of the series, in time order; owned by the job */
     size_t n_points;
     enum step used; /* the step; chosen by storage for STEP_AUTO */

@@ -1,3 +1,4 @@
+/* chunk_read.c - the events of one request, from their bytes in the log. */
 #include "storage/log/chunk.h"
 
 #include <stdlib.h>

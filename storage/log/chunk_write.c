@@ -1,3 +1,4 @@
+/* chunk_write.c - the events of one request as bytes for the log. */
 #include "storage/log/chunk.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* connection.c - the writer's connection to Redis: made, prepared, lost, and waited for. */
 #include <stdio.h>
 
 #include "storage/base/clock.h"

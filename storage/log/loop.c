@@ -1,3 +1,4 @@
+/* loop.c - what the writer's thread does: requests into entries, entries to Redis, replies back. */
 #include "storage/base/clock.h"
 #include "storage/cluster/topology.h"
 #include "storage/log/acknowledge.h"

@@ -16,7 +16,7 @@ struct writers {
     struct writer *first; /* it calls the tick */
     _Atomic unsigned home;
     struct writer *_Atomic all[LOG_PARTITIONS_MAX]; /* by place; NULL: not started yet */
-    pthread_mutex_t lock; /* who starts one has it; a leaf but for the writer's own locks */
+    pthread_mutex_t lock; /* who starts one has it, and takes topology.lock under it */
     bool ends;            /* under the lock: none is started any more */
 };
 

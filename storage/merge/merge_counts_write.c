@@ -1,3 +1,4 @@
+/* merge_counts_write.c - the commands that count page views and visits, and set expiries. */
 #include "storage/merge/merge_counts.h"
 
 #include <stdlib.h>

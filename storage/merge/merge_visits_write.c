@@ -1,3 +1,4 @@
+/* merge_visits_write.c - the commands that keep the last event of each visitor. */
 #include "storage/merge/merge_visits.h"
 
 #include "storage/merge/merge_visits_state.h"

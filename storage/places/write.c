@@ -1,3 +1,4 @@
+/* write.c - what Redis is asked about the places of names, and what it is told. */
 #include "storage/places/places.h"
 
 #include "storage/base/index.h"

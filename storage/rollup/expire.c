@@ -1,3 +1,4 @@
+/* expire.c - the last phase of a pass: the keys that were rolled up get their expiry. */
 #include "storage/rollup/step.h"
 
 #include <stdio.h>

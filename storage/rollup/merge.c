@@ -1,3 +1,4 @@
+/* merge.c - the phase of a pass that merges the keys of the parts into those of the whole. */
 #include <stdio.h>
 
 #include "storage/job/counted_name.h"

@@ -74,10 +74,10 @@ struct ver seen_filter_ver(const struct seen_filter *filter)
 
 double seen_filter_false_positives(const struct seen_filter *f)
 {
-    double no = 1;
+    double any = 0;
     for (unsigned i = 0; i < f->n; i++) {
         struct bloom_layer layer = bloom_layer(&f->params, i);
-        no *= 1 - bloom_false_positives(&layer, f->items[i]);
+        any = bloom_either(any, bloom_false_positives(&layer, f->items[i]));
     }
-    return 1 - no;
+    return any;
 }

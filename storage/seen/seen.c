@@ -1,3 +1,4 @@
+/* seen.c - has a user seen a page?  Looks at what waits, at the pairs of this month, at filters. */
 #include "storage/read/kept_state.h"
 #include "storage/read/operation.h"
 
@@ -160,17 +161,17 @@ static void tell(const struct question *q)
     }
 }
 
-/* No filter says yes: for a page, or for any of the pages where one is enough. */
-static double true_negatives(const struct question *q)
+/* A filter says yes by chance: for a page, or for any of the pages where one is enough. */
+static double false_positives(const struct question *q)
 {
-    double of_page = 1;
-    double of_all = 1;
+    double of_page = 0;
+    double of_all = 0;
     size_t n = q->job->each == NULL ? q->job->n_pages : 1;
     for (unsigned m = 0; m < q->n_months; m++) {
-        of_page *= 1 - seen_filter_false_positives(&q->filters[m]);
+        of_page = bloom_either(of_page, seen_filter_false_positives(&q->filters[m]));
     }
     for (size_t i = 0; i < n; i++) {
-        of_all *= of_page;
+        of_all = bloom_either(of_all, of_page);
     }
     return of_all;
 }
@@ -191,7 +192,7 @@ static enum storage_err look_in_redis(
     if (read_all(q, &params)) {
         tell(q);
     }
-    q->job->false_positives = 1 - true_negatives(q);
+    q->job->false_positives = false_positives(q);
     err = pipeline_answer(&q->pipe, job, ret_lost);
     if (err == STORAGE_OK && !settled_still(&reader->session, since_us)) {
         err = STORAGE_DOWN; /* a server may have gone back since: once more */

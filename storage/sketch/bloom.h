@@ -136,4 +136,11 @@ double bloom_fill(const struct bloom_layer *layer, uint64_t items);
  * rules this is (1 - e^(-kn/m))^k for k hashes, n items and m bits; by our own, more exact. */
 double bloom_false_positives(const struct bloom_layer *layer, uint64_t items);
 
+/* The rate at which one of two layers or more says yes, where one part does at rate @a and the
+ * other at @b.  1 - (1 - a)(1 - b) would be 0 for rates below 1e-16. */
+static inline double bloom_either(double a, double b)
+{
+    return a + b - a * b;
+}
+
 #endif

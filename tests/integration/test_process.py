@@ -169,7 +169,7 @@ def test_insecure_listens_beyond_loopback(start_redis, start_tallyd):
 
 def test_port_in_use(embedded, tmp_path):
     done = run("serve", "--listen", f"127.0.0.1:{embedded.port}", "--data-dir", tmp_path, timeout_s=20)
-    assert done.returncode not in (0, None) and str(embedded.port) in done.stderr, done
+    assert done.returncode not in (0, None) and str(embedded.port) in done.stderr and "in use" in done.stderr, done
     assert not orphans(tmp_path)
 
 

@@ -221,9 +221,9 @@ static const struct bytes no_question_of_count[] = {MEMBER(count_job, asked.answ
     MEMBER(count_job, asked.per_level), MEMBER(count_job, asked.keys),
     MEMBER(count_job, asked.n_keys), MEMBER(count_job, asked.site.p), MEMBER(count_job, pages),
     MEMBER(count_job, set.name.p), MEMBER(count_job, set.resolved), MEMBER(count_job, zone),
-    MEMBER(count_job, value), MEMBER(count_job, values), MEMBER(count_job, at_most),
-    MEMBER(count_job, points), MEMBER(count_job, n_points), MEMBER(count_job, used),
-    MEMBER(count_job, outer_works), MEMBER(count_job, whole_works)};
+    MEMBER(count_job, values), MEMBER(count_job, at_most), MEMBER(count_job, points),
+    MEMBER(count_job, n_points), MEMBER(count_job, used), MEMBER(count_job, outer_works),
+    MEMBER(count_job, whole_works)};
 static const struct bytes no_question_of_pages[] = {MEMBER(pages_job, asked.answered),
     MEMBER(pages_job, asked.per_level), MEMBER(pages_job, asked.keys),
     MEMBER(pages_job, asked.n_keys), MEMBER(pages_job, asked.site.p), MEMBER(pages_job, pages),
@@ -285,14 +285,13 @@ Test(operations, a_count_s_answer_is_copied)
     struct storage_job to = count_of();
     struct count_job *x = &from.u.count;
     const struct count_job *y = &to.u.count;
-    x->value = 7;
     x->values[METRIC_PV] = 8;
     x->used = STEP_HOUR;
     x->asked.answered = (struct window){1, 2};
     x->outer_works = true;
     x->asked.per_level[LEVEL_HOUR] = 9;
     cr_assert(question_share(&from, &to));
-    cr_expect(y->value == 7 && y->values[METRIC_PV] == 8 && y->used == STEP_HOUR);
+    cr_expect(y->values[METRIC_PV] == 8 && y->used == STEP_HOUR);
     cr_expect(y->asked.answered.from_s == 1 && y->asked.answered.to_s == 2 && y->outer_works);
     cr_expect(y->asked.per_level[LEVEL_HOUR] == 9 && y->points == NULL);
 

@@ -41,7 +41,7 @@ static bool recall(struct storage_job *job)
 static void keep(struct storage_job *job, uint64_t value)
 {
     const struct operation *operation = &storage_operations[job->op];
-    job->u.count.value = value;
+    job->u.count.values[METRIC_UV] = value;
     answers_keep(&reader, operation->own, operation->share, job);
 }
 
@@ -60,7 +60,7 @@ Test(answers, the_same_question_at_the_same_moment)
     char site[] = "site"; /* the bytes of the first one may be gone */
     struct storage_job job = ask(site);
     cr_assert(recall(&job));
-    cr_expect_eq(job.u.count.value, 42);
+    cr_expect_eq(job.u.count.values[METRIC_UV], 42);
     struct storage_job other = ask("sitf");
     cr_expect_not(recall(&other));
     answers_free(core.answers);

@@ -268,6 +268,8 @@ Test(bloom, expected_rates)
         double overloaded = pow(1 - pow(1 - bloom_fill(&layer, 100000), 2), layer.hashes);
         cr_expect_float_eq(bloom_false_positives(&layer, 200000), overloaded, 1e-9);
         cr_expect_eq(bloom_false_positives(&layer, 0), 0);
+        double hardly = bloom_false_positives(&layer, 10);
+        cr_expect(hardly > 0 && bloom_either(0, hardly) == hardly, "%g", hardly);
     }
 }
 
