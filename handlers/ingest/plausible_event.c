@@ -151,7 +151,8 @@ static void read_traits(const json_t *root, struct plausible_event *event, char 
         event->referrer = put(&to, json_text_of(referrer));
     }
     if (json_is_string(props)) {
-        parsed = json_loadb(json_string_value(props), json_string_length(props), 0, NULL);
+        json_error_t error;
+        parsed = json_body_load(json_text_of(props), 0, &error);
         props = parsed;
     }
     json_object_foreach((json_t *)(uintptr_t)props, name, value)
@@ -202,7 +203,7 @@ enum plausible_result plausible_decode(
     *ret = (struct plausible_event){0};
     *ret_fault = (struct plausible_fault){NULL, "must be a JSON object"};
     json_t *root =
-        body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX ? json_loadb(body.p, body.n, 0, &error) : NULL;
+        body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX ? json_body_load(body, 0, &error) : NULL;
     if (!json_is_object(root)) {
         bool failed = root == NULL && body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX;
         json_decref(root);
@@ -212,7 +213,7 @@ enum plausible_result plausible_decode(
         }
         if (failed) { /* the body may be an object all the same */
             ret_fault->detail = "must be JSON in UTF-8, without \\u0000, half of a surrogate pair "
-                                "and numbers beyond 64 bits";
+                                "and numbers beyond 1e308";
         }
         return PLAUSIBLE_FAULT;
     }

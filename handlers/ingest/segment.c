@@ -184,7 +184,7 @@ static bool read_site(struct http_exchange *exchange, struct segment_state *stat
     if (!access_site(exchange, site)) {
         return false;
     }
-    if (!declared_site_takes(exchange->app, site)) {
+    if (body->n > 0 && !declared_site_takes(exchange->app, site)) {
         count(&exchange->app->stats->rejected_invalid, body->n);
         return refuse(exchange, "site: %s", DECLARED_SITE_DETAIL);
     }

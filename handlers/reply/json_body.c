@@ -77,7 +77,7 @@ static json_t *integers_again(json_t *value)
     return json_incref(value);
 }
 
-static json_t *load(struct slice body, size_t flags, json_error_t *ret_error)
+json_t *json_body_load(struct slice body, size_t flags, json_error_t *ret_error)
 {
     const char *text = body.n == 0 ? "" : body.p;
     json_t *root = json_loadb(text, body.n, flags, ret_error);
@@ -97,7 +97,7 @@ json_t *json_body_read(struct http_exchange *exchange, size_t flags)
             "the body holds more than %d values, which nothing here takes", VALUES_MAX);
         return NULL;
     }
-    json_t *root = load(exchange->request.body, flags | JSON_DECODE_ANY, &error);
+    json_t *root = json_body_load(exchange->request.body, flags | JSON_DECODE_ANY, &error);
     if (root == NULL && json_memory_failed()) {
         problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
     } else if (root == NULL) {

@@ -22,6 +22,10 @@
  *     503    memory is out */
 json_t *json_body_read(struct http_exchange *exchange, size_t flags) MUST_CHECK;
 
+/* Read @text with jansson's @flags; an integer beyond 64 bits becomes a real.  The caller owns the
+ * result.  NULL: *ret_error says why. */
+json_t *json_body_load(struct slice text, size_t flags, json_error_t *ret_error) MUST_CHECK;
+
 /* Is the body JSON by its Content-Type, if it has one?  @or_text: text/plain is taken for JSON too;
  * that is what browsers send without asking another origin first.  False: the response is a 415. */
 bool json_body_type(struct http_exchange *exchange, bool or_text) MUST_CHECK;

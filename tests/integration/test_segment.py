@@ -268,6 +268,7 @@ def test_sites_that_nobody_declared(start_tallyd, redis, site):
     http = start_tallyd("--only-declared-sites", "on", redis=redis).client()
     assert refused(batch(http, page(), site=site), "site")
     assert figures(http, site)[0] == 0
+    assert send(http, "identify", {"userId": "u"}, site=site).json == OK, "no site counts it"
 
 
 def test_without_redis(start_redis, start_tallyd):

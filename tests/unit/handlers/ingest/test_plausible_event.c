@@ -71,6 +71,9 @@ Test(plausible_event, pages_are_paths)
     check(VIEW("app://home/x%20y"), "/x%20y e");
     check(VIEW("file:///x"), "/x e");
     check(VIEW("https://e.org/\\u00e4"), "/\u00e4 e");
+    check("{\"n\":\"pageview\",\"u\":\"https://e/"
+          "a\",\"d\":\"e\",\"x\":[123456789012345678901234567890]}",
+        "/a e");
 }
 
 Test(plausible_event, fragments_belong_to_the_page_where_it_is_said)

@@ -710,7 +710,7 @@ Test(http_server, an_address_that_is_taken)
         .request_timeout_ms = 1000,
         .idle_timeout_ms = 1000};
     cr_expect_null(http_server_start(&config, &error));
-    cr_expect_not_null(strstr(error, "bound"), "%s", error);
+    cr_expect_not_null(strstr(error, "in use"), "%s", error);
     config.host = "no.such.host.invalid";
     cr_expect_null(http_server_start(&config, &error));
     cr_expect_not_null(strstr(error, "host"), "%s", error);
