@@ -27,6 +27,20 @@ runs() {
   [ -S "$1/redis.sock" ] && redis-cli -s "$1/redis.sock" ping >/dev/null 2>&1
 }
 
+# Copy the files of append-only file $1 to $2.  Redis writes its manifest anew when it begins or ends a file:
+# then once more.
+copy() {
+  for _ in 1 2 3 4 5; do
+    rm -rf "$2"
+    if why=$(cp -R "$1" "$2" 2>&1) && cmp -s "$1/appendonly.aof.manifest" "$2/appendonly.aof.manifest"; then
+      rm -f "$2"/temp-*
+      return
+    fi
+    sleep 1
+  done
+  fail "${why:-the files in $1 keep changing}"
+}
+
 save() {
   data=$1
   target=$2
@@ -46,10 +60,10 @@ save() {
       grep -Eq 'aof_rewrite_(in_progress|scheduled):1'; do
       sleep 1
     done
-    cp -R "$data/appendonlydir" "$part"
+    copy "$data/appendonlydir" "$part"
     ask "$data" set "$before" >/dev/null
   else
-    cp -R "$data/appendonlydir" "$part"
+    copy "$data/appendonlydir" "$part"
   fi
   trap - EXIT
   sync -f "$part" 2>/dev/null || sync
