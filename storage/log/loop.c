@@ -19,18 +19,26 @@
 /* Whose a reply is. */
 enum reply_owner { REPLY_OF_LIMITER, REPLY_OF_APPENDER };
 
+/* Events in entries that Redis has not answered. */
+static size_t events_under_way(const struct writer *w)
+{
+    size_t under_way = 0;
+    for (const struct log_entry *e = append_under_way(&w->appender); e != NULL; e = e->next) {
+        under_way += e->n_plain + e->n_keyed;
+    }
+    return under_way;
+}
+
 /* How many events must wait before an entry is made.  One while Redis is free; while it works on
  * one, as many as that has: then it finds the next one when it is done, and neither is smaller for
  * it.
  */
 static size_t events_to_begin(const struct writer *w)
 {
-    size_t under_way = 0;
-    if (w->session.redis == NULL || !appender_has_room(&w->appender)) {
+    size_t under_way = events_under_way(w);
+    if (w->session.redis == NULL || !appender_has_room(&w->appender) ||
+        unfolded_room(w->appender.unfolded, under_way) == 0) {
         return SIZE_MAX;
-    }
-    for (const struct log_entry *e = append_under_way(&w->appender); e != NULL; e = e->next) {
-        under_way += e->n_plain + e->n_keyed;
     }
     return under_way == 0 ? 1 : under_way;
 }
@@ -48,7 +56,7 @@ static size_t limits_to_begin(const struct writer *w)
 /* True: an entry goes out. */
 static bool begin_entry(struct writer *w)
 {
-    size_t room = unfolded_room(w->appender.unfolded);
+    size_t room = unfolded_room(w->appender.unfolded, events_under_way(w));
     struct storage_job *jobs = writer_take_jobs(w, events_to_begin(w), room);
     if (jobs == NULL) {
         return false;
@@ -248,7 +256,7 @@ static int patience(struct writer *w)
         now_ms + LOOK_MS < wake_ms) {
         wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
     }
-    if (unfolded_room(w->appender.unfolded) == 0 && now_ms + FULL_MS < wake_ms) {
+    if (unfolded_room(w->appender.unfolded, 0) == 0 && now_ms + FULL_MS < wake_ms) {
         wake_ms = now_ms + FULL_MS;
     }
     if (w->appender.unacknowledged != w->appender.open && now_ms + LOOK_MS < wake_ms) {

@@ -235,13 +235,13 @@ uint64_t unfolded_may_tell(struct unfolded *u, unsigned place, bool can_wait)
     return most;
 }
 
-size_t unfolded_room(struct unfolded *u)
+size_t unfolded_room(struct unfolded *u, size_t under_way)
 {
     pthread_mutex_lock(&u->lock);
     size_t events = room(u);
     u->was_full = u->was_full || events == 0;
     pthread_mutex_unlock(&u->lock);
-    return events;
+    return events > under_way ? events - under_way : 0;
 }
 
 void unfolded_limit(struct unfolded *u, size_t events)

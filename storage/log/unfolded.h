@@ -95,9 +95,10 @@ bool unfolded_end_keep(struct unfolded *unfolded) MUST_CHECK;
  * the round counts them.  The writer is woken, as by has_room(), when the others may be. */
 uint64_t unfolded_may_tell(struct unfolded *unfolded, unsigned place, bool can_wait) MUST_CHECK;
 
-/* How many events there is room for; 0: it is full.  Then has_room() is called when something is
- * folded.  Nobody says when folds stall: look again after a while. */
-size_t unfolded_room(struct unfolded *unfolded);
+/* How many events there is room for beside @under_way, which will be put in; 0: it is full.  Where
+ * it is full without them, has_room() is called when something is folded.  Nobody says when folds
+ * stall: look again after a while. */
+size_t unfolded_room(struct unfolded *unfolded, size_t under_way);
 
 /* From now on @events may wait while folds get on: to acknowledge more would only make questions
  * wait.  When no fold gets on for UNFOLDED_STALL_MS, up to UNFOLDED_EVENTS_MAX may wait. */

@@ -60,7 +60,7 @@ Test(unfolded, places_are_apart_and_share_the_bound, .init = setup, .fini = tear
     put(0, A, 1, 3, INT64_MAX / 2000);
     put(1, B, 1, 4, INT64_MAX / 2000);
     put(1, B, 2, 2, INT64_MAX / 2000);
-    cr_expect_eq(unfolded_room(&unfolded), 1u, "9 events wait");
+    cr_expect_eq(unfolded_room(&unfolded, 0), 1u, "9 events wait");
     cr_expect_eq(count(0, 0, &last), 1u);
     cr_expect_eq(last, 1u);
     cr_expect_eq(count(1, 1, &last), 1u, "the one above 1");
@@ -68,7 +68,10 @@ Test(unfolded, places_are_apart_and_share_the_bound, .init = setup, .fini = tear
     unfolded_done(&unfolded, 1, A, 9);
     cr_expect_eq(unfolded.n, 3u, "another log is there");
     unfolded_done(&unfolded, 1, B, 1);
-    cr_expect_eq(unfolded_room(&unfolded), 5u);
+    cr_expect_eq(unfolded_room(&unfolded, 0), 5u);
+    cr_expect_eq(unfolded_room(&unfolded, 4), 1u, "four more are on their way");
+    cr_expect_eq(unfolded_room(&unfolded, 6), 0u);
+    cr_expect_not(unfolded.was_full, "no fold is waited for");
     cr_expect_eq(atomic_load(&core->stats.log_events), 5);
 }
 
