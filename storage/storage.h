@@ -9,8 +9,9 @@
  *
  * What is asked of storage is a job (job/job.h), which lies in the caller's request.
  * storage_submit() lends the job, and everything it points to, to storage until done() is called.
- * That happens exactly once, on a thread of storage or within storage_submit().  done() must not block, submit a job or close
- * the storage.  Every job has a deadline (CLOCK_MONOTONIC) and is answered by then.
+ * That happens exactly once, on a thread of storage or within storage_submit().  done() must not
+ * block, submit a job or close the storage.  Every job has a deadline (CLOCK_MONOTONIC) and is
+ * answered by then.
  */
 #ifndef STORAGE_STORAGE_H
 #define STORAGE_STORAGE_H

@@ -12,8 +12,9 @@
  *                                and entry change in one step
  *
  * A writer is away when its server could not be reached for a second, or has taken nothing for so
- * long because a slot is being moved; or too few replicas have what it took.  A request with a key of that place is refused at once then.
- * What a writer holds stays with it, under the ids of its log.
+ * long because a slot is being moved, or when too few replicas have what it took.  A request with a
+ * key of that place is refused at once then.  What a writer holds stays with it, under the ids of
+ * its log.
  */
 #ifndef STORAGE_LOG_WRITERS_H
 #define STORAGE_LOG_WRITERS_H
