@@ -131,7 +131,7 @@ static enum storage_err count(struct storage_job *job, char **rest)
     }
     enum storage_err err = run(job);
     if (err == STORAGE_OK) {
-        printf("%llu\n", (unsigned long long)c->value);
+        printf("%llu\n", (unsigned long long)c->values[c->metric]);
     }
     return err;
 }
