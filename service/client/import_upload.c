@@ -219,6 +219,8 @@ static enum import_upload_result judge(
                    : IMPORT_UPLOAD_BUSY;
     case 503:
         return IMPORT_UPLOAD_BUSY;
+    case 408: /* the body came too slowly: a proxy may have had all of it */
+        return IMPORT_UPLOAD_IN_DOUBT;
     default: /* 504, and what a proxy or a fault answers, leaves open what happened */
         return status >= 300 && status < 500 ? IMPORT_UPLOAD_REFUSED : IMPORT_UPLOAD_IN_DOUBT;
     }

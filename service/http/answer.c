@@ -45,6 +45,7 @@ static struct MHD_Response *make_response(struct connection *connection)
     from->body = NULL; /* now the library's */
     if (!add_headers(connection, response)) {
         MHD_destroy_response(response);
+        from->body_n = 0;
         return NULL;
     }
     return response;

@@ -16,11 +16,12 @@ void connection_enter(struct connection *connection, enum request_state state)
     static const unsigned from[] = {
         [REQUEST_HEAD] = 1u << REQUEST_DONE,
         [REQUEST_BODY] = 1u << REQUEST_HEAD,
-        [REQUEST_WAIT] = 1u << REQUEST_BODY | 1u << REQUEST_WAIT,
-        [REQUEST_REPLY] = 1u << REQUEST_HEAD | 1u << REQUEST_BODY | 1u << REQUEST_WAIT,
+        [REQUEST_WAIT] = 1u << REQUEST_BODY | 1u << REQUEST_MADE,
+        [REQUEST_MADE] = 1u << REQUEST_WAIT,
+        [REQUEST_REPLY] = 1u << REQUEST_HEAD | 1u << REQUEST_BODY | 1u << REQUEST_MADE,
         /* From anywhere: the client may be gone, or the library refuses what follows. */
-        [REQUEST_DONE] =
-            1u << REQUEST_HEAD | 1u << REQUEST_BODY | 1u << REQUEST_WAIT | 1u << REQUEST_REPLY,
+        [REQUEST_DONE] = 1u << REQUEST_HEAD | 1u << REQUEST_BODY | 1u << REQUEST_WAIT |
+                         1u << REQUEST_MADE | 1u << REQUEST_REPLY,
     };
     assert((from[state] >> connection->state & 1) != 0);
     (void)from;
@@ -263,7 +264,9 @@ void http_on_connection(
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         open_connection(cls, mhd, context);
     } else {
+        struct worker *worker = cls;
         close_connection(context);
-        worker_left(cls);
+        worker->n_closed++;
+        worker_left(worker);
     }
 }

@@ -149,6 +149,7 @@ enum MHD_Result MHD_queue_response(
     struct connection *connection = connection_of(mhd);
     (void)page;
     if (connection == NULL || connection->state == REQUEST_WAIT ||
+        connection->state == REQUEST_MADE ||
         connection->state == REQUEST_REPLY) { /* no memory; or not reached: the request was whole */
         return MHD_NO;
     }

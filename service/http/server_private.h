@@ -37,6 +37,7 @@ enum request_state {
     REQUEST_HEAD,  /* the target is known, fields are coming */
     REQUEST_BODY,  /* the head was judged, the rest is coming */
     REQUEST_WAIT,  /* the job is lent to storage, or was */
+    REQUEST_MADE,  /* the job is back, and the answer is being made of it */
     REQUEST_REPLY, /* the answer is queued */
 };
 
@@ -74,6 +75,7 @@ struct worker {
     bool moved;         /* a request went on: the library may have more to do at once */
     unsigned vain_runs; /* in a row, in which none moved */
     bool submitted;     /* jobs, since storage was told to begin */
+    unsigned n_closed;  /* connections of which the library has told that they are closed */
 };
 
 /* The last small answer on a connection, which is often the next one's, too. */

@@ -141,6 +141,14 @@ bool connection_lend(struct connection *connection)
     return true;
 }
 
+/* The exchange is this thread's again.  Whatever becomes of the answer, the job is finished once,
+ * and waited for no more. */
+static void take_back(struct connection *connection)
+{
+    connection_enter(connection, REQUEST_MADE);
+    connection->worker->waiting--;
+}
+
 static enum MHD_Result on_job_back(struct connection *connection);
 
 /* Lend the job to storage.  It may be done before submit() returns. */
@@ -155,7 +163,7 @@ static enum MHD_Result lend(struct connection *connection)
     atomic_store(&connection->lent, LENT_OUT);
     if (!connection_lend(connection)) {
         atomic_store(&connection->lent, LENT_NOT);
-        connection->worker->waiting--;
+        take_back(connection);
         problem_from_storage(&exchange->response, STORAGE_SHUTDOWN, NULL);
         return connection_reply(connection);
     }
@@ -169,7 +177,7 @@ static enum MHD_Result on_job_back(struct connection *connection)
     if (atomic_load(&connection->lent) != LENT_NOT) {
         return MHD_YES;
     }
-    connection->worker->waiting--;
+    take_back(connection);
     request_finish(&connection->request);
     if (exchange->again) {
         exchange->again = false;
@@ -245,6 +253,7 @@ enum MHD_Result http_on_request(void *cls, struct MHD_Connection *mhd, const cha
         return on_upload(connection, upload, upload_n);
     case REQUEST_WAIT:
         return on_job_back(connection);
+    case REQUEST_MADE:
     case REQUEST_REPLY:
     case REQUEST_DONE:
         break;

@@ -72,8 +72,10 @@ static void admit_arrivals(struct worker *worker)
     struct arrival *arrival = atomic_exchange(&worker->arrivals, NULL);
     while (arrival != NULL) {
         struct arrival *next = arrival->next;
+        unsigned n_closed = worker->n_closed;
         if (MHD_add_connection(worker->daemon, arrival->fd, (struct sockaddr *)&arrival->peer,
-                arrival->peer_n) != MHD_YES) { /* fd is closed then */
+                arrival->peer_n) != MHD_YES && /* fd is closed then */
+            worker->n_closed == n_closed) {    /* else the library has told of it */
             worker_left(worker);
         }
         free(arrival);

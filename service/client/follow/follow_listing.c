@@ -162,19 +162,41 @@ static bool knows_inode(const struct follow_state *state, uint64_t inode)
     return false;
 }
 
-static void add(struct follow_listing *listing, const char *name, bool is_log, bool is_rotated)
+/* Where @entry goes.  Where there is no room, files that are known stay, and of the others those
+ * that were written last.  NULL: nowhere. */
+static struct follow_entry *place_for(struct follow_listing *listing,
+    const struct follow_state *state, const struct follow_entry *entry)
 {
-    if (listing->n == FOLLOW_ENTRIES) {
-        listing->is_complete = false;
+    if (listing->n < FOLLOW_ENTRIES) {
+        return &listing->entries[listing->n++];
+    }
+    struct follow_entry *oldest = NULL;
+    listing->is_complete = false;
+    for (size_t i = 0; i < listing->n; i++) {
+        struct follow_entry *at = &listing->entries[i];
+        if (!at->is_log && !knows_inode(state, at->inode) &&
+            (oldest == NULL || at->mtime_ns < oldest->mtime_ns)) {
+            oldest = at;
+        }
+    }
+    bool stays =
+        oldest != NULL && !knows_inode(state, entry->inode) && entry->mtime_ns <= oldest->mtime_ns;
+    return stays ? NULL : oldest;
+}
+
+static void add(struct follow_listing *listing, const struct follow_state *state, const char *name,
+    bool is_log, bool is_rotated)
+{
+    struct follow_entry entry = {.is_log = is_log, .has_rotated_name = is_rotated};
+    (void)snprintf(entry.name, sizeof(entry.name), "%s", name);
+    /* The log may have a second name. */
+    if (!look_at(listing, &entry) || (listing->n > 0 && listing->entries[0].is_log &&
+                                         listing->entries[0].inode == entry.inode)) {
         return;
     }
-    struct follow_entry *entry = &listing->entries[listing->n];
-    *entry = (struct follow_entry){.is_log = is_log, .has_rotated_name = is_rotated};
-    (void)snprintf(entry->name, sizeof(entry->name), "%s", name);
-    /* The log may have a second name. */
-    if (look_at(listing, entry) && (listing->n == 0 || !listing->entries[0].is_log ||
-                                       listing->entries[0].inode != entry->inode)) {
-        listing->n++;
+    struct follow_entry *place = place_for(listing, state, &entry);
+    if (place != NULL) {
+        *place = entry;
     }
 }
 
@@ -207,7 +229,7 @@ bool follow_list(const char *path, const struct follow_state *state, struct foll
     ret->is_complete = true;
     (void)snprintf(ret->directory, sizeof(ret->directory), "%.*s",
         slash == NULL ? 2 : (int)(slash - real) + 1, slash == NULL ? "./" : real);
-    add(ret, name, true, false);
+    add(ret, state, name, true, false);
     DIR *directory = opendir(ret->directory);
     if (directory == NULL) {
         ret->is_complete = false;
@@ -219,7 +241,7 @@ bool follow_list(const char *path, const struct follow_state *state, struct foll
                           follow_is_rotated_name(name, found->d_name);
         if (strcmp(found->d_name, name) != 0 &&
             (is_rotated || knows_inode(state, (uint64_t)found->d_ino))) {
-            add(ret, found->d_name, false, is_rotated);
+            add(ret, state, found->d_name, false, is_rotated);
         }
     }
     (void)closedir(directory);

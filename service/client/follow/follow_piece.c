@@ -92,6 +92,7 @@ static void reading_take(struct reading *reading, size_t n, size_t ending)
     if (import_batch_count(reading->lines->batch) > before) {
         cut->ends[before] = cut->to;
         cut->end_lines[before] = cut->lines;
+        cut->end_headers[before] = cut->header;
     }
 }
 

@@ -33,6 +33,7 @@ struct follow_cut {
     bool is_full;                            /* the file did not end the piece: there may be more */
     int64_t ends[IMPORT_BATCH_EVENTS];       /* behind the line of each event of the batch */
     uint64_t end_lines[IMPORT_BATCH_EVENTS]; /* lines before these places */
+    int64_t end_headers[IMPORT_BATCH_EVENTS]; /* and headers */
 };
 
 struct follow_reader;

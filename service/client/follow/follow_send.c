@@ -78,6 +78,17 @@ static void said_well(struct follow_sender *sender)
     sender->wait_ms = 0;
 }
 
+/* What the file has behind event @end of the batch, into the state's piece. */
+static void note_end(struct follow_sender *sender, size_t end)
+{
+    const struct follow_cut *cut = &sender->cut;
+    struct follow_piece *piece = &sender->state->piece;
+    bool is_all = end == total(sender);
+    piece->lines = is_all ? cut->lines : cut->end_lines[end - 1];
+    piece->header = is_all ? cut->header : cut->end_headers[end - 1];
+    piece->in_long_line = is_all && cut->in_long_line;
+}
+
 /* Name the next piece, @n events of the batch. */
 static void name_piece(struct follow_sender *sender, size_t n)
 {
@@ -87,6 +98,7 @@ static void name_piece(struct follow_sender *sender, size_t n)
     sender->state->piece = (struct follow_piece){.file = sender->file,
         .to = is_all ? sender->cut.to : sender->cut.ends[end - 1],
         .is_last = is_all && sender->is_last};
+    note_end(sender, end);
     sender->is_doubted = sender->is_doubt_ours = false;
 }
 
@@ -104,15 +116,10 @@ static size_t piece_count(const struct follow_sender *sender)
 /* The piece, of @n events, is dealt with. */
 static void pass(struct follow_sender *sender, size_t n)
 {
-    struct follow_file *file = &sender->state->files[sender->state->piece.file];
     sender->first += n;
-    bool is_all = sender->first == total(sender);
-    file->offset = sender->state->piece.to;
-    file->lines = is_all ? sender->cut.lines : sender->cut.end_lines[sender->first - 1];
-    /* A header before the cut's end, but behind this piece, is found again in its place. */
-    file->header = sender->cut.header < file->offset ? sender->cut.header : file->header;
-    file->in_long_line = is_all && sender->cut.in_long_line;
-    sender->state->has_piece = sender->is_doubted = sender->is_doubt_ours = false;
+    note_end(sender, sender->first);
+    follow_state_pass(sender->state);
+    sender->is_doubted = sender->is_doubt_ours = false;
 }
 
 /* Was the piece sent so long ago that its key is forgotten? */
@@ -283,7 +290,7 @@ enum follow_sent follow_sender_resolve(struct follow_sender *sender, int64_t now
         return asked == ASKED_WAIT ? FOLLOW_SENT_WAIT : FOLLOW_SENT_STOP;
     }
     if (asked == ASKED_COUNTED) {
-        sender->state->files[sender->state->piece.file].offset = sender->state->piece.to;
+        follow_state_pass(sender->state);
     }
     sender->state->has_piece = sender->is_doubted = sender->is_doubt_ours = false;
     return FOLLOW_SENT_ALL;

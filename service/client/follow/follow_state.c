@@ -25,6 +25,17 @@ bool follow_head_fits(const struct follow_head *head, struct slice bytes)
     return memcmp(other.digest, head->digest, sizeof(other.digest)) == 0;
 }
 
+void follow_state_pass(struct follow_state *state)
+{
+    const struct follow_piece *piece = &state->piece;
+    struct follow_file *file = &state->files[piece->file];
+    file->offset = piece->to;
+    file->lines = piece->lines;
+    file->header = piece->header;
+    file->in_long_line = piece->in_long_line;
+    state->has_piece = false;
+}
+
 void follow_state_remove(struct follow_state *state, size_t index)
 {
     state->n--;
@@ -63,9 +74,11 @@ size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STAT
     }
     json_t *all = json_pack("{si,so}", "version", VERSION, "files", files);
     if (all != NULL && state->has_piece) {
-        json_t *piece = json_pack("{sI,sI,sI,sb}", "file", (json_int_t)state->piece.file, "to",
-            (json_int_t)state->piece.to, "sent_at", (json_int_t)state->piece.sent_at_s, "last",
-            (int)state->piece.is_last);
+        const struct follow_piece *is = &state->piece;
+        json_t *piece = json_pack("{sI,sI,sI,sb,sI,sI,sb}", "file", (json_int_t)is->file, "to",
+            (json_int_t)is->to, "sent_at", (json_int_t)is->sent_at_s, "last", (int)is->is_last,
+            "lines", (json_int_t)is->lines, "header", (json_int_t)is->header, "in_long_line",
+            (int)is->in_long_line);
         if (json_object_set_new(all, "piece", piece) != 0) {
             json_decref(all);
             return 0;
@@ -96,21 +109,30 @@ static bool read_number(const json_t *object, const char *name, int64_t *ret)
     return json_is_integer(value) && *ret >= 0;
 }
 
+/* The place of a line; -1: there is none. */
+static bool read_header(const json_t *object, int64_t *ret)
+{
+    const json_t *header = json_object_get(object, "header");
+    *ret = json_integer_value(header);
+    return json_is_integer(header) && *ret >= -1 && *ret < INT64_MAX;
+}
+
 static bool parse_file(const json_t *object, struct follow_file *ret)
 {
-    int64_t inode, head_n, lines;
+    int64_t head_n, lines;
+    const json_t *inode = json_object_get(object, "inode");
     const json_t *in_long_line = json_object_get(object, "in_long_line");
     const json_t *done = json_object_get(object, "done");
     if (!read_hex(json_object_get(object, "id"), ret->id.bytes, sizeof(ret->id.bytes)) ||
         !read_hex(json_object_get(object, "head"), ret->head.digest, sizeof(ret->head.digest)) ||
-        !read_number(object, "inode", &inode) || !read_number(object, "head_bytes", &head_n) ||
+        !json_is_integer(inode) || !read_number(object, "head_bytes", &head_n) ||
         !read_number(object, "offset", &ret->offset) || !read_number(object, "lines", &lines) ||
         !read_number(object, "size", &ret->size) ||
         !read_number(object, "mtime_ns", &ret->mtime_ns) || !json_is_boolean(in_long_line) ||
         !json_is_boolean(done)) {
         return false;
     }
-    ret->inode = (uint64_t)inode;
+    ret->inode = (uint64_t)json_integer_value(inode); /* printed as a number with a sign */
     ret->head.n = (size_t)head_n;
     ret->lines = (uint64_t)lines;
     ret->in_long_line = json_is_true(in_long_line);
@@ -120,10 +142,22 @@ static bool parse_file(const json_t *object, struct follow_file *ret)
         return false;
     }
     (void)snprintf(ret->format, sizeof(ret->format), "%s", format);
-    const json_t *header = json_object_get(object, "header");
-    ret->header = json_integer_value(header);
-    return head_n <= FOLLOW_HEAD && json_is_integer(header) && ret->header >= -1 &&
-           ret->header < INT64_MAX;
+    return head_n <= FOLLOW_HEAD && read_header(object, &ret->header);
+}
+
+/* What the file has at the piece's end.  States of before did not say it. */
+static bool parse_piece_end(const json_t *object, struct follow_state *ret)
+{
+    struct follow_piece *piece = &ret->piece;
+    int64_t lines = (int64_t)ret->files[piece->file].lines;
+    piece->header = ret->files[piece->file].header;
+    if ((json_object_get(object, "lines") != NULL && !read_number(object, "lines", &lines)) ||
+        (json_object_get(object, "header") != NULL && !read_header(object, &piece->header))) {
+        return false;
+    }
+    piece->lines = (uint64_t)lines;
+    piece->in_long_line = json_is_true(json_object_get(object, "in_long_line"));
+    return true;
 }
 
 static bool parse_piece(const json_t *object, struct follow_state *ret)
@@ -138,7 +172,7 @@ static bool parse_piece(const json_t *object, struct follow_state *ret)
     ret->piece.file = (size_t)file;
     ret->piece.is_last = json_is_true(last);
     ret->has_piece = true;
-    return ret->piece.to > ret->files[file].offset;
+    return ret->piece.to > ret->files[file].offset && parse_piece_end(object, ret);
 }
 
 static bool parse_all(const json_t *all, struct follow_state *ret)

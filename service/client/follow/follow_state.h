@@ -52,6 +52,10 @@ struct follow_state {
         size_t file; /* its place in files[] */
         int64_t to;
         bool is_last; /* its last line has no line end */
+        /* What the file has at `to`, as above. */
+        uint64_t lines;
+        int64_t header;
+        bool in_long_line;
         /* When the server may first have had the piece, in UTC; 0: it never had. */
         int64_t sent_at_s;
     } piece;
@@ -62,6 +66,9 @@ struct follow_head follow_head_of(struct slice bytes);
 
 /* Does a file that begins with @bytes have @head? */
 bool follow_head_fits(const struct follow_head *head, struct slice bytes);
+
+/* The piece is dealt with: its file goes on behind it. */
+void follow_state_pass(struct follow_state *state);
 
 /* Forget file @index.  The piece may not be that file's. */
 void follow_state_remove(struct follow_state *state, size_t index);

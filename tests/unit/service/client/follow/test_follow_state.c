@@ -9,7 +9,7 @@ static struct follow_state full_state(void)
 {
     struct follow_state state = {.n = FOLLOW_FILES};
     for (size_t i = 0; i < FOLLOW_FILES; i++) {
-        state.files[i] = (struct follow_file){.inode = INT64_MAX,
+        state.files[i] = (struct follow_file){.inode = i % 2 == 0 ? UINT64_MAX : INT64_MAX,
             .format = "nginx-json",
             .head = follow_head_of(SLICE("192.0.2.1 - -")),
             .offset = INT64_MAX - 1,
@@ -22,8 +22,13 @@ static struct follow_state full_state(void)
         memset(state.files[i].id.bytes, (int)(200 + i % 50), sizeof(state.files[i].id.bytes));
     }
     state.has_piece = true;
-    state.piece = (struct follow_piece){
-        .file = FOLLOW_FILES - 1, .to = INT64_MAX, .sent_at_s = 1790000000, .is_last = true};
+    state.piece = (struct follow_piece){.file = FOLLOW_FILES - 1,
+        .to = INT64_MAX,
+        .sent_at_s = 1790000000,
+        .is_last = true,
+        .lines = INT64_MAX,
+        .header = 9,
+        .in_long_line = true};
     return state;
 }
 
@@ -39,7 +44,12 @@ Test(follow_state, what_is_written_is_read)
     cr_expect_str_eq(again, text);
     cr_expect_eq(read.files[3].header, 7);
     cr_expect_eq(read.files[3].id.bytes[0], 203);
+    cr_expect_eq(read.files[4].inode, UINT64_MAX);
     cr_expect_eq(read.piece.to, INT64_MAX);
+    follow_state_pass(&read);
+    struct follow_file *last = &read.files[FOLLOW_FILES - 1];
+    cr_expect(last->offset == INT64_MAX && last->lines == INT64_MAX && last->header == 9);
+    cr_expect(last->in_long_line && !read.has_piece);
     struct follow_state none = {0};
     n = follow_state_print(&none, text);
     cr_assert(n > 0 && follow_state_parse((struct slice){text, n}, &read));
