@@ -185,6 +185,9 @@ static enum fold_step fold_old(struct fold_log *f)
         step = fold_piece(f);
         from += n * sizeof(*f->pending);
     }
+    if (step == STEP_DONE && from == 0) {
+        return STEP_DONE; /* another process has folded it: the next one may be there by now */
+    }
     if (step == STEP_DONE) {
         f->month.filter.n = f->month.filter.n == 0 ? 1 : f->month.filter.n;
         step = fold_month_end(&f->month, &f->end);

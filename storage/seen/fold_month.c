@@ -145,17 +145,20 @@ struct ver fold_month_draw_ver(void)
     return ver;
 }
 
-/* seen_fold.lua: put @bits into @key, or, without any, delete @key.  Either way the filter gets
- * @ver, its number of layers and the items of layer @index. */
+/* seen_fold.lua: put @bits into @key, or, without a key, delete the log that was folded.  Either way
+ * the filter gets @ver, its number of layers and the items of layer @index. */
 static enum fold_step write_step(struct fold_month *m, const struct ver *ver, const struct key *key,
     unsigned index, struct slice bits)
 {
     char number[32];
     const struct reply *reply = NULL;
     struct seen_filter *filter = &m->filter;
-    script_head(&m->out, &m->session->scripts, SCRIPT_SEEN_FOLD, 2, 4 + 10);
+    script_head(&m->out, &m->session->scripts, SCRIPT_SEEN_FOLD, key == NULL ? 2 : 3, 4 + 10);
     put_key(m, "filter");
-    resp_word(&m->out, key->p, key->n);
+    put_key(m, "old");
+    if (key != NULL) {
+        resp_word(&m->out, key->p, key->n);
+    }
     resp_text(&m->out, filter->ver);
     resp_word(&m->out, ver->text, ver->n);
     resp_decimal(&m->out, seen_expire_ms(m->month, m->core->config.seen.keep_s));
@@ -191,7 +194,5 @@ enum fold_step fold_month_write_bits(
 
 enum fold_step fold_month_end(struct fold_month *m, const struct ver *ver)
 {
-    struct key key;
-    key_seen(&key, m->tag, m->site, m->month, "old");
-    return write_step(m, ver, &key, m->filter.n - 1, SLICE(""));
+    return write_step(m, ver, NULL, m->filter.n - 1, SLICE(""));
 }

@@ -8,7 +8,7 @@ import pytest
 
 from lib.client import Unknown, query
 from lib.clock import epoch
-from lib.log import HELD, counted
+from lib.log import HELD, commands, counted
 from lib.proxy import Fault
 from lib.waiting import wait_until
 
@@ -597,3 +597,47 @@ def test_what_another_process_has_counted_and_deleted_is_not_seen(start_redis, s
     wait_until(lambda: other.get(f"/sites/{site}").status == 404, "it is deleted", deadline_s=40)
     wait_until(lambda: http.get(f"/sites/{site}").status == 404, "the first one knows, too", deadline_s=40)
     assert not seen(http, "u", "/a", site=site)
+
+
+def test_who_finds_a_log_folded_ends_nothing(start_redis, start_proxy, start_tallyd, site):
+    """A process has seen a sealed log, another one folds it and seals the next one: the first one must not end that."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    slow, quick = (start_tallyd(*ONE, "--seen-capacity", "20000", redis=r, name=n) for r, n in ((proxy, "slow"), (redis, "quick")))
+    post(slow.client(), pairs(1000, "a", site))
+    counted(slow.client())
+    (log,) = keys(redis, site, ":log")
+    old = log.replace(":log", ":old")
+    redis.command("RENAME", log, old)
+    reads = proxy.arm(Fault("command-held", match=lambda a: a[0].upper() == b"HGETALL" and a[1].endswith(b":filter")))
+    post(slow.client(), pairs(LOG + 5, "b", site))
+    wait_until(lambda: reads.fired, "the slow one has seen it")
+    post(quick.client(), pairs(LOG + 5, "c", site))
+    wait_until(lambda: folds(quick) >= 2 and not keys(redis, site, ":old"), "the quick one has folded it")
+    ends = proxy.arm(Fault("command-held", match=lambda a: a[0].upper() == b"EVALSHA" and any(x.endswith(b":old") for x in a[3:6])))
+    reads.release()
+    still = pairs(2000, "still", site)
+    post(quick.client(), still)
+    counted(quick.client())
+    assert redis.command("RENAMENX", log, old) == 1
+    counted(slow.client())
+    ends.release()
+    for _ in range(20):
+        counted(slow.client())
+    assert redis.command("EXISTS", old) and not missing(quick.client(), still, 50)
+
+
+def test_a_first_fold_over_a_deletion_leaves_nothing(start_redis, start_proxy, start_tallyd, site):
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    quick, slow = (start_tallyd(*ONE, "--seen-capacity", "20000", redis=r, name=n) for r, n in ((redis, "quick"), (proxy, "slow")))
+    bits = proxy.arm(Fault("command-held", match=lambda a: a[0].upper() == b"EVALSHA" and any(b":bits:" in x[:200] for x in a[3:6])))
+    post(slow.client(), pairs(LOG + 5, "b", site))
+    wait_until(lambda: bits.fired, "bits are to be written")
+    http = quick.client()
+    assert http.request("DELETE", f"/sites/{site}").status == 202
+    wait_until(lambda: http.get(f"/sites/{site}").status == 404, "it is deleted")
+    scripts = commands(redis, "evalsha")
+    bits.release()
+    wait_until(lambda: commands(redis, "evalsha") > scripts, "they are refused")
+    assert not keys(redis, site, "")

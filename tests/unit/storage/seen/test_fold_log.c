@@ -65,25 +65,28 @@ static void copy_ver(char to[static SEEN_VER_TEXT + 1], struct slice from)
     to[from.n] = '\0';
 }
 
-/* EVALSHA sha 2 filter string ver-expected ver expires bits "capacity" .. "error" .. "rules" .. "n"
- * .. layer items. */
+/* EVALSHA sha 2 filter old, or 3 filter old string, then ver-expected ver expires bits "capacity"
+ * .. "error" .. "rules" .. "n" .. layer items. */
 static void run_script(const struct command *command)
 {
-    cr_assert(command->n == 19 && redis.n_steps < STEPS_MAX);
+    size_t behind = 3 + (size_t)command_number(command, 2); /* the keys */
+    cr_assert(command->n == behind + 14 && redis.n_steps < STEPS_MAX);
     struct written *step = &redis.steps[redis.n_steps++];
-    struct slice bits = command->words[8];
-    cr_expect(slice_equal(command->words[5], slice_of(redis.ver)), "it expects what is there");
-    copy_ver(redis.ver, command->words[6]);
-    copy_ver(step->ver, command->words[6]);
+    const struct slice *words = &command->words[behind];
+    struct slice bits = words[3];
+    cr_expect(slice_equal(words[0], slice_of(redis.ver)), "it expects what is there");
+    copy_ver(redis.ver, words[1]);
+    copy_ver(step->ver, words[1]);
     step->is_end = bits.n == 0;
-    step->layer = (uint64_t)command_number(command, 17);
-    step->items = (uint64_t)command_number(command, 18);
+    cr_expect_eq(behind, step->is_end ? 5u : 6u);
+    step->layer = (uint64_t)command_number(command, behind + 12);
+    step->items = (uint64_t)command_number(command, behind + 13);
     redis.items = step->layer == 0 ? step->items : redis.items;
     if (step->is_end) {
         redis.n_old = 0;
         return;
     }
-    struct string *string = string_of(command->words[4]);
+    struct string *string = string_of(command->words[5]);
     buffer_clear(&string->bits, SIZE_MAX);
     buffer_append(&string->bits, bits.p, bits.n);
 }
