@@ -114,7 +114,8 @@ static inline bool place_class_is_newly_full(const struct place_class *class)
     return class->full_ms == 0 && class->refuses;
 }
 
-/* The places of an hour are kept so long while late events may come to it. */
+/* The places of an hour are kept so long behind its end: then its counters tell which names it has,
+ * where it is closed. */
 #define PLACES_KEEP_MS (INT64_C(26) * 3600 * 1000)
 
 /* How many names of a class the partition gives a place; 0: as many as come. */

@@ -9,7 +9,7 @@
 
 /* ---- questions ---- */
 
-/* Of an hour that is long over its places are kept while it is written to. */
+/* Places are kept so long behind that; of an hour that is long over, while it is written to. */
 #define KEEP_LATE_MS (INT64_C(900) * 1000)
 
 #define CLASS_FIELDS 2 /* fields of a class */
@@ -260,14 +260,15 @@ size_t places_write(
             continue;
         }
         struct key key;
-        bool late = hour->bucket.end_s * 1000 + PLACES_KEEP_MS < now_ms;
+        /* Until counters tell which names the hour has, and a share that has looked is done. */
+        int64_t last_ms = hour->bucket.end_s * 1000 + PLACES_KEEP_MS;
         key_places(&key, tag, hour->site, hour->bucket);
         n += write_places(places, hour, &key, n_new, n_fields, now_ms, out);
         n += closed_hours_write(places, hour, &key, now_ms, out);
         resp_head(out, 3);
-        resp_text(out, "PEXPIRE");
+        resp_text(out, "PEXPIREAT");
         resp_word(out, key.p, key.n);
-        resp_decimal(out, late ? KEEP_LATE_MS : PLACES_KEEP_MS);
+        resp_decimal(out, (last_ms > now_ms ? last_ms : now_ms) + KEEP_LATE_MS);
         n++;
     }
     return n;

@@ -197,3 +197,19 @@ def test_once_full_an_hour_stays_so(world):
     higher.accept(events_of(["n0", f"n{CAP}", "new"], at))
     first = {**dict.fromkeys((f"n{i}" for i in range(CAP)), 1), "n0": 2}
     assert hour(higher, at) == (first, 3, first)
+
+
+def test_a_name_without_a_place_gets_none_before_the_hour_is_told_by_counters():
+    """Places are kept until 26 hours after the hour's end, whenever the last one was given."""
+    world = World("2026-03-10 10:05", *FOREVER, "--max-values", str(CAP), "--max-pages", str(CAP), "--partitions", "1")
+    try:
+        at = epoch("2026-03-10 10:00")
+        world.http.accept(events_of([f"n{i}" for i in range(CAP)] + ["late"], at))
+        counted(world.http)
+        world.move("2026-03-11 12:30")
+        wait_until(lambda: int(world.redis.command("HGET", "t:{0}:state", "st").split()[1]) > at + 3600, "the hour is closed")
+        world.http.accept(events_of(["late"], at))
+        counted(world.http)
+        assert "late" not in hour(world.http, at)[0]
+    finally:
+        world.close()

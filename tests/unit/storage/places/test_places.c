@@ -126,7 +126,7 @@ static void answer(void)
     buffer_release(&out);
 }
 
-static int64_t kept_ms; /* by the last PEXPIRE */
+static int64_t kept_until_ms, kept_ms; /* by the last PEXPIREAT: the instant, and from now on */
 
 /* Carry the commands out. */
 static void carry_out(int64_t now_ms)
@@ -141,7 +141,10 @@ static void carry_out(int64_t now_ms)
         for (size_t k = 2; command_is(c, 0, "HSET") && k < c->n; k += 2) {
             store(c->words[1], c->words[k], c->words[k + 1]);
         }
-        kept_ms = command_is(c, 0, "PEXPIRE") ? command_number(c, 2) : kept_ms;
+        if (command_is(c, 0, "PEXPIREAT")) {
+            kept_until_ms = command_number(c, 2);
+            kept_ms = kept_until_ms - now_ms;
+        }
     }
     commands_release(&commands);
     buffer_release(&out);
@@ -298,14 +301,17 @@ Test(places, a_place_of_the_hour_before_that_came_too_late_is_none)
 /* An hour's places are asked for in the hour behind it, and by late events of a day. */
 Test(places, how_long_they_are_kept)
 {
-    static const struct {
-        int64_t hours_ago, kept_min;
-    } cases[] = {{0, 26 * 60}, {1, 26 * 60}, {26, 26 * 60}, {27, 15}, {1000, 15}};
+    static const int64_t hours_ago[] = {0, 1, 26, 27, 1000, -20};
     begin(4);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        cr_expect_str_eq(FOLD(AT_S - 3600 * cases[i].hours_ago, false, SOURCE("a")), "+");
-        cr_expect_eq(kept_ms, cases[i].kept_min * 60 * 1000, "%d hours ago: %d ms",
-            (int)cases[i].hours_ago, (int)kept_ms);
+    for (size_t i = 0; i < sizeof(hours_ago) / sizeof(hours_ago[0]); i++) {
+        int64_t end_s = (AT_S / 3600 + 1 - hours_ago[i]) * 3600;
+        cr_expect_str_eq(FOLD(AT_S - 3600 * hours_ago[i], false, SOURCE("a")), "+");
+        if (hours_ago[i] <= 26) {
+            cr_expect_eq(kept_until_ms, (end_s + 26 * 3600 + 15 * 60) * 1000, "%d hours ago: %d ms",
+                (int)hours_ago[i], (int)kept_ms);
+        } else {
+            cr_expect_eq(kept_ms, 15 * 60 * 1000, "%d hours ago", (int)hours_ago[i]);
+        }
     }
     places_free(places);
 }
