@@ -237,8 +237,9 @@ static bool deleted_are_same(const struct share *s)
 
 void share_learn(struct share *s)
 {
-    if (!users_are_same(s) || !deleted_are_same(s)) {
-        return; /* what was done may be undone */
+    /* What was done may be undone, or is being taken away while pages are deleted. */
+    if (!users_are_same(s) || !deleted_are_same(s) || share_is_swept(s)) {
+        return;
     }
     learn_members(s, &s->open);
     learn_members(s, &s->sites);

@@ -29,7 +29,7 @@ end
 local replies = {}
 while at < #ARGV do
     local n = tonumber(take())
-    replies[#replies + 1] = call(unpack(ARGV, at + 1, at + n))
+    replies[#replies + 1] = redis.pcall(unpack(ARGV, at + 1, at + n)) -- as EXEC: the others are carried out
     at = at + n
 end
 return replies

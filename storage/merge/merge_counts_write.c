@@ -9,13 +9,18 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
+/* A key that may be gone when the commands are carried out would be made anew, without an expiry:
+ * it is set again.  By then Redis may have waited for the commands so long. */
+#define EXPIRES_SOON_MS 60000
+
 #define VALUES_AT_ONCE 2000 /* in a command: fold.lua cannot take more than 8,000 words */
 
 bool merge_note_expiry(struct bucket_writer *w, const struct key *key)
 {
     struct merge_counts *merge = w->merge;
     uint64_t hash = XXH3_64bits_withSeed(key->p, key->n, w->state_hash);
-    if (known_hashes_has(w->known->expiries, hash)) {
+    bool ends_soon = w->bucket->target.expire_ms - w->now_ms < EXPIRES_SOON_MS;
+    if (!ends_soon && known_hashes_has(w->known->expiries, hash)) {
         return false;
     }
     if (array_reserve(&merge->expiries, &merge->expiries_capacity, merge->n_expiries,
@@ -136,6 +141,7 @@ size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t n
         .tag = tag,
         .known = known,
         .state_hash = XXH3_64bits(state.p, state.n),
+        .now_ms = now_ms,
         .out = out};
     merge->n_expiries = merge->n_many = merge->n_places = 0;
     merge->now_ms = now_ms;

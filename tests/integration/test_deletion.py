@@ -12,6 +12,7 @@ import pytest
 from lib.client import Unknown
 from lib.clock import epoch
 from lib.cluster import Cluster
+from lib.log import counted
 from lib.waiting import wait_until
 from lib.world import FOREVER, World
 
@@ -467,3 +468,48 @@ def test_what_is_not_there(http, site):
     assert http.get(f"/sites/{site}").status == http.request("DELETE", f"/sites/{site}").status == 404
     assert http.request("DELETE", f"/pages?site={site}&page=/").status == 404
     assert http.request("POST", f"/sites/{site}", b"").status == 405
+
+
+# What a process learns while pages are being deleted
+
+
+@pytest.fixture
+def swept(start_redis, start_tallyd, site):
+    """Pages of a partition are being deleted, as far as its mark says."""
+    redis = start_redis()
+    http = start_tallyd("--partitions", "1", redis=redis).client()
+    http.accept({"site": site, "page": "/p", "user": "x"})
+    counted(http)
+    redis.command("HSET", "t:{0}:state", "deleting", "d" * 32, "users", "e" * 32)
+    return redis, http
+
+
+def test_visitors_that_were_taken_away_are_counted_again(swept, site):
+    redis, http = swept
+    wait_until(lambda: time.time() % 60 < 40, "a minute with time left", 25)
+    events = [{"site": site, "page": "/p", "visitor": f"v{i}"} for i in range(500)]
+    http.accept(events)
+    counted(http)
+    for key in redis.command("KEYS", f"t:*:uv:{site}:m*:/p") + redis.command("KEYS", f"t:*:ip:{site}:m*:/p"):
+        redis.command("DEL", key)
+    for key in redis.command("KEYS", f"t:*:pv:{site}:m*") + redis.command("KEYS", f"t:*:vv:{site}:m*"):
+        redis.command("HDEL", key, "/p")
+    http.accept(events)
+    counted(http)
+    redis.command("HDEL", "t:{0}:state", "deleting")
+    redis.command("HSET", "t:{0}:state", "users", "f" * 32, "ver", "f" * 32, "fold", "f" * 32)
+    assert http.count("pv", site=site, page="/p") == 500 and http.count("uv", site=site, page="/p") > 450
+
+
+def test_keys_that_were_taken_away_get_their_expiry_again(swept, site):
+    redis, http = swept
+    event = {"site": site, "page": "/p", "visitor": "v", "ts": int(time.time()) // 86400 * 86400 - 40000}
+    http.accept(event)
+    counted(http)
+    late = [key for key in redis.command("KEYS", f"t:*:uv:{site}:*:/p") if redis.command("PTTL", key) > 0]
+    assert late
+    for key in late:
+        redis.command("DEL", key)
+    http.accept(event)
+    counted(http)
+    assert all(redis.command("PTTL", key) > 0 for key in late)

@@ -6,8 +6,11 @@ import time
 
 import pytest
 
+from lib.clock import epoch
+from lib.log import counted
 from lib.proxy import Fault, is_script
 from lib.waiting import wait_until
+from lib.world import World
 
 
 def calls(redis, command):
@@ -180,3 +183,28 @@ def test_redis_goes_back_behind_the_marks_of_a_deletion(world, site):
     end.release()
     wait_until(lambda: not redis.command("KEYS", "t:*:deletions"), "it is over", 20)
     assert views(other, site) == 1
+
+
+def test_a_key_that_expires_while_it_is_written_to_gets_its_expiry_again(start_proxy, start_tallyd):
+    args = ("--partitions", "1", "--keep-minutes", "2h")
+    world = World("2026-03-10 10:10", *args)
+    try:
+        proxy = start_proxy(world.redis)
+        http = start_tallyd(*args, redis=proxy, name="other").client()
+        event = {"site": "s", "page": "/p", "visitor": "v", "ts": epoch("2026-03-10 08:30")}
+        for _ in range(2):  # and its keys' expiry is known
+            http.accept(event)
+            counted(http)
+        world.clock.set(epoch("2026-03-10 10:30") + 58)
+        http.accept({**event, "ts": epoch("2026-03-10 10:10")})
+        counted(http)
+        fold = proxy.arm(Fault("command-held", match=lambda a: a[0].upper() == b"EXEC"))
+        http.accept(event)
+        wait_until(lambda: fold.fired, "a fold is on its way")
+        world.clock.set(epoch("2026-03-10 10:31") + 5)
+        fold.release()
+        counted(http)
+        kept = {key: world.redis.command("PTTL", key) for key in world.redis.command("KEYS", "t:*:*v:s:m202603100830*")}
+        assert -1 not in kept.values(), kept
+    finally:
+        world.close()

@@ -401,6 +401,23 @@ def test_a_full_redis_answers_every_question(start_redis, start_tallyd, site):
     assert pv(http, site) == 201
 
 
+def test_a_key_of_another_type_on_a_full_redis(start_redis, start_tallyd, site):
+    """A foreign hand has made lists of sketches.  All else of the fold is counted, as where Redis has room."""
+    redis = start_redis()
+    dead = start_tallyd(*FEW, redis=redis, env=HELD, name="dead")
+    http = start_tallyd(*FEW, redis=redis, name="living").client()
+    wait_until(lambda: time.time() % 60 < 50, "a minute with time left", 15)
+    http.accept([{"site": site, "page": "/", "visitor": f"a{i}"} for i in range(100)])
+    assert pv(http, site) == 100
+    dead.client().accept([{"site": site, "page": "/", "visitor": f"b{i}"} for i in range(100)])
+    for key in redis.command("KEYS", f"t:*:uv:{site}:m*") + redis.command("KEYS", f"t:*:ip:{site}:m*"):
+        redis.command("DEL", key)
+        redis.command("LPUSH", key, "x")
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    dead.kill()
+    assert pv(http, site) == 200 and http.count("visits", site=site, from_="now-1h") == 200
+
+
 # Several processes
 
 
