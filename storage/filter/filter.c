@@ -2,11 +2,14 @@
 #include "storage/job/filter_job.h"
 
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "storage/filter/items.h"
 #include "storage/read/operation.h"
+
+#define GONE_PAUSE_MS 5
 
 static struct filter_figures figures(const struct filter_state *state)
 {
@@ -94,13 +97,14 @@ static void run_check(struct filter_state *state, struct filter_job *job)
 
 static void run_add(struct filter_state *state, struct filter_job *job)
 {
-    bool gone = true;
-    while (gone) {
+    bool gone = false;
+    do {
+        (void)poll(NULL, 0, gone ? GONE_PAUSE_MS : 0); /* while another process deletes it */
         gone = false;
         if (!learn(state, job, true) || !filter_add_items(state, job, &gone)) {
             return;
         }
-    }
+    } while (gone);
     job->outcome = FILTER_DONE;
 }
 
