@@ -406,7 +406,7 @@ def test_one_who_folds_slowly_does_no_harm(start_redis, start_proxy, start_tally
 
     def hold(args):
         """The first string of bits that the slow one writes waits, in the proxy."""
-        if args[0] == b"EVALSHA" and any(b":bits:" in a[:100] for a in args[3:5]) and not reached.is_set():
+        if args[0] == b"EVALSHA" and any(b":bits:" in a[:100] for a in args[3:6]) and not reached.is_set():
             reached.set()
             go_on.wait(30)
         return False

@@ -146,6 +146,7 @@ static struct log_entry *make_entry(struct tool *t, uint64_t n, int64_t arrival_
     entry->n_plain = t->n;
     entry->state = ENTRY_ANSWERED;
     entry->answered_ms = monotonic_ms();
+    entry->acknowledged_us = monotonic_us();
     t->n = t->n_actions = 0;
     return entry;
 }
@@ -188,6 +189,7 @@ static void add_entry(struct tool *t, const char *line)
         if (!unfolded_put(&t->unfolded, 0, entry)) {
             fail("out of memory");
         }
+        (void)unfolded_may_tell(&t->unfolded, 0, false); /* it is acknowledged */
         fold_wake(t->fold);
     }
     entry_release(entry);
