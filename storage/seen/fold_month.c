@@ -145,8 +145,8 @@ struct ver fold_month_draw_ver(void)
     return ver;
 }
 
-/* seen_fold.lua: put @bits into @key, or, without a key, delete the log that was folded.  Either way
- * the filter gets @ver, its number of layers and the items of layer @index. */
+/* seen_fold.lua: put @bits into @key, or, without a key, delete the log that was folded.  Either
+ * way the filter gets @ver, its number of layers and the items of layer @index. */
 static enum fold_step write_step(struct fold_month *m, const struct ver *ver, const struct key *key,
     unsigned index, struct slice bits)
 {
