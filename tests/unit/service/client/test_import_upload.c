@@ -61,6 +61,7 @@ Test(import_upload, what_an_answer_without_counts_means)
         {200, "{}", IMPORT_UPLOAD_IN_DOUBT},
         {500, "{}", IMPORT_UPLOAD_IN_DOUBT},
         {504, "{}", IMPORT_UPLOAD_IN_DOUBT},
+        {408, "{}", IMPORT_UPLOAD_IN_DOUBT},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         cr_expect_eq(post(cases[i].status, "", cases[i].body), cases[i].result, "%d %s",

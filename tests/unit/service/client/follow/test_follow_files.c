@@ -256,6 +256,30 @@ Test(follow_files, of_many_rotated_files_the_newest_are_remembered)
     cr_expect_not(follow_files_forget(files), "there is room for more");
 }
 
+/* Wherever they stand in the directory. */
+Test(follow_files, of_too_many_rotated_files_those_that_are_known_are_found)
+{
+    char name[32];
+    struct stat about;
+    for (int i = 1; i <= FOLLOW_ENTRIES + 60; i++) {
+        (void)snprintf(name, sizeof(name), "a.log.%d", i);
+        put_text(name, "old\n");
+    }
+    put_text("a.log", "new\n");
+    for (int i = 1; i <= FOLLOW_ENTRIES + 60; i += 15) {
+        (void)snprintf(name, sizeof(name), "a.log.%d", i);
+        cr_assert_eq(stat(in_base(name), &about), 0);
+        follow_files_free(files);
+        state = (struct follow_state){.n = 1};
+        state.files[0] = (struct follow_file){
+            .inode = about.st_ino, .head = follow_head_of(SLICE("ol")), .offset = 2, .size = 2};
+        files = follow_files_new(path, &state, &report);
+        cr_assert_not_null(files);
+        watch();
+        cr_expect(!state.files[0].is_done && files->open[0].fd >= 0, "%s", name);
+    }
+}
+
 /* The oldest that are done go; what may still be read stays, and finds its open file again. */
 Test(follow_files, files_that_are_done_are_forgotten)
 {

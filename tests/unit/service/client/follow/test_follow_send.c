@@ -89,6 +89,7 @@ static void cut(void)
     for (size_t i = 0; i < EVENTS; i++) {
         sender.cut.ends[i] = 10 * ((int64_t)i + 1);
         sender.cut.end_lines[i] = i + 1;
+        sender.cut.end_headers[i] = -1;
     }
     follow_sender_begin(&sender, 0, false);
 }
@@ -143,6 +144,23 @@ Test(follow_send, what_is_too_large_is_cut_in_two)
     cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_ALL);
     expect_sent(3);
     cr_expect_eq(report.accepted, EVENTS);
+}
+
+/* A header at byte 5, and another one at byte 25. */
+Test(follow_send, each_piece_knows_the_header_before_its_end)
+{
+    sender.request_max = 2;
+    says_counted(2);
+    says(503, "", "{}");
+    cut();
+    sender.cut.header = 25;
+    for (size_t i = 0; i < EVENTS; i++) {
+        sender.cut.end_headers[i] = i < 2 ? 5 : 25;
+    }
+    cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_WAIT);
+    cr_expect_eq(state.files[0].offset, 20);
+    cr_expect_eq(state.files[0].header, 5);
+    cr_expect_eq(state.piece.header, 25);
 }
 
 Test(follow_send, an_event_too_large_by_itself_is_rejected)
@@ -294,14 +312,18 @@ Test(follow_send, a_piece_whose_bytes_are_gone)
         {403, FOLLOW_SENT_STOP, 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        state.files[0].offset = 0;
+        state.files[0] = (struct follow_file){.inode = 7, .header = -1};
         left_in_doubt(2, 60);
+        state.piece.lines = 2;
+        state.piece.header = 5;
         n_script = 0;
         scripted_http_start(script, SCRIPT);
         says(
             cases[i].status, "", cases[i].status == 202 ? "{\"accepted\":0,\"rejected\":0}" : "{}");
         cr_expect_eq(follow_sender_resolve(&sender, 0), cases[i].sent, "%d", cases[i].status);
         cr_expect_eq(state.files[0].offset, cases[i].offset, "%d", cases[i].status);
+        cr_expect_eq(state.files[0].header, cases[i].offset == 20 ? 5 : -1);
+        cr_expect_eq(state.files[0].lines, cases[i].offset == 20 ? 2u : 0u);
         cr_expect_eq(state.has_piece, cases[i].sent != FOLLOW_SENT_ALL, "%d", cases[i].status);
     }
 }
