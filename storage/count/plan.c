@@ -305,25 +305,10 @@ static enum storage_err offer_series(
     struct window part = later_part(q, job, outer, now_s);
     if (part.from_s < part.to_s) {
         job->asked.answered = part;
-        job->outer_works = true;
     } else {
         job->used = copy.used;
     }
     return STORAGE_NOT_KEPT;
-}
-
-/* The series does not work in *window, which was widened: it was no more than an offer.  Take the
- * part of it that would be offered instead.  @err says why it does not work. */
-static enum storage_err plan_later_part(struct count_question *q, struct count_job *job,
-    struct window *window, int64_t now_s, enum storage_err err)
-{
-    struct window part = later_part(q, job, *window, now_s);
-    if (part.from_s >= part.to_s) {
-        return err;
-    }
-    *window = part;
-    err = plan_portions(q, job, STEP_NONE, part, now_s);
-    return err == STORAGE_OK ? plan_series(q, job, part, now_s) : err;
 }
 
 enum storage_err count_plan(struct count_question *q, struct window *window)
@@ -332,10 +317,9 @@ enum storage_err count_plan(struct count_question *q, struct window *window)
     int64_t now_s = q->read.now_s;
     enum storage_err err = plan_portions(q, job, STEP_NONE, *window, now_s);
     struct window outer = *window;
-    bool is_widened = err == STORAGE_NOT_KEPT;
     job->used = STEP_NONE;
     job->whole_works = false;
-    if (is_widened) {
+    if (err == STORAGE_NOT_KEPT) {
         if (!plan_widen_all(q, now_s, &outer)) {
             job->asked.answered = (struct window){window->from_s, window->from_s};
             return err;
@@ -351,9 +335,6 @@ enum storage_err count_plan(struct count_question *q, struct window *window)
     if (err == STORAGE_OK && job->step != STEP_NONE) {
         job->whole_works = true;
         err = plan_series(q, job, *window, now_s);
-        if (is_widened && is_about_step(err)) {
-            err = plan_later_part(q, job, window, now_s, err);
-        }
         bool none = err == STORAGE_TOO_FINE && job->used == STEP_NONE;
         job->asked.answered = none ? later_part(q, job, *window, now_s) : (struct window){0, 0};
     }
