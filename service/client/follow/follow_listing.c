@@ -128,7 +128,8 @@ int64_t follow_entry_unpacked_size(
     return n < 0 || (code != Z_OK && code != Z_STREAM_END) ? -1 : size;
 }
 
-/* Fill @entry, whose name is set.  False: there is no such file, or no regular one. */
+/* What @entry, whose name is set, is, without its bytes.  False: there is no such file, or no
+ * regular one. */
 static bool look_at(const struct follow_listing *listing, struct follow_entry *entry)
 {
     char path[PATH_MAX + 256];
@@ -140,7 +141,12 @@ static bool look_at(const struct follow_listing *listing, struct follow_entry *e
     entry->inode = (uint64_t)about.st_ino;
     entry->size = (int64_t)about.st_size;
     entry->mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    return true;
+}
+
+static void read_head(const struct follow_listing *listing, struct follow_entry *entry)
+{
+    int fd = follow_entry_open(listing, entry);
     ssize_t n = fd < 0 ? -1 : pread(fd, entry->head, sizeof(entry->head), 0);
     entry->head_n = n > 0 ? (size_t)n : 0;
     entry->kind = n < 0 ? FOLLOW_UNREADABLE : kind_of(entry->head, entry->head_n);
@@ -149,7 +155,6 @@ static bool look_at(const struct follow_listing *listing, struct follow_entry *e
     } else if (fd >= 0) {
         (void)close(fd);
     }
-    return true;
 }
 
 static bool knows_inode(const struct follow_state *state, uint64_t inode)
@@ -174,8 +179,8 @@ static struct follow_entry *place_for(struct follow_listing *listing,
     listing->is_complete = false;
     for (size_t i = 0; i < listing->n; i++) {
         struct follow_entry *at = &listing->entries[i];
-        if (!at->is_log && !knows_inode(state, at->inode) &&
-            (oldest == NULL || at->mtime_ns < oldest->mtime_ns)) {
+        if (!at->is_log && (oldest == NULL || at->mtime_ns < oldest->mtime_ns) &&
+            !knows_inode(state, at->inode)) {
             oldest = at;
         }
     }
@@ -195,8 +200,9 @@ static void add(struct follow_listing *listing, const struct follow_state *state
         return;
     }
     struct follow_entry *place = place_for(listing, state, &entry);
-    if (place != NULL) {
+    if (place != NULL) { /* only these are opened: there may be thousands of others */
         *place = entry;
+        read_head(listing, place);
     }
 }
 
