@@ -47,8 +47,7 @@ static size_t n_under_way(const struct appender *a)
 bool appender_has_room(const struct appender *a)
 {
     return a->id[0] != '\0' && !a->is_gone && n_under_way(a) < UNDER_WAY_MAX &&
-           held_bytes(a) < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0) &&
-           unfolded_room(a->unfolded, 0) > 0;
+           held_bytes(a) < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0);
 }
 
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)

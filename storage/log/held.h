@@ -12,7 +12,7 @@
 
 #define UNDER_WAY_MAX 2 /* entries */
 
-/* May another entry be made now? */
+/* May another entry be made now?  How much may wait to be folded is not looked at. */
 bool appender_has_room(const struct appender *a);
 
 /* Make an entry of a list of jobs.  False: no memory, and the jobs are as they were. */
