@@ -19,7 +19,7 @@ bool merge_note_expiry(struct bucket_writer *w, const struct key *key)
 {
     struct merge_counts *merge = w->merge;
     uint64_t hash = XXH3_64bits_withSeed(key->p, key->n, w->state_hash);
-    bool ends_soon = w->bucket->target.expire_ms - w->now_ms < EXPIRES_SOON_MS;
+    bool ends_soon = w->bucket->target.expire_ms - merge->now_ms < EXPIRES_SOON_MS;
     if (!ends_soon && known_hashes_has(w->known->expiries, hash)) {
         return false;
     }
@@ -141,7 +141,6 @@ size_t merge_counts_write(struct merge_counts *merge, const char *tag, int64_t n
         .tag = tag,
         .known = known,
         .state_hash = XXH3_64bits(state.p, state.n),
-        .now_ms = now_ms,
         .out = out};
     merge->n_expiries = merge->n_many = merge->n_places = 0;
     merge->now_ms = now_ms;

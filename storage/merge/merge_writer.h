@@ -16,7 +16,6 @@ struct bucket_writer {
     const char *tag;
     const struct known_keys *known;
     uint64_t state_hash;
-    int64_t now_ms; /* Redis's clock, a moment ago */
     struct buffer *out;
     size_t n; /* commands of all buckets so far */
 };
