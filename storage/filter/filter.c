@@ -99,7 +99,9 @@ static void run_add(struct filter_state *state, struct filter_job *job)
 {
     bool gone = false;
     do {
-        (void)poll(NULL, 0, gone ? GONE_PAUSE_MS : 0); /* while another process deletes it */
+        if (gone) { /* another process deletes it */
+            (void)poll(NULL, 0, GONE_PAUSE_MS);
+        }
         gone = false;
         if (!learn(state, job, true) || !filter_add_items(state, job, &gone)) {
             return;

@@ -170,7 +170,7 @@ active [2] proctype Question() {
 #ifdef RECALL
   byte p0, p1;
 #endif
-  #ifdef JOIN
+#ifdef JOIN
   bit joined;
 #endif
   byte need, forbid, n0, n1, e0, e1, s0, s1, c0, c1, i, v, t, g, w; bit ok, all;
