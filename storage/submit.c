@@ -117,6 +117,30 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
     return err;
 }
 
+/* What a filter gets is deleted with its site, as events are. */
+static bool fills_filter_of_deleted(struct storage *s, const struct storage_job *job)
+{
+    const struct filter_job *filter = &job->u.filter;
+    return job->op == STORAGE_FILTER_WRITE && filter->action != FILTER_DROP &&
+           deletions_refuse_site(&s->core.deletions, filter->site, redis_clock_ms(&s->core.clock));
+}
+
+/* A job of the readers. */
+static enum storage_err submit_read(struct storage *s, struct storage_job *job)
+{
+    enum storage_err err = STORAGE_OK;
+    if (fills_filter_of_deleted(s, job)) {
+        return STORAGE_DELETING;
+    }
+    if (job->op == STORAGE_COUNT) {
+        const struct count_job *count = &job->u.count;
+        hot_pages_reads(
+            s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages, count->n_pages);
+    }
+    (void)readers_submit(s->readers, job, &err);
+    return err;
+}
+
 bool storage_send_limit(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
     struct storage *s = data;
@@ -147,12 +171,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
             (void)rollup_submit(s->rollup, job, &err);
         }
     } else if (job->op != STORAGE_WRITE) {
-        if (job->op == STORAGE_COUNT) {
-            const struct count_job *count = &job->u.count;
-            hot_pages_reads(s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages,
-                count->n_pages);
-        }
-        (void)readers_submit(s->readers, job, &err);
+        err = submit_read(s, job);
     } else if (job->u.write.n == 0 && job->u.write.keyed == NULL) {
         job_done(job, STORAGE_OK);
         return;

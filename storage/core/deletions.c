@@ -70,3 +70,9 @@ bool deletions_refuse(
     pthread_mutex_unlock(&deletions->lock);
     return refuse;
 }
+
+bool deletions_refuse_site(struct deletions *deletions, struct slice site, int64_t redis_ms)
+{
+    struct event event = {.site = site};
+    return deletions_refuse(deletions, &event, 1, redis_ms);
+}

@@ -2,10 +2,10 @@
  *
  * Layer: storage.  Thread-safe.
  *
- * Events of such a site are refused.  What is known is at most as old as the last look: the
- * rollup's thread looks every second, and so does a reader while events come.  A process that has
- * not heard yet may acknowledge events of the site.  No fold counts them (schema/tombstones.h), so
- * they are deleted with the site.
+ * Events of such a site are refused, and what its filters would get.  What is known is at most as
+ * old as the last look: the rollup's thread looks every second, and so does a reader while events
+ * come.  A process that has not heard yet may acknowledge events of the site.  No fold counts them
+ * (schema/tombstones.h), so they are deleted with the site.
  */
 #ifndef STORAGE_CORE_DELETIONS_H
 #define STORAGE_CORE_DELETIONS_H
@@ -42,8 +42,11 @@ void deletions_learn(struct deletions *deletions, const struct reply *reply);
 /* Is a look due?  True once for each time that one is. */
 bool deletions_look_due(struct deletions *deletions, int64_t now_ms) MUST_CHECK;
 
-/* Is the site of one of @n events being deleted at @redis_ms, by Redis's clock? */
+/* Is the site of one of @n events, or @site, being deleted at @redis_ms, by Redis's clock? */
 bool deletions_refuse(
     struct deletions *deletions, const struct event *events, size_t n, int64_t redis_ms) MUST_CHECK;
+
+bool deletions_refuse_site(
+    struct deletions *deletions, struct slice site, int64_t redis_ms) MUST_CHECK;
 
 #endif

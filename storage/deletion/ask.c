@@ -88,7 +88,7 @@ static bool take_record(struct deletion_ask *ask, bool *ret_over)
 }
 
 /* Write the record down, in place of one that is over.  One that another request has written
- * meanwhile stays. */
+ * meanwhile stays.  A full Redis takes it, too: a deletion makes room. */
 static bool write_record(struct deletion_ask *ask, bool is_over)
 {
     unsigned char bytes[DELETION_ID / 2];
@@ -97,8 +97,9 @@ static bool write_record(struct deletion_ask *ask, bool is_over)
     randombytes_buf(bytes, sizeof(bytes));
     sodium_bin2hex(record.id, sizeof(record.id), bytes, sizeof(bytes));
     deletion_record_print(&record, value);
-    struct buffer *out = pipeline_command(&ask->pipe, 0, is_over ? "HSET" : "HSETNX", 3);
+    struct buffer *out = pipeline_script(&ask->pipe, 0, SCRIPT_SMALL_WRITE, 1, 3);
     resp_word(out, ask->deletions.p, ask->deletions.n);
+    resp_text(out, is_over ? "HSET" : "HSETNX");
     resp_word(out, ask->field.p, ask->field.n);
     resp_text(out, value);
     return pipeline_ask(&ask->pipe, true) != NULL;

@@ -16,15 +16,19 @@
 -- A new string gets its whole length at once, because a string that grows is copied.  A script makes one string at the
 -- most, because writing the zeros holds Redis longer than all else here.  An item is one BITFIELD.
 -- Older layers never change.  The caller has looked for the items there, so an item that is not in this layer is new.
--- A shard that does not exist has one layer, which is empty.
+-- A shard that does not exist, or belongs to an earlier filter of the name, has one layer, which is empty.
 local call = redis.call
 local id, layer, k = ARGV[1], ARGV[3], tonumber(ARGV[6])
 local is = call('HMGET', KEYS[1], 'id', 'n', 'drop', 'last', layer)
 if is[1] ~= id or is[3] then
-    if is[1] or is[4] and tonumber(is[4]) >= tonumber(id) then return {3, ''} end
+    local latest = is[1] or is[4]
+    if latest and tonumber(latest) >= tonumber(id) then return {3, ''} end
+    -- Ids only grow, so a lesser one is a leftover: an add beside the deletion of the whole site makes such a shard.
     -- The key is not deleted first: where its slot is being moved, Redis would not let it be made again.
     call('HSET', KEYS[1], 'id', id, 'n', 1)
-    call('HDEL', KEYS[1], 'last')
+    for _, field in ipairs(call('HKEYS', KEYS[1])) do
+        if field ~= 'id' and field ~= 'n' then call('HDEL', KEYS[1], field) end
+    end
     call('PERSIST', KEYS[1])
     is = {id, '1', false, false, '0'}
 end

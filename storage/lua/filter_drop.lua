@@ -2,13 +2,15 @@
 -- filter_drop.lua - delete a filter, one of its hashes at a time.
 -- KEYS: 1 the filter's or a shard's hash
 -- ARGV: 1 id of the filter  2 'fence': before its strings are deleted; 'over': after that
--- Reply: number of layers to delete; -1: a later filter has the name
+-- Reply: number of layers to delete; -1: a later filter has the name, or the deletion is over
 local call = redis.call
 local is = call('HMGET', KEYS[1], 'id', 'n', 'last')
 local id = tonumber(ARGV[1])
 if is[1] ~= ARGV[1] then
-    if is[1] or is[3] and tonumber(is[3]) >= id then return -1 end
-    call('HSET', KEYS[1], 'id', ARGV[1]) -- nothing was ever added to this shard, and nothing must be added now
+    local latest = is[1] or is[3]
+    if latest and tonumber(latest) >= id then return -1 end
+    is[2] = false -- nothing was ever added to this shard of the filter, and nothing must be added now
+    call('HSET', KEYS[1], 'id', ARGV[1])
     call('PERSIST', KEYS[1])
 end
 if ARGV[2] == 'fence' then

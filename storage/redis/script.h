@@ -51,7 +51,8 @@
     X(SCRIPT_CLOSE_LOG, "close_log")                                                               \
     X(SCRIPT_DELETION_MARK, "deletion_mark")                                                       \
     X(SCRIPT_DELETION_STEP, "deletion_step")                                                       \
-    X(SCRIPT_DELETE, "delete")
+    X(SCRIPT_DELETE, "delete")                                                                     \
+    X(SCRIPT_SMALL_WRITE, "small_write")
 
 enum script {
 #define X(name, file) name,

@@ -36,6 +36,17 @@ static void begin(struct buffer *b, const struct core *core, size_t n, const cha
     resp_word(b, key.p, key.n);
 }
 
+/* The same of a script with @n_args arguments. */
+static void begin_script(struct buffer *b, const struct core *core, const struct session *session,
+    enum script script, size_t n_args)
+{
+    struct key key;
+    key_fixed(&key, core->partitions.tag[0], "wish", SLICE(""));
+    buffer_init(b);
+    script_head(b, &session->scripts, script, 1, n_args);
+    resp_word(b, key.p, key.n);
+}
+
 bool wish_make(struct core *core, struct session *session)
 {
     unsigned char bytes[(WISH_ID_SIZE - 1) / 2];
@@ -43,7 +54,8 @@ bool wish_make(struct core *core, struct session *session)
     struct buffer b;
     randombytes_buf(bytes, sizeof(bytes));
     sodium_bin2hex(id, sizeof(id), bytes, sizeof(bytes));
-    begin(&b, core, 5, "SET");
+    begin_script(&b, core, session, SCRIPT_SMALL_WRITE, 4);
+    resp_text(&b, "SET");
     resp_text(&b, id);
     resp_text(&b, "PX");
     resp_decimal(&b, WISH_MS);
@@ -61,12 +73,8 @@ void wish_read(struct core *core, struct session *session, char ret_id[WISH_ID_S
 
 void wish_fulfil(struct core *core, struct session *session, const char *id)
 {
-    struct key key;
     struct buffer b;
-    key_fixed(&key, core->partitions.tag[0], "wish", SLICE(""));
-    buffer_init(&b);
-    script_head(&b, &session->scripts, SCRIPT_RELEASE, 1, 1);
-    resp_word(&b, key.p, key.n);
+    begin_script(&b, core, session, SCRIPT_RELEASE, 1);
     resp_text(&b, id);
     (void)ask(core, session, &b);
 }

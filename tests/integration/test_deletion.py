@@ -197,6 +197,42 @@ def test_events_are_refused_until_it_is_done(start_redis, start_tallyd, site):
         assert http.count("pv", site=site, page=f"/new/{i}") == 1
 
 
+def test_filters_are_not_filled_until_it_is_done(start_redis, start_tallyd, site):
+    """What they get would be deleted with the site.  Questions are answered, and a filter may be deleted by itself."""
+    http = start_tallyd("--partitions", "4", redis=start_redis()).client()
+    http.accept([{"site": site, "page": f"/{i}", "user": "a"} for i in range(1000)])
+
+    def ask(method, tail="", body=None):
+        return http.request(method, f"/filters/f{tail}?site={site}", json.dumps(body) if body else None, {"Content-Type": "application/json"})
+
+    assert ask("PUT", body={"capacity": 100}).status == 201
+    delete(http, f"/sites/{site}")
+    answers = [ask("POST", "/add", {"items": ["a"]}), ask("PUT", body={"capacity": 100})]
+    if http.get(f"/sites/{site}").status == 200:  # else it was over meanwhile, perhaps
+        assert [a.status for a in answers] == [503, 503] and "being deleted" in answers[0].json["detail"], answers
+        assert ask("POST", "/check", {"items": ["a"]}).status in (200, 404)
+    await_gone(http, site)
+    wait_until(lambda: ask("POST", "/add", {"items": ["a"]}).status == 200, "it is filled again", 5)
+    assert ask("POST", "/check", {"items": ["a", "b"]}).json["seen"] == [True, False]
+
+
+@pytest.mark.parametrize("what", ["site", "page"])
+def test_a_full_redis_gets_room_by_deletions(start_redis, start_tallyd, site, what):
+    redis = start_redis()
+    http = start_tallyd("--partitions", "4", redis=redis).client()
+    http.accept([{"site": site, "page": f"/{i % 20}", "user": f"u{i}"} for i in range(1000)])
+    assert http.count("pv", site=site) == 1000
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    if what == "site":
+        delete(http, f"/sites/{site}")
+        await_gone(http, site)
+        assert keys_of(redis, site) == []
+    else:
+        delete(http, "/pages", site=site, page="/1")
+        await_pages(redis)
+        assert http.count("pv", site=site, page="/1") == 0 and http.count("pv", site=site, page="/2") == 50
+
+
 def test_many_sites_were_deleted(start_redis, start_tallyd):
     """Each leaves a line in every partition's state for ten minutes: here 200 of them, as if so many had been deleted.  All else is
     counted beside them, and another deletion goes its way."""

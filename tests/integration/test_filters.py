@@ -589,6 +589,30 @@ def test_reads_survive_a_lost_connection(start_redis, start_proxy, start_tallyd,
     assert filter_.check(["a", "b"]) == [True, False]
 
 
+def test_what_an_earlier_filter_left_does_not_stand_in_the_way(redis, filter_, site):
+    """A site's deletion takes keys one by one, and an add beside the deletion may leave one of them."""
+    filter_.put(capacity=100)
+    filter_.add(numbers(300))
+    assert filter_.get()["layers"] > 1
+    redis.command("UNLINK", *[k for k in keys(redis, site) if ":bf:" in k])
+    assert filter_.request("GET").status == 404
+    assert filter_.put(capacity=100)["items"] == 0
+    assert filter_.add(["a", "1"]) == [True, True] and filter_.get()["layers"] == 1
+    assert filter_.request("DELETE").status == 204
+    assert filter_.add(["a"]) == [True] and filter_.check(["a", "1"]) == [True, False]
+
+
+def test_a_leftover_that_is_deleted(redis, filter_, site):
+    """The filter whose shard was left is made again, deleted, and made again."""
+    filter_.put(capacity=100)
+    filter_.add(numbers(300))
+    redis.command("UNLINK", *[k for k in keys(redis, site) if ":bf:" in k])
+    filter_.put(capacity=100)
+    assert filter_.request("DELETE").status == 204
+    assert filter_.put(capacity=100)["items"] == 0
+    assert filter_.add(["a"]) == [True] and filter_.check(["a", "1"]) == [True, False]
+
+
 def test_redis_is_full(start_redis, start_tallyd, site):
     redis = start_redis()
     filter_ = Filter(start_tallyd(redis=redis).client(), site)

@@ -107,6 +107,14 @@ def test_pass_on_demand_of_who_does_not_lead(start_world, site):
     assert not world.redis.command("KEYS", "t:*:wish")
 
 
+def test_pass_on_demand_while_redis_is_full(start_redis, start_tallyd):
+    """Rollups make room, so who does not lead can ask for one, too."""
+    redis = start_redis()
+    _, (other,) = leader_of([start_tallyd(*FEW, redis=redis, name=f"tallyd{i}") for i in range(2)])
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    rollup(other, "POST")
+
+
 def test_pass_on_demand_that_takes_too_long(start_redis, start_proxy, start_tallyd):
     """504 within the deadline, whether it leads or not."""
     redis = start_redis()
