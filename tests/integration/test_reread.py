@@ -58,6 +58,28 @@ def test_policies(start):
     assert check(http, "a").status == check(http, "c").status == 422
 
 
+def test_seen_is_asked_by_the_name_that_was_sent(start):
+    """A page that a rule maps is looked for under both names: as it is counted now, and as it was before the rule."""
+    tallyd = start("")
+    http = tallyd.client()
+    pages = ["/user/7", "/user/old", "/user/:id", "/x", "/y"]
+
+    def seen(user):
+        body = {"user": user, "pages": pages}
+        many = http.request("POST", "/seen", json.dumps(body), {"Content-Type": "application/json"}).json["seen"]
+        each = [http.question("/seen", user=user, page=page) for page in pages]
+        assert many == [e["seen"] for e in each] and all(e["certain"] is not e["seen"] for e in each)
+        return many
+
+    http.accept([{"page": "/user/old", "user": "u"}, {"page": "/x", "user": "u"}])
+    assert seen("u") == [False, True, False, True, False]
+    tallyd.reread("page.1 = /user/* -> /user/:id\n")
+    assert seen("u") == [False, True, False, True, False]
+    http.accept([{"page": "/user/7", "user": "v"}])
+    assert seen("v") == [True, True, True, False, False]
+    assert seen("w") == [False] * 5
+
+
 @pytest.mark.parametrize("bad, place", [
     ("policy.a = funnel 9/1h\npolicy.x = funnel 0/1h\n", "tallyd.conf:2: policy.x"),
     ("policy.a = funnel 9/1h\nno-such = 1\n", "tallyd.conf:2: unknown option"),
