@@ -1,6 +1,7 @@
 """Every system call of the hot path fails once, short; `make test-faults` has each position.  TALLYD_SEED repeats a run."""
 
 import errno
+import json
 import signal
 import time
 
@@ -10,6 +11,7 @@ from lib.call_campaign import START, UNDER_LOAD_TCP, CallReport, Load, starts, u
 from lib.client import Unknown
 from lib.failing_calls import FOREVER, FailingCalls
 from lib.process import Tallyd, cpu_s, sanitized
+from lib.waiting import wait_until
 
 STEPS = 9  # of so many positions one, another one in each run
 
@@ -75,6 +77,23 @@ def test_the_main_thread_waits_on(start_redis, start_tallyd, directory):
     while calls.fired < 30:
         tallyd.signal(signal.SIGHUP)  # wakes the main thread
         assert tallyd.client().post({"page": "/"}).status == 202
+    assert tallyd.terminate() == 0
+    calls.close()
+
+
+@pytest.mark.parametrize("query", ["", "?first=1"])
+def test_an_answer_that_cannot_be_made(start_redis, start_tallyd, directory, query):
+    """The connection is closed, and what was acknowledged counts once, in /metrics, too."""
+    calls = FailingCalls(directory, "tallyd")
+    tallyd = start_tallyd(redis=start_redis(), env=calls.environment())
+    for i in range(5):
+        calls.arm("MHD_create_response_from_buffer", errno.ENOMEM)
+        with pytest.raises(Unknown):
+            tallyd.client().request("POST", "/events" + query, json.dumps({"page": "/", "user": f"u{i}"}), {"Content-Type": "application/json"})
+        assert calls.disarm() == 1
+    http = tallyd.client()
+    assert http.count("pv") == 5 and http.metric("tallyd_events_accepted_total") == 5
+    wait_until(lambda: http.metric("tallyd_http_connections") == 1, "the other connections are closed")
     assert tallyd.terminate() == 0
     calls.close()
 

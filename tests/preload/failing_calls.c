@@ -12,7 +12,8 @@
  * closes whatever it returns.
  *
  * Only calls that the program and its libraries make by the C library's functions pass here; what
- * the C library does by itself (stdio, getaddrinfo, malloc) does not.
+ * the C library does by itself (stdio, getaddrinfo, malloc) does not.  A function of libmicrohttpd
+ * that finds no memory is among them: nothing else makes an answer fail.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -389,4 +390,15 @@ int pthread_create(
 {
     BEHIND(pthread_create);
     return fate_of("pthread_create", -1).fails ? errno : real.function(ret, attributes, run, data);
+}
+
+/* ---- libmicrohttpd ---- */
+
+void *MHD_create_response_from_buffer(size_t n, void *bytes, int mode);
+
+void *MHD_create_response_from_buffer(size_t n, void *bytes, int mode)
+{
+    BEHIND(MHD_create_response_from_buffer);
+    return fate_of("MHD_create_response_from_buffer", -1).fails ? NULL
+                                                                : real.function(n, bytes, mode);
 }
