@@ -55,6 +55,7 @@ UNDER_LOAD = {
     "close unix": (E.EINTR, E.EIO),
     "close inet": (E.EINTR, E.EIO),
     "write file": (E.EINTR, E.EAGAIN, E.EIO, E.ENOSPC, E.EPIPE, HALF),  # the log
+    "MHD_create_response_from_buffer": (E.ENOMEM,),
 }
 # The same where Redis is found by a name and reached over TCP: the name is looked up on a thread.
 UNDER_LOAD_TCP = {
