@@ -1,6 +1,7 @@
 """`tallyd import --follow`: a log that grows and rotates counts once, whatever is killed meanwhile."""
 
 import contextlib
+import errno
 import fcntl
 import gzip
 import hashlib
@@ -15,8 +16,9 @@ import time
 
 import pytest
 
+from lib.failing_calls import FailingCalls
 from lib.follow import KEEP, Follower, Log, Replay, row
-from lib.process import binary, free_port, run
+from lib.process import binary, free_port, run, sanitized
 from lib.waiting import wait_until
 
 TALLYD_ARGS = KEEP
@@ -219,6 +221,34 @@ def test_killed_and_started_again(http, site, log, follow, rotations):
     follower.start()
     await_pv(http, site, 1510 + 11 * rotations)
     assert "missing" not in follower.log_text()
+
+
+@pytest.mark.skipif(sanitized(), reason="a sanitizer's library must be the first")
+def test_a_file_that_is_renamed_while_it_is_looked_for_is_read_first(tallyd, http, site, tmp_path, cleanup):
+    """Its open() finds nothing, once, at each position.  What was written behind it waits: else a visit were missing."""
+    calls, minute, n = FailingCalls(tmp_path, "tallyd"), int(time.time()) // 60 * 60 - 7200, 0
+    while n == 0 or calls.fired:
+        n += 1
+        (tmp_path / str(n)).mkdir()
+        log, name = Log(tmp_path / str(n)), f"{site}.{n}"
+        cleanup.append(log.close)
+        follower = Follower(log.path, tallyd.url, site=name)
+        cleanup.append(follower.stop)
+        follower.start()
+        log.write(row(minute, 1))
+        await_pv(http, name, 1)
+        follower.kill()
+        log.write(row(minute + 60, 2))
+        log.rename()
+        log.write(row(minute + 60 + 2400, 2))
+        follower.env = calls.environment()
+        calls.arm("open without waiting", errno.ENOENT, nth=n)
+        follower.start()
+        await_pv(http, name, 3)
+        assert http.count("visits", site=name, from_=minute, to=minute + 7200) == 3, (n, follower.log_text())
+        calls.disarm()
+    assert n > 3
+    calls.close()
 
 
 def test_killed_and_truncated_twice_meanwhile(http, site, log, follow):

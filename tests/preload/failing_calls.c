@@ -347,7 +347,9 @@ int open(const char *path, int flags, ...)
     mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(args, mode_t) : 0;
     va_end(args);
     bool writes = (flags & O_ACCMODE) != O_RDONLY;
-    bool fails = fate_of("open", -1).fails || (writes && fate_of("open to write", -1).fails);
+    bool waits = (flags & O_NONBLOCK) == 0;
+    bool fails = fate_of("open", -1).fails || (writes && fate_of("open to write", -1).fails) ||
+                 (!waits && fate_of("open without waiting", -1).fails);
     return fails ? -1 : real.function(path, flags, mode);
 }
 

@@ -111,21 +111,29 @@ void follow_files_give_up(struct follow_files *files, size_t index)
 
 /* ---- a look at the directory ---- */
 
+/* File @index has another name by now.  False, for the caller. */
+static bool is_renamed(struct follow_files *files, size_t index)
+{
+    files->open[index].is_moving = files->is_moving = true;
+    return false;
+}
+
 /* Open @entry for file @index.  False: not now. */
 static bool open_entry(struct follow_files *files, size_t index, size_t entry, int64_t now_ms)
 {
     const struct follow_entry *found = &files->listing.entries[entry];
     struct stat about;
     int fd = follow_entry_open(&files->listing, found);
+    if (fd < 0 && errno == ENOENT) {
+        return is_renamed(files, index);
+    }
     if (fd < 0) {
-        if (errno != ENOENT) {
-            say_once(files, SAID_UNREADABLE, "open", errno);
-        }
+        say_once(files, SAID_UNREADABLE, "open", errno);
         return false;
     }
     if (fstat(fd, &about) != 0 || (uint64_t)about.st_ino != found->inode) {
         (void)close(fd); /* another file has taken the name meanwhile */
-        return false;
+        return is_renamed(files, index);
     }
     files->open[index] = (struct follow_open){.fd = fd, .noticed_ms = -1, .grew_ms = now_ms};
     return true;
@@ -136,6 +144,7 @@ static bool find_file(struct follow_files *files, size_t index, int64_t now_ms)
 {
     struct follow_file *file = &files->state->files[index];
     size_t entry = files->plan.entries[index];
+    files->open[index].is_moving = false;
     if (entry == FOLLOW_NONE) {
         if (file->is_done || files->open[index].is_gone) {
             return true;
@@ -297,12 +306,12 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
     }
     bool is_replaced = state->n == 0 || state->files[state->n - 1].inode != inode;
     bool is_news = !files->has_looked || is_lost || files->is_unsure ||
-                   (is_replaced && inode != files->looked_inode);
+                   (is_replaced && inode != files->looked_inode) || files->is_moving;
     bool is_due = (is_replaced || files->must_look) && now_ms - files->looked_ms >= LOOK_AGAIN_MS;
     if (!is_news && !is_due) {
         return true;
     }
-    files->must_look = false;
+    files->must_look = files->is_moving = false;
     if (!look(files, is_first, now_ms)) {
         return false;
     }
@@ -317,10 +326,16 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
 size_t follow_files_due(
     const struct follow_files *files, int64_t now_ms, int64_t patience_ms, enum follow_end *ret_end)
 {
-    for (size_t i = 0; i < files->state->n; i++) {
+    size_t first = FOLLOW_NONE; /* with bytes, however long they have waited */
+    enum follow_end end;
+    for (size_t i = 0; i < files->state->n && !files->open[i].is_moving; i++) {
+        const struct follow_open *open = &files->open[i];
         const struct follow_file *file = &files->state->files[i];
-        if (follow_open_due(&files->open[i], file, now_ms, patience_ms, ret_end)) {
-            return i;
+        if (first == FOLLOW_NONE && follow_open_due(open, file, now_ms, 0, ret_end)) {
+            first = i;
+        }
+        if (first != FOLLOW_NONE && follow_open_due(open, file, now_ms, patience_ms, &end)) {
+            return first;
         }
     }
     return FOLLOW_NONE;

@@ -23,6 +23,7 @@ struct follow_files {
     struct follow_open open[FOLLOW_FILES]; /* of the state's files */
     bool is_unsure;                        /* a file that was seen only empty has grown */
     bool must_look;                        /* something was not as it should be at the last look */
+    bool is_moving;                        /* a file was renamed during the last look */
     bool has_looked;
     uint64_t looked_inode; /* of the log then; 0: there was none */
     int64_t looked_ms;
@@ -42,7 +43,9 @@ void follow_files_free(struct follow_files *files); /* NULL is fine */
 bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_ms) MUST_CHECK;
 
 /* The first file that has bytes to be read now.  They are if they have waited for @patience_ms, or
- * are many.  *ret_end says how its end is to be taken.  FOLLOW_NONE: there is none. */
+ * are many.  *ret_end says how its end is to be taken.  FOLLOW_NONE: there is none.  Lines are read
+ * in the order of their files, for visits count in the order of arrival: a file comes behind the
+ * bytes of those before it, and is not due behind one which is just being renamed. */
 size_t follow_files_due(const struct follow_files *files, int64_t now_ms, int64_t patience_ms,
     enum follow_end *ret_end) MUST_CHECK;
 

@@ -8,12 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
 _Static_assert(PATH_MAX == 4096, "struct follow_listing has room for a path");
 
 #define INFLATE_BYTES 65536
+#define TICK_NS       10000000 /* of the system's clock, or longer */
+#define LISTINGS      4        /* while files are renamed; others may write there all the time */
 
 /* The length of what a rotation puts into a name, at the beginning of @text: ".1", "-20261122",
  * ".2026-11-22_10:00".  0: something else stands there. */
@@ -218,27 +221,33 @@ static bool may_follow(const char *path, char *ret_error, size_t error_n)
     return true;
 }
 
-bool follow_list(const char *path, const struct follow_state *state, struct follow_listing *ret,
-    char *ret_error, size_t error_n)
+/* Can a rename have gone unseen while the directory was read?  A directory's time is as fine as a
+ * tick of the system's clock.  @before: what it was. */
+static bool may_have_moved(int fd, const struct stat *before)
 {
-    char real[PATH_MAX];
-    if (!may_follow(path, ret_error, error_n)) {
+    struct stat after;
+    struct timespec now;
+    if (fstat(fd, &after) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0) {
         return false;
     }
-    if (realpath(path, real) == NULL) {
-        (void)snprintf(real, sizeof(real), "%s", path);
-    }
-    const char *given = strrchr(path, '/'), *slash = strrchr(real, '/');
-    const char *name = slash == NULL ? real : slash + 1;
-    const char *base = given == NULL ? path : given + 1;
-    ret->n = 0;
-    ret->is_complete = true;
-    (void)snprintf(ret->directory, sizeof(ret->directory), "%.*s",
-        slash == NULL ? 2 : (int)(slash - real) + 1, slash == NULL ? "./" : real);
-    add(ret, state, name, true, false);
-    DIR *directory = opendir(ret->directory);
-    if (directory == NULL) {
-        ret->is_complete = false;
+    int64_t age_ns = (int64_t)(now.tv_sec - before->st_mtim.tv_sec) * 1000000000 + now.tv_nsec -
+                     before->st_mtim.tv_nsec;
+    return after.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+           after.st_mtim.tv_nsec != before->st_mtim.tv_nsec || (age_ns >= 0 && age_ns < TICK_NS);
+}
+
+/* Add what lies beside the log.  False: a file may have been passed over, because it was renamed
+ * meanwhile. */
+static bool list_others(struct follow_listing *listing, const struct follow_state *state,
+    const char *base, const char *name)
+{
+    struct stat before;
+    DIR *directory = opendir(listing->directory);
+    if (directory == NULL || fstat(dirfd(directory), &before) != 0) {
+        listing->is_complete = false;
+        if (directory != NULL) {
+            (void)closedir(directory);
+        }
         return true;
     }
     for (const struct dirent *found = readdir(directory); found != NULL;
@@ -247,9 +256,37 @@ bool follow_list(const char *path, const struct follow_state *state, struct foll
                           follow_is_rotated_name(name, found->d_name);
         if (strcmp(found->d_name, name) != 0 &&
             (is_rotated || knows_inode(state, (uint64_t)found->d_ino))) {
-            add(ret, state, found->d_name, false, is_rotated);
+            add(listing, state, found->d_name, false, is_rotated);
         }
     }
+    bool is_sound = !may_have_moved(dirfd(directory), &before);
     (void)closedir(directory);
+    return is_sound;
+}
+
+bool follow_list(const char *path, const struct follow_state *state, struct follow_listing *ret,
+    char *ret_error, size_t error_n)
+{
+    char real[PATH_MAX];
+    bool is_sound = false;
+    if (!may_follow(path, ret_error, error_n)) {
+        return false;
+    }
+    if (realpath(path, real) == NULL) {
+        (void)snprintf(real, sizeof(real), "%s", path);
+    }
+    const char *given = strrchr(path, '/'), *slash = strrchr(real, '/');
+    const char *name = slash == NULL ? real : slash + 1;
+    (void)snprintf(ret->directory, sizeof(ret->directory), "%.*s",
+        slash == NULL ? 2 : (int)(slash - real) + 1, slash == NULL ? "./" : real);
+    for (unsigned i = 0; i < LISTINGS && !is_sound; i++) {
+        if (i > 0) {
+            (void)nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+        }
+        ret->n = 0;
+        ret->is_complete = true;
+        add(ret, state, name, true, false);
+        is_sound = list_others(ret, state, given == NULL ? path : given + 1, name);
+    }
     return true;
 }

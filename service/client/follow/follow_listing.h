@@ -40,7 +40,8 @@ struct follow_listing {
 bool follow_is_rotated_name(const char *base, const char *name);
 
 /* Look at the log @path and at the files beside it that have a rotated log's name or one of the
- * inodes in @state.  A symbolic link is followed, and its target's directory is looked at.
+ * inodes in @state.  A symbolic link is followed, and its target's directory is looked at.  While
+ * files are renamed the directory is read again, some 10 ms later, up to three times.
  * False: *ret_error, @error_n bytes, says why @path cannot be followed ever. */
 bool follow_list(const char *path, const struct follow_state *state, struct follow_listing *ret,
     char *ret_error, size_t error_n) MUST_CHECK;

@@ -18,6 +18,7 @@
 struct follow_open {
     int fd;             /* -1: not open */
     bool is_gone;       /* what was not read of the file is not there any more */
+    bool is_moving;     /* it was renamed while it was looked for: the next look finds it */
     bool is_replaced;   /* the log's path leads elsewhere */
     bool has_half_line; /* the bytes from offset to the end are no whole line */
     int64_t grew_ms;    /* when the file was last seen to be longer */

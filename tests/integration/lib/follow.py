@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 
-from .process import Process, Redis, Tallyd, binary
+from .process import Process, Redis, Tallyd, binary, environment
 from .truth import Estimates, Model
 from .waiting import wait_until
 
@@ -76,11 +76,12 @@ class Follower(Process):
         super().__init__(pathlib.Path(path).parent, "follower")
         site_option = ("--site", site) if site else ()
         self.argv = [binary(), "import", "--follow", *site_option, "--url", url, *KEEP, *options, path]
+        self.env = None
 
     def start(self):
         """Returns when it can be ended cleanly, or has ended."""
         self.log.write_bytes(b"")
-        self.spawn(self.argv)
+        self.spawn(self.argv, environment(self.env))
         begun = ("following ", "is not there yet", "Permission denied")
         wait_until(lambda: not self.alive() or any(map(self.said, begun)), "it follows, or waits for the log", pause_s=0.002)
         return self

@@ -195,6 +195,28 @@ Test(follow_files, a_file_that_went_between_two_processes)
     cr_expect_eq(state.n, 2, "the log is another file");
 }
 
+/* While a piece is sent the log is replaced, and then written to the renamed file once more. */
+Test(follow_files, what_was_renamed_is_read_first)
+{
+    enum follow_end end;
+    put_text("a.log", "1\n");
+    first_watch();
+    was_read(0, 2);
+    cr_assert_eq(rename(path, in_base("a.log.1")), 0);
+    put_text("a.log", "3\n");
+    watch();
+    watch();
+    cr_assert_eq(state.n, 2);
+    int64_t new_ms = now_ms;
+    cr_expect_eq(follow_files_due(files, new_ms + 399, 400, &end), FOLLOW_NONE);
+    put_text("a.log.1", "2\n");
+    watch();
+    cr_expect_eq(follow_files_due(files, now_ms, 400, &end), 0);
+    cr_expect_eq(end, FOLLOW_END_OPEN);
+    was_read(0, 4);
+    cr_expect_eq(follow_files_due(files, now_ms, 400, &end), 1);
+}
+
 /* The state knows a file of @bytes, read up to @offset, that is there only as a.log.1.gz. */
 static void find_packed(size_t offset, bool is_whole)
 {

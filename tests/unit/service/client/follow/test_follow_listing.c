@@ -1,0 +1,88 @@
+/* What lies beside a log while files are renamed: service/client/follow/follow_listing.h */
+#include "service/client/follow/follow_listing.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OTHERS 200
+#define TURNS  100
+
+static char base[] = "/tmp/tallyd-unit-XXXXXX";
+static struct follow_listing listing;
+
+static const char *rotated(unsigned n)
+{
+    static _Thread_local char text[PATH_MAX];
+    (void)snprintf(text, sizeof(text), "%s/a.log.%u", base, n);
+    return text;
+}
+
+static void put(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    cr_assert(fd >= 0 && write(fd, "x\n", 2) == 2 && close(fd) == 0);
+}
+
+struct move {
+    unsigned from, to;
+    long after_ns;
+};
+
+/* One rename, somewhere within a listing. */
+static void *move_once(void *data)
+{
+    const struct move *move = data;
+    char from[PATH_MAX];
+    (void)snprintf(from, sizeof(from), "%s", rotated(move->from));
+    (void)nanosleep(&(struct timespec){.tv_nsec = move->after_ns}, NULL);
+    cr_assert_eq(rename(from, rotated(move->to)), 0);
+    return NULL;
+}
+
+static bool is_listed(uint64_t inode)
+{
+    for (size_t i = 0; i < listing.n; i++) {
+        if (listing.entries[i].inode == inode) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A rotation gives files other names, and a file that is nowhere is taken for deleted. */
+Test(follow_listing, a_file_that_is_renamed_meanwhile_is_listed, .timeout = 60)
+{
+    static struct follow_state state;
+    char log[PATH_MAX], error[512];
+    struct stat about;
+    cr_assert_not_null(mkdtemp(base));
+    (void)snprintf(log, sizeof(log), "%s/a.log", base);
+    put(log);
+    for (unsigned i = 0; i < OTHERS; i++) {
+        put(rotated(1000 + i));
+    }
+    put(rotated(1));
+    cr_assert_eq(stat(rotated(1), &about), 0);
+    for (unsigned i = 0; i < TURNS; i++) {
+        struct move move = {1 + i % 2, 2 - i % 2, (long)i * 20000};
+        pthread_t thread;
+        cr_assert_eq(pthread_create(&thread, NULL, move_once, &move), 0);
+        cr_assert(follow_list(log, &state, &listing, error, sizeof(error)));
+        cr_assert_eq(pthread_join(thread, NULL), 0);
+        cr_expect(is_listed((uint64_t)about.st_ino), "in turn %u", i);
+    }
+    for (unsigned i = 0; i < OTHERS; i++) {
+        (void)unlink(rotated(1000 + i));
+    }
+    (void)unlink(rotated(1));
+    (void)unlink(rotated(2));
+    (void)unlink(log);
+    (void)rmdir(base);
+}
