@@ -125,6 +125,26 @@ static bool fills_filter_of_deleted(struct storage *s, const struct storage_job 
            deletions_refuse_site(&s->core.deletions, filter->site, redis_clock_ms(&s->core.clock));
 }
 
+/* Pages that are asked for by name are read; those of a set, and all of a list, are not counted. */
+static void count_reads(struct storage *s, const struct storage_job *job)
+{
+    if (job->op == STORAGE_COUNT) {
+        const struct count_job *count = &job->u.count;
+        hot_pages_reads(s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages,
+            count->n_pages);
+    } else if (job->op == STORAGE_OVERLAP) {
+        const struct overlap_job *overlap = &job->u.overlap;
+        struct slice pages[2];
+        size_t n = 0;
+        for (size_t i = 0; i < 2; i++) {
+            if (overlap->sides[i].page.n > 0) {
+                pages[n++] = overlap->sides[i].page;
+            }
+        }
+        hot_pages_reads(s->hot, this_core(), monotonic_ms(), overlap->asked.site, pages, n);
+    }
+}
+
 /* A job of the readers. */
 static enum storage_err submit_read(struct storage *s, struct storage_job *job)
 {
@@ -132,11 +152,7 @@ static enum storage_err submit_read(struct storage *s, struct storage_job *job)
     if (fills_filter_of_deleted(s, job)) {
         return STORAGE_DELETING;
     }
-    if (job->op == STORAGE_COUNT) {
-        const struct count_job *count = &job->u.count;
-        hot_pages_reads(
-            s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages, count->n_pages);
-    }
+    count_reads(s, job);
     (void)readers_submit(s->readers, job, &err);
     return err;
 }

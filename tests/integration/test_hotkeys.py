@@ -62,6 +62,16 @@ def test_the_site_as_a_whole_is_no_page(http, site):
     assert [(p["page"], p["reads_per_s"]) for p in mine] == [("/only", 0)]
 
 
+def test_both_sides_of_an_overlap_are_read(http, site):
+    for name in ("/a", "/b", "/c"):
+        http.accept({"site": site, "page": name, "user": 1})
+    for _ in range(5):
+        http.question("/overlap", site=site, page=["/a", "/b"])
+        http.question("/overlap", site=site, from2="now-2d", to2="now-1d")
+    mine = {p["page"]: p["reads_per_s"] for p in listed(http, limit=1000) if p["site"] == site}
+    assert mine["/a"] == mine["/b"] > 0 == mine["/c"]
+
+
 def test_order_and_limit(http, site):
     for name, n in (("/b", 30), ("/a", 30), ("/c", 50)):
         http.accept([{"site": site, "page": name, "user": i} for i in range(n)])
