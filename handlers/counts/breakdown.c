@@ -35,6 +35,8 @@ struct breakdown_state {
     struct storage_job rows; /* done; owned */
     json_t *answer;          /* owned: what is known of it so far */
     size_t next;             /* the row whose series is asked for */
+    bool not_kept;           /* the window is not, and a series is asked what works instead */
+    struct window nearest;   /* where it is not: the one that the rows could have */
     enum step step;          /* of all series */
 };
 
@@ -228,11 +230,48 @@ static void take_series(struct http_exchange *exchange)
     ask_series(exchange);
 }
 
+/* The window is not kept, and a series is asked for: the nearest window of the rows may be none that
+ * has the series.  So the question for the site's series is asked, which says what works. */
+static void ask_nearest(struct http_exchange *exchange)
+{
+    struct breakdown_state *state = exchange->state;
+    state->not_kept = true;
+    state->nearest = exchange->job.u.pages.asked.answered;
+    storage_job_release(&exchange->job);
+    exchange->job.op = STORAGE_COUNT;
+    exchange->job.u.count = (struct count_job){
+        .asked = window_params_question(&state->asked),
+        .metric = METRIC_PV,
+        .step = state->asked.step,
+        .zone = state->asked.zone,
+    };
+    exchange->again = true;
+}
+
+static void refuse_window(struct http_exchange *exchange)
+{
+    const struct breakdown_state *state = exchange->state;
+    if (exchange->job.err == STORAGE_OK) { /* it is kept for the site's own figures alone */
+        window_not_kept(exchange, state->nearest, WINDOW_OUTER);
+    } else {
+        count_failed(exchange, &state->asked);
+    }
+}
+
 void breakdown_finish(struct http_exchange *exchange)
 {
     struct breakdown_state *state = exchange->state;
+    if (state->not_kept) {
+        refuse_window(exchange);
+        return;
+    }
     if (exchange->job.op == STORAGE_COUNT) {
         take_series(exchange);
+        return;
+    }
+    if (exchange->job.err == STORAGE_NOT_KEPT && state->asked.step != STEP_NONE &&
+        !state->asked.round_outer) {
+        ask_nearest(exchange);
         return;
     }
     if (exchange->job.err != STORAGE_OK) {

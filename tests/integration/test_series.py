@@ -254,8 +254,8 @@ def test_what_a_422_names_can_be_asked(world, http, chance):
                  "tz": chance.choice(("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Australia/Lord_Howe", None)),
                  "step": chance.choice(("1m", "5m", "15m", "1h", "1d", "1w", "1M", "auto", None))}
         asked = {name: value for name, value in asked.items() if value is not None}
-        metric = chance.choice((*METRICS, "stats"))
-        answer, was_named = follow(http, metric, asked)
+        metric = chance.choice((*METRICS, "stats", "breakdown"))
+        answer, was_named = follow(http, metric, {**asked, "by": "source"} if metric == "breakdown" else asked)
         followed += was_named
         if was_named and "step" in asked and answer.json.get("step") == asked["step"]:
             named_windows += 1
