@@ -6,6 +6,7 @@
 #include "handlers/routes.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "handlers/access/access.h"
@@ -17,6 +18,7 @@
 
 #define NOW_S       300  /* `now` counts the visitors of the last so many seconds */
 #define FIGURES_MAX 1000 /* sites with figures in an answer */
+#define HOW_MAX     128
 
 struct sites_state {
     struct window_params asked;
@@ -82,10 +84,20 @@ static json_t *number(uint64_t value)
     return json_integer((json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value));
 }
 
+static void add_window(json_t *object, struct window window)
+{
+    json_object_set_new(object, "from", window_time_json(window.from_s));
+    json_object_set_new(object, "to", window_time_json(window.to_s));
+}
+
 static void reply(struct http_exchange *exchange)
 {
     struct sites_state *state = exchange->state;
     json_t *root = json_pack("{s:O}", "sites", state->rows);
+    if (state->figures) {
+        add_window(root, state->asked.window);
+        json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));
+    }
     if (state->figures && json_array_size(state->rows) == FIGURES_MAX) {
         json_object_set_new(root, "truncated", json_boolean(state->next < state->list.n_sites));
     }
@@ -104,6 +116,10 @@ static void take_figures(struct http_exchange *exchange)
         state->row =
             json_pack("{s:o,s:o,s:o,s:o}", "site", json_stringn(site.p, site.n), "pv", number(pv),
                 "uv", number(uv > pv ? pv : uv), "visits", number(job->values[METRIC_VISITS]));
+        struct window asked = state->asked.window, answered = job->asked.answered;
+        if (answered.from_s != asked.from_s || answered.to_s != asked.to_s) {
+            add_window(state->row, answered);
+        }
     } else {
         json_object_set_new(state->row, "now", number(uv));
         json_array_append_new(state->rows, state->row);
@@ -134,6 +150,17 @@ static void go_on(struct http_exchange *exchange)
     reply(exchange);
 }
 
+/* The window is not kept for the site at hand.  Sites of other zones may need another one, so that
+ * there may be no window for all of them: the answer says for which site this one is. */
+static void refuse_window(struct http_exchange *exchange)
+{
+    const struct count_job *job = &exchange->job.u.count;
+    char how[HOW_MAX];
+    (void)snprintf(how, sizeof(how), " for site %.*s (round=outer takes each site's own)",
+        (int)job->asked.site.n, job->asked.site.p);
+    window_not_kept(exchange, job->asked.answered, how);
+}
+
 void sites_finish(struct http_exchange *exchange)
 {
     struct sites_state *state = exchange->state;
@@ -142,6 +169,9 @@ void sites_finish(struct http_exchange *exchange)
         state->list = job->u.sites;
         job->u.sites = (struct sites_job){0};
         state->rows = json_array();
+    } else if (job->err == STORAGE_NOT_KEPT && job->op == STORAGE_COUNT) {
+        refuse_window(exchange);
+        return;
     } else if (job->err != STORAGE_OK && job->op == STORAGE_COUNT) {
         window_failed(exchange, &state->asked, job->u.count.asked.answered);
         return;

@@ -268,6 +268,26 @@ def test_sites_with_figures(http, site):
     assert http.get("/sites", from_="now-9999d", tz="Nowhere/City").errors[0]["parameter"] == "tz"
 
 
+def test_the_windows_of_sites_of_two_zones(start_redis, start_tallyd, directory):
+    """Old hours of Kathmandu begin at :15 of UTC: there is no window of UTC and Kathmandu, and each row says its own."""
+    config = directory / "tallyd.conf"
+    config.write_text("site.east.tz = Asia/Kathmandu\n")
+    daemon = start_tallyd("--config", config, redis=start_redis(), directory=directory / "t")
+    http, old = daemon.client(), int(time.time()) // 86400 * 86400 - 10 * 86400
+    http.accept([{"site": name, "page": "/", "user": "x", "ts": old + 7200 + 60 * i} for name in ("east", "west") for i in range(3)])
+    asked = {"from_": rfc3339(old), "to": rfc3339(old + 86400)}
+    refused = http.get("/sites", **asked)
+    assert refused.status == 422 and "for site east (round=outer takes each site's own)" in refused.json["detail"], refused
+    answer = http.question("/sites", **asked, round="outer")
+    assert (answer["from"], answer["to"], answer["tz"]) == (asked["from_"], asked["to"], "UTC")
+    east, west = answer["sites"]
+    assert (east["from"], east["to"], east["pv"]) == (rfc3339(old - 2700), rfc3339(old + 86400 + 900), 3)
+    assert west == {"site": "west", "pv": 3, "uv": 1, "visits": 1, "now": 0}
+    hours = {"from_": rfc3339(old + 7260), "to": rfc3339(old + 86400)}
+    row = http.question("/sites", **hours, round="outer")["sites"][1]
+    assert row["from"] == http.question("/pv", site="west", **hours, round="outer")["from"] == rfc3339(old + 7200)
+
+
 def test_a_token_sees_its_sites(redis, site):
     daemon = Tallyd("--tokens", "tokens", redis=redis, name="bound")
     daemon.directory.mkdir(exist_ok=True)
