@@ -130,8 +130,8 @@ static void count_reads(struct storage *s, const struct storage_job *job)
 {
     if (job->op == STORAGE_COUNT) {
         const struct count_job *count = &job->u.count;
-        hot_pages_reads(s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages,
-            count->n_pages);
+        hot_pages_reads(
+            s->hot, this_core(), monotonic_ms(), count->asked.site, count->pages, count->n_pages);
     } else if (job->op == STORAGE_OVERLAP) {
         const struct overlap_job *overlap = &job->u.overlap;
         struct slice pages[2];
