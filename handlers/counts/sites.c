@@ -26,6 +26,7 @@ struct sites_state {
     struct sites_job list; /* owned, once it was answered */
     size_t next;           /* the site whose job is, or will be, under way */
     bool now;              /* its second job */
+    bool clamped;          /* an estimate of visitors was above the page views, and was cut */
     json_t *row;           /* of that site; owned */
     json_t *rows;          /* owned */
 };
@@ -98,6 +99,9 @@ static void reply(struct http_exchange *exchange)
         add_window(root, state->asked.window);
         json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));
     }
+    if (state->clamped) {
+        json_object_set_new(root, "clamped", json_true());
+    }
     if (state->figures && json_array_size(state->rows) == FIGURES_MAX) {
         json_object_set_new(root, "truncated", json_boolean(state->next < state->list.n_sites));
     }
@@ -116,6 +120,7 @@ static void take_figures(struct http_exchange *exchange)
         state->row =
             json_pack("{s:o,s:o,s:o,s:o}", "site", json_stringn(site.p, site.n), "pv", number(pv),
                 "uv", number(uv > pv ? pv : uv), "visits", number(job->values[METRIC_VISITS]));
+        state->clamped = state->clamped || uv > pv;
         struct window asked = state->asked.window, answered = job->asked.answered;
         if (answered.from_s != asked.from_s || answered.to_s != asked.to_s) {
             add_window(state->row, answered);

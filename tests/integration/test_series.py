@@ -141,6 +141,11 @@ def test_uv_never_exceeds_pv(start_world, site):
             assert answer["clamped"] is True
             clamped += 1
     assert clamped > 0
+    world.post([{"site": f"{site}.{n}", "page": "/", "user": f"{n} {u}", "ts": now} for n in range(30) for u in range(300)])
+    sites = world.http.question("/sites", from_="now-2h")
+    assert all(row["uv"] <= row["pv"] for row in sites["sites"])
+    cut = [n for n in range(30) if world.http.count("uv", site=f"{site}.{n}", from_="now-2h") > 300]
+    assert cut and sites["clamped"] is True
 
 
 def test_auto_takes_the_finest_step_that_works(world, http):
