@@ -27,6 +27,7 @@ struct sites_state {
     size_t next;           /* the site whose job is, or will be, under way */
     bool now;              /* its second job */
     bool clamped;          /* an estimate of visitors was above the page views, and was cut */
+    bool rotated;          /* visitors may be counted more than once */
     json_t *row;           /* of that site; owned */
     json_t *rows;          /* owned */
 };
@@ -105,6 +106,9 @@ static void reply(struct http_exchange *exchange)
     if (state->figures && json_array_size(state->rows) == FIGURES_MAX) {
         json_object_set_new(root, "truncated", json_boolean(state->next < state->list.n_sites));
     }
+    if (state->rotated) {
+        json_object_set_new(root, "spans_rotation", json_true());
+    }
     csv_reply(exchange, 200, root, state->figures ? &figures_shape : &names_shape);
 }
 
@@ -122,6 +126,7 @@ static void take_figures(struct http_exchange *exchange)
                 "uv", number(uv > pv ? pv : uv), "visits", number(job->values[METRIC_VISITS]));
         state->clamped = state->clamped || uv > pv;
         struct window asked = state->asked.window, answered = job->asked.answered;
+        state->rotated = state->rotated || window_spans_rotation(exchange->app, answered);
         if (answered.from_s != asked.from_s || answered.to_s != asked.to_s) {
             add_window(state->row, answered);
         }

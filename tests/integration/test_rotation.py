@@ -172,6 +172,8 @@ def test_a_page_of_two_windows_says_it(rotating, site):
                                  from2="2026-02-10", to2="2026-02-11")
     assert answer["spans_rotation"] is True
     assert world.http.question("/pages", site=site, by="uv", from_="2026-02-10", to="2026-02-11")["spans_rotation"] is True
+    assert world.http.question("/sites", from_="2026-02-10", to="2026-02-11")["spans_rotation"] is True
+    assert "spans_rotation" not in world.http.question("/sites", from_="now-1h")
 
 
 # What is kept
