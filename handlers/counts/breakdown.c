@@ -197,13 +197,14 @@ static bool check_points(struct http_exchange *exchange, size_t n_rows)
     return false;
 }
 
-static json_t *series_json(const struct count_job *job)
+/* @most: the row's figure, which may have been cut to the page views. */
+static json_t *series_json(const struct count_job *job, uint64_t most)
 {
     json_t *series = json_array();
     for (size_t i = 0; series != NULL && i < job->n_points; i++) {
         const struct count_point *point = &job->points[i];
         uint64_t value = point->values[job->metric];
-        value = value > INT64_MAX / 2 ? INT64_MAX / 2 : value; /* of a forged sketch */
+        value = job->metric == METRIC_UV && value > most ? most : value;
         json_array_append_new(
             series, json_pack("{s:o,s:o,s:I}", "from", window_time_json(point->window.from_s), "to",
                         window_time_json(point->window.to_s),
@@ -223,8 +224,9 @@ static void take_series(struct http_exchange *exchange)
     if (!check_points(exchange, state->rows.u.pages.n_rows)) {
         return;
     }
+    uint64_t most = state->rows.u.pages.rows[state->next].uv;
     json_t *row = json_array_get(json_object_get(state->answer, "rows"), state->next++);
-    json_object_set_new(row, "series", series_json(job));
+    json_object_set_new(row, "series", series_json(job, most));
     state->step = job->used;
     storage_job_release(&exchange->job);
     ask_series(exchange);

@@ -144,6 +144,10 @@ def test_uv_never_exceeds_pv(start_world, site):
     world.post([{"site": f"{site}.{n}", "page": "/", "user": f"{n} {u}", "ts": now} for n in range(30) for u in range(300)])
     sites = world.http.question("/sites", from_="now-2h")
     assert all(row["uv"] <= row["pv"] for row in sites["sites"])
+    world.post([{"site": site, "page": "/source", "user": f"{n} {u}", "utm_source": f"s{n}", "ts": now} for n in range(30) for u in range(300)])
+    answer = world.http.question("/breakdown", site=site, by="source", metric="uv", from_="now-2h", step="1h", limit=30)
+    assert answer["clamped"] is True
+    assert all(p["uv"] <= row["uv"] <= row["pv"] == 300 for row in answer["rows"] if row["value"] != "(none)" for p in row["series"])
     cut = [n for n in range(30) if world.http.count("uv", site=f"{site}.{n}", from_="now-2h") > 300]
     assert cut and sites["clamped"] is True
 
