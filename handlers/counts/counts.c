@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "handlers/dimension/page_rules.h"
 #include "handlers/http/app.h"
 #include "handlers/question/count_reply.h"
 #include "handlers/question/question.h"
@@ -30,6 +31,7 @@ struct counts_state {
     bool all_metrics;
     bool addresses;  /* are counted */
     bool visit_sums; /* are asked for */
+    json_t *names;   /* that stand in place of pages; owned; NULL: none do */
 };
 
 static const char *const names[FIGURES] = {
@@ -59,6 +61,7 @@ static void release(struct http_exchange *exchange)
     struct counts_state *state = exchange->state;
     window_params_release(&state->asked);
     storage_job_release(&exchange->job);
+    json_decref(state->names);
     free(state);
 }
 
@@ -89,6 +92,12 @@ static enum handler_result start(
         return HANDLER_REPLY;
     }
     state->visit_sums = all_metrics && !named && asked->n_pages == 0 && asked->pageset.n == 0;
+    if (named) {
+        state->names = window_pages_json(asked->names, asked->n_names);
+    }
+    if (named && !event_name_is(asked->names[0])) { /* sums must not count a page view twice */
+        asked->n_names = page_sections_apart(exchange->app, asked->names, asked->n_names);
+    }
     exchange->job.op = STORAGE_COUNT;
     exchange->job.u.count = (struct count_job){
         .asked = window_params_question(asked),
@@ -303,10 +312,10 @@ static json_t *answer(const struct app *app, const struct counts_state *state,
     json_t *root = json_object();
     json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
     bool named = state->asked.n_names > 0;
-    json_t *pages = window_pages_json(job->pages, job->n_pages);
-    json_object_set_new(root, "pages", named ? json_null() : pages);
+    json_object_set_new(
+        root, "pages", named ? json_null() : window_pages_json(job->pages, job->n_pages));
     if (named) {
-        json_object_set_new(root, is_about_events(state) ? "events" : "sections", pages);
+        json_object_set(root, is_about_events(state) ? "events" : "sections", state->names);
     }
     json_object_set_new(root, "from", window_time_json(job->asked.answered.from_s));
     json_object_set_new(root, "to", window_time_json(job->asked.answered.to_s));

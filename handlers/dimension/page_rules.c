@@ -1,6 +1,7 @@
 #include "handlers/dimension/page_rules.h"
 
 #include "handlers/text/check.h"
+#include "storage/job/counted_name.h"
 
 /* Cut the part up to the next slash, and the slash, off @rest.  *ret_more: there was a slash. */
 static struct slice take_part(struct slice *rest, bool *ret_more)
@@ -94,4 +95,47 @@ size_t page_sections_of(const struct app *app, struct slice page, struct slice *
         }
     }
     return n;
+}
+
+/* Which of @app's sections has this marked name; app->n_sections: none. */
+static size_t section_index(const struct app *app, struct slice marked)
+{
+    struct slice name = event_name_bare(marked);
+    for (size_t i = 0; i < app->n_sections; i++) {
+        if (slice_equal(app->sections[i].name, name)) {
+            return i;
+        }
+    }
+    return app->n_sections;
+}
+
+/* Does section @i lie in section @j?  Of two with one prefix the second lies in the first. */
+static bool lies_in(const struct app *app, size_t i, size_t j)
+{
+    struct slice inner = app->sections[i].prefix, outer = app->sections[j].prefix;
+    return i != j && inner.n >= outer.n && memcmp(inner.p, outer.p, outer.n) == 0 &&
+           (inner.n > outer.n || j < i);
+}
+
+size_t page_sections_apart(const struct app *app, struct slice *names, size_t n)
+{
+    bool asked[PAGE_SECTIONS_MAX] = {false};
+    for (size_t i = 0; i < n; i++) {
+        size_t at = section_index(app, names[i]);
+        if (at < app->n_sections) {
+            asked[at] = true;
+        }
+    }
+    size_t n_apart = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = section_index(app, names[i]);
+        bool inside = false;
+        for (size_t j = 0; at < app->n_sections && j < app->n_sections && !inside; j++) {
+            inside = asked[j] && lies_in(app, at, j);
+        }
+        if (!inside) {
+            names[n_apart++] = names[i];
+        }
+    }
+    return n_apart;
 }

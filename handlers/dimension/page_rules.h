@@ -39,4 +39,9 @@ struct slice page_rules_apply(const struct app *app, struct slice page);
 /* The sections that @page is in: ret[0 .. result), at most DIMENSION_SECTIONS_MAX. */
 size_t page_sections_of(const struct app *app, struct slice page, struct slice *ret);
 
+/* Leave out those of the sections @names that lie in another one of them, so that no page is in two
+ * of those that stay.  The names stand behind a mark, and stay so.  Sections that are not
+ * configured any more stay, because nobody knows where they lay.  Returns how many stay. */
+size_t page_sections_apart(const struct app *app, struct slice *names, size_t n);
+
 #endif

@@ -321,6 +321,21 @@ def test_a_section_is_one_true_union():
         world.close()
 
 
+def test_sections_in_one_another_count_a_view_once(tmp_path):
+    config = tmp_path / "tallyd.conf"
+    config.write_text("section.post = /blog/post\nsection.blog = /blog/\nsection.same = /blog/\nsection.shop = /shop/\n")
+    with running("--config", config) as tallyd:
+        http = tallyd.client()
+        http.accept([{"page": p, "user": p} for p in ("/blog/post/1", "/blog/a", "/shop/", "/c")])
+        for sections, n in ((["post"], 1), (["post", "blog"], 2), (["blog", "post", "same", "blog"], 2), (["post", "shop"], 2),
+                            (["shop", "same", "blog", "post"], 3), (["post", "gone"], 1)):
+            answer = http.question("/stats", section=sections, step="1h", from_="now-1h")
+            assert answer["sections"] == sections
+            assert [answer[f] for f in ("pv", "uv", "visits")] == [n, n, n], sections
+            assert [http.count(m, section=sections) for m in ("pv", "uv", "visits")] == [n, n, n], sections
+            assert sum(p["pv"] for p in answer["series"]) == n
+
+
 def section_config():
     path = short_directory()
     path.mkdir(exist_ok=True)
