@@ -28,8 +28,10 @@ struct sites_state {
     bool now;              /* its second job */
     bool clamped;          /* an estimate of visitors was above the page views, and was cut */
     bool rotated;          /* visitors may be counted more than once */
-    json_t *row;           /* of that site; owned */
-    json_t *rows;          /* owned */
+    bool own_window;       /* of that site: not the one that was asked for */
+    struct window answered;
+    json_t *row;  /* of that site; owned */
+    json_t *rows; /* owned */
 };
 
 static const struct csv_shape names_shape = {"sites", {"sites"}};
@@ -95,11 +97,12 @@ static void add_window(json_t *object, struct window window)
 static void reply(struct http_exchange *exchange)
 {
     struct sites_state *state = exchange->state;
-    json_t *root = json_pack("{s:O}", "sites", state->rows);
+    json_t *root = json_object();
     if (state->figures) {
         add_window(root, state->asked.window);
         json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));
     }
+    json_object_set(root, "sites", state->rows);
     if (state->clamped) {
         json_object_set_new(root, "clamped", json_true());
     }
@@ -127,11 +130,13 @@ static void take_figures(struct http_exchange *exchange)
         state->clamped = state->clamped || uv > pv;
         struct window asked = state->asked.window, answered = job->asked.answered;
         state->rotated = state->rotated || window_spans_rotation(exchange->app, answered);
-        if (answered.from_s != asked.from_s || answered.to_s != asked.to_s) {
-            add_window(state->row, answered);
-        }
+        state->own_window = answered.from_s != asked.from_s || answered.to_s != asked.to_s;
+        state->answered = answered;
     } else {
         json_object_set_new(state->row, "now", number(uv));
+        if (state->own_window) {
+            add_window(state->row, state->answered);
+        }
         json_array_append_new(state->rows, state->row);
         state->row = NULL;
         state->next++;
