@@ -110,6 +110,7 @@ static void drop_later(struct batch *batch)
         n--;
         struct batch_log *log = &batch->logs[batch->entries[n].log];
         log->more = true;
+        log->broken = false; /* what cannot be read comes later, too */
         log->to = batch->entries[n].entry->n - 1; /* sorted: the first one is dropped last */
     }
     drop_entries(batch, n);
@@ -284,8 +285,8 @@ static bool decode_entry(
     enum decoded result = DECODED;
     const size_t n = entry_chunk_lists(entry->entry);
     entry->first_row = (uint32_t)batch->n_rows;
-    if (log->broken) {
-        return true; /* not behind one that cannot be read */
+    if (entry->entry->n > log->to) {
+        return true; /* behind one that cannot be read */
     }
     for (size_t i = 0; result == DECODED && i < n; i++) {
         struct slice chunks;

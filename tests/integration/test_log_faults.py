@@ -10,7 +10,7 @@ import pytest
 
 from lib.client import Unknown
 from lib.ledger import EVENTS, Clients, Ledger
-from lib.log import HELD, OfAFold, append_of, commands, cursors, entries, heads, is_append, logs, records
+from lib.log import HELD, OfAFold, append_of, commands, cursors, entries, heads, is_append, logs, records, tag_of
 from lib.proxy import CUTS, Fault, Proxy
 from lib.process import Tallyd
 from lib.waiting import wait_until
@@ -614,3 +614,21 @@ def test_a_deletion_does_not_wait_where_nothing_is_lost(start_redis, start_tally
     tallyd = start_tallyd(*FEW, "--request-timeout", "1s", redis=start_redis(appendonly=True))
     tallyd.client().accept({"site": site, "page": "/", "user": "u"})
     assert tallyd.client().request("DELETE", f"/users/u?site={site}").status == 200
+
+
+def test_what_stands_before_an_entry_that_cannot_be_read_counts(start_redis, start_tallyd, site):
+    """The log ends with an entry of a later version, say: what was acknowledged before it counts, and no more."""
+    redis = start_redis()
+    dead = start_tallyd(*FEW, redis=redis, env=HELD, name="dead")
+    for i in range(3):
+        dead.client().accept({"site": site, "page": "/p", "user": f"u{i}"})
+    dead.kill()
+    (log, n), = heads(redis).items()
+    stream, register = f"t:{tag_of(redis)}:log:{log}", f"t:{tag_of(redis)}:heads"
+    redis.command("XADD", stream, f"{n + 1}-0", "h", b"\x03" * 9, "p", b"x")
+    redis.command("HSET", register, log, f"{n + 1} 0123456789abcdef {int(redis.time() * 1000)}")
+    other = start_tallyd(*FEW, redis=redis, name="other")
+    wait_until(lambda: "cannot be read" in other.log_text(), "its folds stop, and that is said")
+    assert cursors(redis, log) == [str(n)] * 4
+    redis.command("HSET", register, log, f"{n} 0123456789abcdef {int(redis.time() * 1000)}")  # a hand takes the entry away
+    assert pv(other.client(), site) == 3

@@ -116,6 +116,42 @@ Test(batch, stops_a_log_at_an_entry_that_cannot_be_read)
     fold_core_drop(core);
 }
 
+/* As where the stream has an item that is none of ours. */
+Test(batch, counts_what_stands_before_an_item_that_is_none_of_ours)
+{
+    struct core *core = fold_core_make(1);
+    struct batch batch = {0};
+    struct batch_log *a = batch_add_log(&batch, A, 0);
+    add(&batch, A, 1, NOW_S, 2);
+    add(&batch, A, 2, NOW_S, 3);
+    a->more = a->broken = true;
+    cr_assert(batch_finish(&batch, core));
+    cr_expect_eq(batch.n_rows, 5u);
+    cr_expect_eq(batch.logs[0].to, 2u);
+    cr_expect(batch.logs[0].broken);
+    batch_release(&batch);
+    fold_core_drop(core);
+}
+
+/* A log that is left to the next batch does not end where it is left. */
+Test(batch, does_not_stop_a_log_before_the_entry_that_cannot_be_read)
+{
+    struct core *core = fold_core_make(1);
+    struct batch batch = {0};
+    struct batch_log *a = batch_add_log(&batch, A, 0);
+    add(&batch, A, 1, NOW_S, 1);
+    a->more = true;
+    struct batch_log *b = batch_add_log(&batch, B, 0);
+    add(&batch, B, 1, NOW_S + 1, 1);
+    b->more = b->broken = true;
+    cr_assert(batch_finish(&batch, core));
+    cr_expect_eq(batch.n_rows, 1u);
+    cr_expect_eq(batch.logs[1].to, 0u);
+    cr_expect(batch.logs[1].more && !batch.logs[1].broken);
+    batch_release(&batch);
+    fold_core_drop(core);
+}
+
 /* ---- cuts ---- */
 
 /* How far the cuts so far have come in each partition. */
