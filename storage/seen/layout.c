@@ -8,6 +8,9 @@
 /* A smaller layer would only be full at the first log that is folded. */
 #define CAPACITY_MIN 1024
 
+/* Redis's clock may have been set back by so much since a pair arrived: out of a month again. */
+#define SET_BACK_S 86400
+
 uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash)
 {
     unsigned char text[sizeof(user->bytes) + sizeof(page_hash)];
@@ -30,7 +33,7 @@ int64_t seen_expire_ms(struct bucket month, int64_t keep_s)
 unsigned seen_months(int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX])
 {
     unsigned n = 0;
-    struct bucket month = bucket_at(zone_utc(), LEVEL_MONTH, now_s);
+    struct bucket month = bucket_at(zone_utc(), LEVEL_MONTH, now_s + SET_BACK_S);
     while (n < SEEN_MONTHS_MAX && month.end_s + keep_s > now_s && month.end_s > 0) {
         ret[n++] = month;
         month = bucket_at(zone_utc(), LEVEL_MONTH, month.start_s - 1);

@@ -112,3 +112,16 @@ def test_steps_under_load(start_world, site, chance, steps):
     senders.keyed.clear()
     assert http.request("POST", "/rollup").status == 200
     check_all(senders, world, chance)
+
+
+def test_a_step_back_out_of_a_month(start_world, site):
+    """What was seen in the month that has not begun yet, by the clock now: a no is certain."""
+    world = start_world("2026-04-01 00:02:00", "--partitions", "4", *FOREVER)
+    http, window = world.http, {"site": site, "from_": "2026-03-30", "to": "2026-04-20"}
+    http.accept({"site": site, "page": "/p", "user": "ann"})
+    assert http.count("pv", **window) == 1
+    world.clock.set_back(10 * MINUTE)
+    http.accept({"site": site, "page": "/q", "user": "bob"})
+    assert http.count("pv", **window) == 2
+    for user, page in ("ann", "/p"), ("bob", "/q"):
+        assert http.question("/seen", site=site, user=user, page=page)["seen"], user

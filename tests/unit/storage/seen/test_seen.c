@@ -46,6 +46,9 @@ Test(seen, months_that_are_kept)
     cr_expect_eq(seen_expire_ms(months[0], DAY_S), at(2026, 4, 2) * 1000);
     cr_expect_leq(seen_months(at(2026, 11, 20), SEEN_KEEP_MAX_S, months), SEEN_MONTHS_MAX);
     cr_expect_eq(seen_months(0, SEEN_KEEP_MAX_S, months), 1, "nothing before 1970");
+    cr_assert_eq(seen_months(at(2026, 11, 30), DAY_S, months), 2, "the clock was set back, maybe");
+    cr_expect_eq(months[0].start_s, at(2026, 12, 1));
+    cr_expect_eq(months[1].start_s, at(2026, 11, 1));
 }
 
 /* No day has more months than the error is shared by. */
