@@ -93,6 +93,24 @@ static enum redis_status learn_streams(
     return status;
 }
 
+/* Entries of the batch's last log are not in its stream.  Those that are counted by now were cut
+ * off meanwhile, by the log's own process: nothing is cut off before it is counted. */
+static enum redis_status drop_counted(struct round *r, struct stream *stream, int64_t deadline_ms)
+{
+    struct batch_log *log = &r->batch.logs[r->batch.n_logs - 1];
+    if (log->n_missing == 0) {
+        return REDIS_OK_STATUS;
+    }
+    enum redis_status status = streams_learn(r->core, &r->session, deadline_ms, stream);
+    uint64_t behind = stream->folded > log->from ? stream->folded : log->from;
+    log->n_missing = log->to > behind ? log->to - behind : 0;
+    for (size_t i = 0; i < r->batch.n_entries; i++) {
+        const struct batch_entry *entry = &r->batch.entries[i];
+        log->n_missing -= &r->batch.logs[entry->log] == log && entry->entry->n > behind;
+    }
+    return status;
+}
+
 enum redis_status gather_streams(struct round *r, const struct goal *goal)
 {
     int64_t deadline_ms = monotonic_ms() + ROUND_STEP_MS;
@@ -109,8 +127,12 @@ enum redis_status gather_streams(struct round *r, const struct goal *goal)
         }
         uint64_t to = foldable(r, goal, head, stream);
         if (!stream->is_broken && stream->folded < to && (own == NULL || !own->from_memory)) {
+            size_t n_logs = r->batch.n_logs;
             status = streams_read(
                 &r->streams, r->core, &r->session, deadline_ms, stream, head->place, to, &r->batch);
+            if (status == REDIS_OK_STATUS && r->batch.n_logs > n_logs) {
+                status = drop_counted(r, stream, deadline_ms);
+            }
         }
     }
     return status;

@@ -632,3 +632,18 @@ def test_what_stands_before_an_entry_that_cannot_be_read_counts(start_redis, sta
     assert cursors(redis, log) == [str(n)] * 4
     redis.command("HSET", register, log, f"{n} 0123456789abcdef {int(redis.time() * 1000)}")  # a hand takes the entry away
     assert pv(other.client(), site) == 3
+
+
+def test_what_its_own_process_has_cut_off_is_not_missing(start_redis, start_tallyd, site):
+    """Another process folds the log for its questions; in between the log's own process counts, and cuts its stream."""
+    redis = start_redis()
+    own, other = (start_tallyd(*FEW, redis=redis, name=name).client() for name in ("own", "other"))
+    for n in (1, 6, 11):
+        own.accept({"site": site, "page": "/p"})
+        assert pv(other, site) == n
+        for _ in range(4):
+            own.accept({"site": site, "page": "/p"})
+        wait_until(lambda: entries(redis) == 0, "it has counted them itself")
+    own.accept({"site": site, "page": "/p"})
+    assert pv(other, site) == 16
+    assert [http.metric("tallyd_entries_missing_total") for http in (own, other)] == [0, 0]
