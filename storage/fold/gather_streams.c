@@ -73,7 +73,8 @@ static enum redis_status ask_replicas(struct round *r, const struct goal *goal, 
     return status;
 }
 
-/* The logs that are behind their goals, and are not there from memory: how far are they counted? */
+/* The logs that are behind their goals, and are not there from memory: how far are they counted?
+ * One that cannot be read here another process may count, of a later version. */
 static enum redis_status learn_streams(
     struct round *r, const struct goal *goal, int64_t deadline_ms)
 {
@@ -85,9 +86,11 @@ static enum redis_status learn_streams(
         if (stream == NULL) {
             return REDIS_LOST;
         }
-        if (!stream->is_broken && !stream->is_known && stream->folded < goal_of(r, goal, head) &&
+        if ((stream->is_broken || !stream->is_known) && stream->folded < goal_of(r, goal, head) &&
             (own == NULL || !own->from_memory)) {
+            uint64_t was = stream->folded;
             status = streams_learn(r->core, &r->session, deadline_ms, stream);
+            stream->is_broken = stream->is_broken && stream->folded == was;
         }
     }
     return status;

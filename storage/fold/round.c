@@ -90,7 +90,10 @@ static void batch_is_folded(struct round *r, const struct goal *goal)
         }
         if (stream != NULL && log->broken && !stream->is_broken) {
             stream->is_broken = stream->folded == log->to;
-            core_notice(r->core, STORAGE_LOG_BROKEN, log->id);
+            if (!stream->is_told) {
+                core_notice(r->core, STORAGE_LOG_BROKEN, log->id);
+            }
+            stream->is_told = true;
         }
     }
 }

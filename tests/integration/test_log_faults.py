@@ -10,7 +10,8 @@ import pytest
 
 from lib.client import Unknown
 from lib.ledger import EVENTS, Clients, Ledger
-from lib.log import HELD, OfAFold, append_of, commands, cursors, entries, heads, is_append, logs, records, tag_of
+from lib.log import (HELD, FakeLog, OfAFold, append_of, commands, cursors, entries, heads, is_append, logs, records, states,
+                     tag_of)
 from lib.proxy import CUTS, Fault, Proxy
 from lib.process import Tallyd
 from lib.waiting import wait_until
@@ -647,3 +648,21 @@ def test_what_its_own_process_has_cut_off_is_not_missing(start_redis, start_tall
     own.accept({"site": site, "page": "/p"})
     assert pv(other, site) == 16
     assert [http.metric("tallyd_entries_missing_total") for http in (own, other)] == [0, 0]
+
+
+def test_a_log_that_others_count_holds_nobody_up(start_redis, start_tallyd, site):
+    """It is of a later version, say, and this process cannot read it; its own process counts it."""
+    redis = start_redis()
+    tallyd = start_tallyd(*FEW, "--request-timeout", "2s", redis=redis)
+    http = tallyd.client()
+    http.accept({"site": site, "page": "/p"})
+    assert pv(http, site) == 1
+    log = FakeLog(redis, 1)
+    assert http.get("/pv", site=site).status == 503
+    for state in states(redis):
+        redis.command("HSET", state, log.id, "1")
+    begun = time.monotonic()
+    for n in range(2, 12):
+        http.accept({"site": site, "page": "/p"})
+        assert pv(http, site) == n
+    assert time.monotonic() - begun < 2, "a round of folds that comes to no end takes a quarter of a second"
