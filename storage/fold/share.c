@@ -142,6 +142,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     merge_counts_clear(s->counts);
     merge_counts_clear(s->starts);
     merge_visits_clear(s->visits);
+    merge_visits_now(s->visits, s->recent_s + KNOWN_RECENT_S);
     merge_activity_clear(s->activity);
     merge_seen_clear(s->seen);
     merge_first_clear(s->first);

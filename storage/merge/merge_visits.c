@@ -34,12 +34,18 @@ void merge_visits_clear(struct merge_visits *merge)
         &merge->visitors, &merge->visitors_capacity, merge->n_visitors, sizeof(*merge->visitors));
     merge->n_groups = merge->n_visitors = 0;
     merge->generation = 0;
+    merge->now_slot = 0;
     index_clear(&merge->visitor_index);
 }
 
 int64_t merge_visits_slot(const struct merge_visits *merge, int64_t arrival_s)
 {
     return arrival_s / (SLOT_TIMEOUTS * merge->timeout_s);
+}
+
+void merge_visits_now(struct merge_visits *merge, int64_t now_s)
+{
+    merge->now_slot = merge_visits_slot(merge, now_s);
 }
 
 /* ---- who is asked for ---- */
@@ -97,6 +103,13 @@ static void link_visitor(struct merge_visits *merge, struct group *group, uint32
     group->n_visitors++;
 }
 
+/* The last slot that may have events of a visitor of whom one arrived in @slot. */
+static void expect_until(const struct merge_visits *merge, struct group *group, int64_t slot)
+{
+    int64_t last_slot = merge->now_slot > slot ? slot + 1 : slot;
+    group->last_slot = last_slot > group->last_slot ? last_slot : group->last_slot;
+}
+
 bool merge_visits_ask(
     struct merge_visits *merge, const struct row *row, int64_t arrival_s, enum known_visit expected)
 {
@@ -109,8 +122,7 @@ bool merge_visits_ask(
     struct index_slot *slot = find_visitor(merge, &row->visitor, &hash);
     if (slot->item != INDEX_NONE) {
         struct group *of = &merge->groups[merge->visitors[slot->item].group];
-        int64_t last_slot = merge_visits_slot(merge, arrival_s);
-        of->last_slot = last_slot > of->last_slot ? last_slot : of->last_slot;
+        expect_until(merge, of, merge_visits_slot(merge, arrival_s));
         merge->visitors[slot->item].is_expected |= expected != VISIT_ANYWHERE;
         merge->visitors[slot->item].is_in_slot |= expected == VISIT_IN_SLOT;
         return true;
@@ -127,6 +139,7 @@ bool merge_visits_ask(
         .is_in_slot = expected == VISIT_IN_SLOT};
     index_set(&merge->visitor_index, slot, hash, item);
     link_visitor(merge, &merge->groups[group], item);
+    expect_until(merge, &merge->groups[group], merge->groups[group].slot);
     return true;
 }
 
@@ -345,7 +358,9 @@ struct visit_step merge_visits_add(
     if (!remembered || row->at_s > visitor->last_s) {
         visitor->last_s = row->at_s;
     }
-    visitor->arrival_s = arrival_s;
+    if (!remembered || arrival_s > visitor->arrival_s) {
+        visitor->arrival_s = arrival_s;
+    }
     visitor->is_known = visitor->is_added = true;
     return step;
 }

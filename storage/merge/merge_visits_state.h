@@ -25,7 +25,7 @@
  *
  * The first events may be counted already: that is not known before the answers.  By then another
  * process may have counted events that arrived in a later slot.  So the slots up to that of the
- * last event here are asked, too.  The slot before is not asked about whom a later one is expected
+ * last event here are asked, too, and the one behind it if that has begun.  The slot before is not asked about whom a later one is expected
  * to have: what it says of such a visitor is over. */
 struct group {
     struct slice site;
@@ -52,6 +52,7 @@ struct visitor {
 
 struct merge_visits {
     int64_t timeout_s;
+    int64_t now_slot;    /* what has been counted arrived in this slot or before it */
     uint64_t generation; /* of users, now */
     struct group *groups;
     struct visitor *visitors;

@@ -1,11 +1,13 @@
 """What visits are like: views a visit, bounce rate, duration, entry pages; against counts made here."""
 
 import random
+import time
 
 import pytest
 
 from lib import access_log
 from lib.clock import epoch, rfc3339
+from lib.log import HELD
 from lib.process import Tallyd, run, short_directory
 from lib.truth import Model
 from lib.world import FOREVER, World
@@ -224,3 +226,19 @@ def test_a_real_log(name):
         assert [(r["page"], r["visits"]) for r in got["pages"]] == [(page, entries[page]) for page in order]
     finally:
         tallyd.stop()
+
+
+def test_what_is_counted_late_begins_no_visit(start_world, site):
+    """Each of two processes takes an event of the visitor, at the border of two slots; the first one is counted last."""
+    world = start_world("2026-03-10 10:59:51", "--partitions", "4", *FOREVER)
+    started = time.monotonic()
+    slow = Tallyd("--partitions", "4", *FOREVER, redis=world.redis, env=HELD, name="slow")
+    world.tallyds.append(slow.start())
+    time.sleep(started + 6.5 - time.monotonic())  # for 5 s a process counts the logs of all
+    for tallyd in slow, world.tallyd:
+        time.sleep(max(0, epoch("2026-03-10T10:59:58Z") + (2 if tallyd is world.tallyd else 0) - world.now()))
+        tallyd.client().accept({"site": site, "page": "/p", "user": "ann"})
+    time.sleep(0.8)
+    assert world.now() >= epoch("2026-03-10T11:00:00Z")
+    window = {"site": site, "from_": "2026-03-09", "to": "2026-03-20"}
+    assert world.http.count("pv", **window) == 2 and world.http.count("visits", **window) == 1

@@ -442,6 +442,32 @@ Test(merge_visits, an_event_that_is_counted_already_does_not_hide_a_later_one)
 
 /* ---- named events ---- */
 
+/* What arrived in the slot behind the event's may be counted by now, by another process. */
+Test(merge_visits, an_event_that_is_counted_late_begins_no_visit)
+{
+    struct fake fake = fake_make();
+    struct merge_visits *merge = merge_visits_new(TIMEOUT_S);
+    const int64_t border_s = (NOW_S / (2 * TIMEOUT_S) + 1) * 2 * TIMEOUT_S;
+    struct row later = row_of("a", border_s + 1, 1);
+    struct row earlier = row_of("a", border_s - 1, 1);
+    struct visit_step step[2];
+    cr_assert_not_null(merge);
+    for (int i = 0; i < 2; i++) {
+        const struct row *row = i == 0 ? &later : &earlier;
+        merge_visits_clear(merge);
+        merge_visits_now(merge, border_s + 2);
+        cr_assert(merge_visits_ask(merge, row, row->at_s, VISIT_ANYWHERE));
+        ask(&fake, merge);
+        step[i] = merge_visits_add(merge, row, row->at_s);
+        carry_out(&fake, merge);
+    }
+    cr_expect(same_step(step[0], (struct visit_step){.begins = true}));
+    cr_expect(same_step(step[1], (struct visit_step){.engages = true}));
+    cr_expect_eq(fake.n, 1u, "it is kept in the later slot alone");
+    merge_visits_free(merge);
+    free(fake.values);
+}
+
 /* They begin no visit; they prolong one that is open. */
 Test(merge_visits, a_named_event_prolongs_a_visit)
 {
