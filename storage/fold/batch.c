@@ -110,7 +110,7 @@ static void drop_later(struct batch *batch)
         n--;
         struct batch_log *log = &batch->logs[batch->entries[n].log];
         log->more = true;
-        log->broken = false; /* what cannot be read comes later, too */
+        log->broken = false;                      /* what cannot be read comes later, too */
         log->to = batch->entries[n].entry->n - 1; /* sorted: the first one is dropped last */
     }
     drop_entries(batch, n);
