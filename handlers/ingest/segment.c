@@ -277,7 +277,7 @@ static enum handler_result write_events(struct http_exchange *exchange, struct s
 
 enum handler_result segment_start(struct http_exchange *exchange)
 {
-    enum segment_call call = segment_call_of(exchange->request.segment);
+    enum segment_call call = segment_call_of_path(exchange->request.segment);
     if (call == SEGMENT_UNKNOWN) {
         problem_reply(&exchange->response, PROBLEM_NOT_FOUND, "no such path");
         return HANDLER_REPLY;

@@ -20,23 +20,34 @@ struct decoder {
     bool has_batch, nomem, too_many;
 };
 
+static const char *const call_names[] = {
+    [SEGMENT_BATCH] = "batch",
+    [SEGMENT_PAGE] = "page",
+    [SEGMENT_TRACK] = "track",
+    [SEGMENT_IDENTIFY] = "identify",
+    [SEGMENT_ALIAS] = "alias",
+    [SEGMENT_GROUP] = "group",
+    [SEGMENT_SCREEN] = "screen",
+};
+
 enum segment_call segment_call_of(struct slice name)
 {
-    static const char *const names[] = {
-        [SEGMENT_BATCH] = "batch",
-        [SEGMENT_PAGE] = "page",
-        [SEGMENT_TRACK] = "track",
-        [SEGMENT_IDENTIFY] = "identify",
-        [SEGMENT_ALIAS] = "alias",
-        [SEGMENT_GROUP] = "group",
-        [SEGMENT_SCREEN] = "screen",
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (slice_equal(name, slice_of(names[i]))) {
+    for (size_t i = 0; i < SEGMENT_UNKNOWN; i++) {
+        if (slice_equal(name, slice_of(call_names[i]))) {
             return (enum segment_call)i;
         }
     }
     return SEGMENT_UNKNOWN;
+}
+
+enum segment_call segment_call_of_path(struct slice part)
+{
+    for (size_t i = 0; i < SEGMENT_UNKNOWN; i++) {
+        if (part.n == 1 && part.p[0] == call_names[i][0]) {
+            return (enum segment_call)i;
+        }
+    }
+    return segment_call_of(part);
 }
 
 static bool check(struct segment_message *message, const char *at, const char *fault)

@@ -12,8 +12,9 @@
  * Beside the messages a body may have `writeKey`: the SDKs for Node (from 2.0 on) and Python send
  * their token there, and no Authorization.
  *
- * Source: Segment's documentation, "HTTP API Source" (read 2026-11-22), and what the official SDK
- * for Node sends (npm @segment/analytics-node 1.3.0 and 2.2.1).
+ * Source: Segment's documentation, "HTTP API Source" (read 2026-11-22), and what the official SDKs
+ * send: for Node (npm @segment/analytics-node 1.3.0 and 2.2.1), for browsers
+ * (segmentio/analytics-next) and for Kotlin (segmentio/analytics-kotlin).
  */
 #ifndef HANDLERS_INGEST_SEGMENT_JSON_H
 #define HANDLERS_INGEST_SEGMENT_JSON_H
@@ -42,6 +43,10 @@ enum segment_call {
 
 /* The call that @name stands for, also as a message's type. */
 enum segment_call segment_call_of(struct slice name) MUST_CHECK;
+
+/* The call of a path's last part: a name, or its first letter alone, which is what the SDKs for
+ * browsers (`/v1/p`) and for Kotlin (`/v1/b`) ask for. */
+enum segment_call segment_call_of_path(struct slice part) MUST_CHECK;
 
 /* What became of a body.  Release with segment_body_release(). */
 struct segment_body {

@@ -126,6 +126,19 @@ def test_what_is_no_event_is_answered_and_not_counted(http, site):
     assert http.metric('tallyd_events_dropped_total{reason="other"}') == before + 12
 
 
+def test_the_first_letter_of_a_call(http, site):
+    """What @segment/analytics-next (a message as text/plain) and analytics-kotlin (a batch, packed) ask for."""
+    plain = {"Content-Type": "text/plain"}
+    for call in ("p", "t", "i", "a", "g", "s"):
+        assert send(http, call, {**page("/a"), "event": "Signup", "anonymousId": "x", "writeKey": "k"}, plain, site=site).json == OK
+    packed = gzip.compress(json.dumps({"batch": [page("/b", anonymousId="y"), {"type": "screen"}], "writeKey": "k"}).encode())
+    assert send(http, "b", packed, {**plain, "Content-Encoding": "gzip"}, site=site).json == OK
+    assert figures(http, site) == [2, 2, 0] and figures(http, site, event="Signup") == [1, 1, 0]
+    for call in ("x", "B", "pa"):
+        assert send(http, call, page(), site=site).status == 404
+    refused(batch(http, {**page(), "type": "p"}, site=site), "type: must be page, track")
+
+
 def test_gzip(http, site):
     body = gzip.compress(json.dumps({"batch": [page()] * 3}).encode())
     assert send(http, "batch", body, {"Content-Encoding": "gzip"}, site=site).json == OK

@@ -35,6 +35,13 @@ Test(segment_json, calls)
     cr_expect_eq(segment_call_of(SLICE("screen")), SEGMENT_SCREEN);
     cr_expect_eq(segment_call_of(SLICE("Page")), SEGMENT_UNKNOWN);
     cr_expect_eq(segment_call_of(SLICE("")), SEGMENT_UNKNOWN);
+    cr_expect_eq(segment_call_of(SLICE("p")), SEGMENT_UNKNOWN);
+    cr_expect_eq(segment_call_of_path(SLICE("track")), SEGMENT_TRACK);
+    cr_expect_eq(segment_call_of_path(SLICE("t")), SEGMENT_TRACK);
+    cr_expect_eq(segment_call_of_path(SLICE("b")), SEGMENT_BATCH);
+    cr_expect_eq(segment_call_of_path(SLICE("x")), SEGMENT_UNKNOWN);
+    cr_expect_eq(segment_call_of_path(SLICE("tr")), SEGMENT_UNKNOWN);
+    cr_expect_eq(segment_call_of_path(SLICE("")), SEGMENT_UNKNOWN);
 }
 
 Test(segment_json, a_page_becomes_an_event)
