@@ -46,13 +46,16 @@ void import_chain_add(
     *ret = next;
 }
 
-void import_piece_key(
-    const struct import_file_id *id, int64_t from, int64_t to, char ret[IMPORT_KEY_TEXT])
+void import_piece_key(const struct import_file_id *id, int64_t from, int64_t to, unsigned attempt,
+    char ret[IMPORT_KEY_TEXT])
 {
-    uint8_t bytes[16], piece[sizeof(id->bytes) + 16];
+    uint8_t bytes[16], piece[sizeof(id->bytes) + 32];
     memcpy(piece, id->bytes, sizeof(id->bytes));
     put_numbers((uint64_t)from, (uint64_t)to, piece + sizeof(id->bytes));
-    (void)crypto_generichash(bytes, sizeof(bytes), piece, sizeof(piece), NULL, 0);
+    put_numbers(attempt, 0, piece + sizeof(id->bytes) + 16);
+    /* The first key is that of before there were others: a piece may be in doubt since then. */
+    size_t n = attempt == 0 ? sizeof(piece) - 16 : sizeof(piece);
+    (void)crypto_generichash(bytes, sizeof(bytes), piece, n, NULL, 0);
     char text[2 * sizeof(bytes) + 1];
     (void)sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
     (void)snprintf(ret, IMPORT_KEY_TEXT, "follow-%s", text);

@@ -37,9 +37,10 @@ struct import_file_id {
     uint8_t bytes[16];
 };
 
-/* The key of bytes [@from, @to) of the file @id.  A piece that is sent once more has the same. */
-void import_piece_key(
-    const struct import_file_id *id, int64_t from, int64_t to, char ret[IMPORT_KEY_TEXT]);
+/* The key of bytes [@from, @to) of the file @id.  A piece that is sent once more has the same.
+ * @attempt is 0, or another number for another key of the same bytes. */
+void import_piece_key(const struct import_file_id *id, int64_t from, int64_t to, unsigned attempt,
+    char ret[IMPORT_KEY_TEXT]);
 
 /* Set *ret to @chain with @event of line @line behind.  @chain and @ret may be the same. */
 void import_chain_add(

@@ -18,6 +18,7 @@ import pytest
 
 from lib.failing_calls import FailingCalls
 from lib.follow import KEEP, Follower, Log, Replay, row
+from lib.http_proxy import Answer, HttpProxy, harm
 from lib.process import binary, free_port, run, sanitized
 from lib.waiting import wait_until
 
@@ -523,6 +524,18 @@ def test_a_piece_that_was_sent_more_than_a_day_ago(http, site, log, follow):
     follower.start()
     await_pv(http, site, 31)
     assert follower.said(f"{sent} bytes of {log.path}, from byte 0 on, are in doubt")
+
+
+def test_a_question_whose_answer_is_lost(tallyd, http, site, log, follow, cleanup):
+    """The server has an empty list under the piece's key then: the piece is not counted."""
+    between = HttpProxy(tallyd.port)
+    cleanup.append(between.close)
+    between.plan = harm(Answer(500), Answer(413), Answer(502, applied=True))
+    log.write(rows(30))
+    follower = follow(url=between.url)
+    await_pv(http, site, 30)
+    assert [len(request.body) for request in between.requests].count(2) == 2, "asked, and asked again"
+    assert follower.end()["events accepted"] == 30
 
 
 @pytest.mark.parametrize("is_counted", [True, False])

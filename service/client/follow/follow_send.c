@@ -143,7 +143,8 @@ static void say_in_doubt(const struct follow_sender *sender)
 static void piece_key(const struct follow_sender *sender, char ret[IMPORT_KEY_TEXT])
 {
     const struct follow_file *file = &sender->state->files[sender->state->piece.file];
-    import_piece_key(&file->id, file->offset, sender->state->piece.to, ret);
+    import_piece_key(
+        &file->id, file->offset, sender->state->piece.to, sender->state->piece.attempt, ret);
 }
 
 enum asked { ASKED_COUNTED, ASKED_NOT_COUNTED, ASKED_WAIT, ASKED_STOP };
@@ -197,6 +198,28 @@ static enum follow_sent send_smaller(struct follow_sender *sender, int64_t now_m
     return FOLLOW_SENT_ALL;
 }
 
+/* The piece's key, of @n events, was used with another body.  Either that is what a follower with
+ * other options had counted, or the empty list of a question whose answer was lost: then nothing
+ * is counted, and the piece gets another key. */
+static enum follow_sent take_used_key(struct follow_sender *sender, int64_t now_ms, size_t n)
+{
+    switch (ask(sender, now_ms)) {
+    case ASKED_COUNTED:
+        sender->lines->report->before += n;
+        pass(sender, n);
+        return FOLLOW_SENT_ALL;
+    case ASKED_NOT_COUNTED:
+        sender->state->piece.attempt++;
+        sender->is_doubted = sender->is_doubt_ours = false;
+        return FOLLOW_SENT_ALL;
+    case ASKED_WAIT:
+        return FOLLOW_SENT_WAIT;
+    case ASKED_STOP:
+        break;
+    }
+    return FOLLOW_SENT_STOP;
+}
+
 static void take_answer(struct follow_sender *sender, size_t n, struct import_upload_answer *answer)
 {
     answer->replayed = answer->replayed && !sender->is_doubt_ours;
@@ -233,9 +256,7 @@ static enum follow_sent attempt(struct follow_sender *sender, int64_t now_ms, si
         take_answer(sender, n, &answer);
         return FOLLOW_SENT_ALL;
     case IMPORT_UPLOAD_KEY_USED:
-        sender->lines->report->before += n;
-        pass(sender, n);
-        return FOLLOW_SENT_ALL;
+        return take_used_key(sender, now_ms, n);
     case IMPORT_UPLOAD_TOO_LARGE:
         return send_smaller(sender, now_ms, n);
     case IMPORT_UPLOAD_IN_DOUBT:

@@ -75,10 +75,10 @@ size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STAT
     json_t *all = json_pack("{si,so}", "version", VERSION, "files", files);
     if (all != NULL && state->has_piece) {
         const struct follow_piece *is = &state->piece;
-        json_t *piece = json_pack("{sI,sI,sI,sb,sI,sI,sb}", "file", (json_int_t)is->file, "to",
+        json_t *piece = json_pack("{sI,sI,sI,sb,sI,sI,sb,sI}", "file", (json_int_t)is->file, "to",
             (json_int_t)is->to, "sent_at", (json_int_t)is->sent_at_s, "last", (int)is->is_last,
             "lines", (json_int_t)is->lines, "header", (json_int_t)is->header, "in_long_line",
-            (int)is->in_long_line);
+            (int)is->in_long_line, "attempt", (json_int_t)is->attempt);
         if (json_object_set_new(all, "piece", piece) != 0) {
             json_decref(all);
             return 0;
@@ -145,16 +145,19 @@ static bool parse_file(const json_t *object, struct follow_file *ret)
     return head_n <= FOLLOW_HEAD && read_header(object, &ret->header);
 }
 
-/* What the file has at the piece's end.  States of before did not say it. */
+/* What the file has at the piece's end, and which key.  States of before did not say it. */
 static bool parse_piece_end(const json_t *object, struct follow_state *ret)
 {
     struct follow_piece *piece = &ret->piece;
-    int64_t lines = (int64_t)ret->files[piece->file].lines;
+    int64_t lines = (int64_t)ret->files[piece->file].lines, attempt = 0;
     piece->header = ret->files[piece->file].header;
     if ((json_object_get(object, "lines") != NULL && !read_number(object, "lines", &lines)) ||
-        (json_object_get(object, "header") != NULL && !read_header(object, &piece->header))) {
+        (json_object_get(object, "header") != NULL && !read_header(object, &piece->header)) ||
+        (json_object_get(object, "attempt") != NULL && !read_number(object, "attempt", &attempt)) ||
+        attempt > INT32_MAX) {
         return false;
     }
+    piece->attempt = (unsigned)attempt;
     piece->lines = (uint64_t)lines;
     piece->in_long_line = json_is_true(json_object_get(object, "in_long_line"));
     return true;

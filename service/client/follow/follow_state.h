@@ -58,6 +58,8 @@ struct follow_state {
         bool in_long_line;
         /* When the server may first have had the piece, in UTC; 0: it never had. */
         int64_t sent_at_s;
+        /* Which of its keys it has: the server has an empty list under those before. */
+        unsigned attempt;
     } piece;
 };
 

@@ -42,14 +42,16 @@ Test(import_key, a_piece_is_a_file_and_its_bounds)
 {
     struct import_file_id file = {{1}}, other_file = {{2}};
     char key[IMPORT_KEY_TEXT], other[IMPORT_KEY_TEXT];
-    import_piece_key(&file, 0, 100, key);
+    import_piece_key(&file, 0, 100, 0, key);
     cr_expect_eq(strlen(key), 39);
-    import_piece_key(&file, 0, 100, other);
+    import_piece_key(&file, 0, 100, 0, other);
     cr_expect_str_eq(key, other);
-    import_piece_key(&file, 0, 101, other);
+    import_piece_key(&file, 0, 101, 0, other);
     cr_expect_str_neq(key, other);
-    import_piece_key(&file, 1, 100, other);
+    import_piece_key(&file, 1, 100, 0, other);
     cr_expect_str_neq(key, other);
-    import_piece_key(&other_file, 0, 100, other);
+    import_piece_key(&other_file, 0, 100, 0, other);
+    cr_expect_str_neq(key, other);
+    import_piece_key(&file, 0, 100, 1, other);
     cr_expect_str_neq(key, other);
 }

@@ -170,9 +170,10 @@ Test(follow_send, an_event_too_large_by_itself_is_rejected)
     says_counted(1);
     says(422, "", "{\"errors\":[{\"index\":0,\"detail\":\"is bad\"}]}");
     says(422, "", "{}");
+    says(422, "", "{}"); /* not only asked before: to the question, too */
     cut();
     cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_ALL);
-    expect_sent(4);
+    expect_sent(5);
     cr_expect_eq(report.rejected, 2);
     cr_expect_eq(report.accepted, 1);
     cr_expect_eq(report.before, 1, "its key stands for what another follower sent");
@@ -295,6 +296,30 @@ Test(follow_send, a_piece_in_doubt_that_became_too_large)
             expect_kept(true);
         }
     }
+}
+
+/* The answer to a question was lost, and the server takes the piece again: its key has the empty
+ * list, and that is no count. */
+Test(follow_send, a_key_that_was_only_asked)
+{
+    says(500, "", "{}");
+    says(413, "", "{}");
+    script[n_script++] = SCRIPTED_CLOSE;
+    says(422, "", "{}");
+    says(202, "Idempotency-Replayed: true\r\n", "{\"accepted\":0,\"rejected\":0}");
+    says_counted(EVENTS);
+    cut();
+    cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_WAIT);
+    cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_WAIT);
+    expect_kept(true);
+    cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_ALL);
+    expect_sent(6);
+    cr_expect_eq(report.accepted, EVENTS);
+    cr_expect_eq(report.before, 0);
+    const char *asked = strstr(scripted_http_request(4)->head, "Idempotency-Key: ");
+    const char *sent = strstr(scripted_http_request(5)->head, "Idempotency-Key: ");
+    cr_assert(asked != NULL && sent != NULL);
+    cr_expect_neq(strncmp(asked, sent, strcspn(asked, "\r")), 0);
 }
 
 /* The piece's bytes are not there any more: only its key can tell. */
