@@ -65,6 +65,9 @@ static enum import_upload_result post_patiently(struct import_sender *sender, co
         if (result == IMPORT_UPLOAD_ANSWERED && doubted) {
             ret->replayed = false; /* this import had it counted, without an answer */
         }
+        if (result == IMPORT_UPLOAD_KEY_USED) {
+            return result; /* by another body: this one was never counted, whatever was in doubt */
+        }
         if (!may_try_again(sender, result) || waited_ms >= PATIENCE_MS) {
             return doubted && result != IMPORT_UPLOAD_ANSWERED ? IMPORT_UPLOAD_IN_DOUBT : result;
         }

@@ -171,6 +171,18 @@ def test_a_log_that_grows_counts_once(tallyd, http, site, file, chance):
     check(http, site, events)
 
 
+@pytest.mark.parametrize("applied", [False, True], ids=["lost", "counted"])
+def test_a_log_that_grows_and_an_answer_that_is_lost(tallyd, http, cleanup, site, file, applied):
+    """A request that nobody answered, and then a key that has another body: that body is looked for."""
+    between = HttpProxy(tallyd.port)
+    cleanup.append(between.close)
+    events = make_events(40)
+    assert taken(between, site, file(lines(events[:3]))) == (3, 0)
+    between.plan = harm(Answer(500, applied=applied), Answer(502, applied=applied))
+    assert taken(between, site, file(lines(events))) == (37, 3)
+    check(http, site, events)
+
+
 def test_a_log_that_grows_by_a_piece_of_a_line(tallyd, http, site, file):
     """The last line is read while it is being written.  (Without --site lines go out unparsed.)"""
     events = [{**event, "site": site} for event in make_events(12)]
