@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "handlers/dimension/campaign.h"
+#include "handlers/dimension/source.h"
 #include "handlers/text/utf8.h"
 #include "service/client/line_reader.h"
 #include "storage/job/event.h"
@@ -139,19 +140,45 @@ static char *put_text(char *p, struct slice name, struct slice text)
     return put(p, SLICE("\""));
 }
 
+/* Is the referrer a page of the host that was asked?  Then the visitor was there already. */
+static bool is_own_referrer(const struct log_line *line)
+{
+    struct slice scheme = SLICE("http://"), own, from;
+    char url[sizeof("http://") + SOURCE_HOST_MAX], own_room[SOURCE_HOST_MAX],
+        from_room[SOURCE_HOST_MAX];
+    if (line->host.n == 0 || line->host.n > SOURCE_HOST_MAX) {
+        return false;
+    }
+    char *end = put(put(url, scheme), line->host);
+    return source_host((struct slice){url, (size_t)(end - url)}, own_room, &own) &&
+           source_host(line->referrer, from_room, &from) && slice_equal(own, from);
+}
+
+/* What was asked for, with its query, also where the log keeps the two apart.  @room has
+ * CAMPAIGN_QUERY_MAX bytes. */
+static struct slice whole_target(const struct log_line *line, char *room)
+{
+    if (line->query.n == 0 || line->query.n >= CAMPAIGN_QUERY_MAX ||
+        line->target.n > line->page.n) {
+        return line->target;
+    }
+    char *end = put(put(room, SLICE("?")), line->query); /* the path does not matter here */
+    return (struct slice){room, (size_t)(end - room)};
+}
+
 /* Where the visitor came from, as far as the server would take it: no page view is lost because of
  * its referrer. */
 static char *put_origin(char *p, const struct log_line *line)
 {
     struct slice utm[UTM_N] = {{NULL, 0}};
-    char room[CAMPAIGN_QUERY_MAX];
-    struct slice referrer = line->referrer;
+    char room[CAMPAIGN_QUERY_MAX], target_room[CAMPAIGN_QUERY_MAX];
+    struct slice referrer = line->referrer, target = whole_target(line, target_room);
     if (referrer.n > 1 && referrer.n <= EVENT_TEXT_MAX && !has_control(referrer) &&
-        utf8_valid(referrer)) {
+        utf8_valid(referrer) && !is_own_referrer(line)) {
         p = put_text(p, SLICE("referrer"), referrer);
     }
-    if (line->target.n <= CAMPAIGN_QUERY_MAX && campaign_has(line->target)) {
-        campaign_read(line->target, room, utm);
+    if (target.n <= CAMPAIGN_QUERY_MAX && campaign_has(target)) {
+        campaign_read(target, room, utm);
     }
     for (unsigned i = 0; i < UTM_N; i++) {
         if (utm[i].n > 0) {

@@ -61,6 +61,7 @@ const char *log_fields_read(const struct log_fields *fields, struct log_line *re
         .ua = fields->of[LOG_FIELD_UA],
         .host = fields->of[LOG_FIELD_HOST],
         .referrer = fields->of[LOG_FIELD_REFERRER],
+        .query = fields->of[LOG_FIELD_QUERY],
     };
     const char *fault = read_time(fields, &line);
     if (fault == NULL) {

@@ -20,6 +20,7 @@ enum log_field {
     LOG_FIELD_TARGET,  /* what was asked for, with or without the query */
     LOG_FIELD_REQUEST, /* METHOD TARGET HTTP/x: in place of METHOD and TARGET */
     LOG_FIELD_PATH,    /* in place of TARGET, if REQUEST is missing, too */
+    LOG_FIELD_QUERY,   /* of a log that keeps it apart from the target */
     LOG_FIELD_STATUS,
     LOG_FIELD_UA,
     LOG_FIELD_HOST,

@@ -31,6 +31,7 @@ struct log_line {
     unsigned status;       /* of the response; 0: the log does not say */
     struct slice page;     /* the target up to '?'; not empty; UTF-8 without control characters */
     struct slice target;   /* the same with the query, if the log has one; any bytes */
+    struct slice query;    /* where the log keeps it apart from the target; any bytes */
     struct slice referrer; /* any bytes; n is 0 if the log does not say */
     struct slice ua;       /* UTF-8 without NUL.  p is NULL if the log has no such field */
     struct slice host;     /* that was asked, perhaps with a port; n is 0 if the log does not say */

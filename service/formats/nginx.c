@@ -10,6 +10,8 @@ static const struct log_member variables[] = {
     {NULL, "request", LOG_FIELD_REQUEST},
     {NULL, "uri", LOG_FIELD_PATH},
     {NULL, "document_uri", LOG_FIELD_PATH},
+    {NULL, "args", LOG_FIELD_QUERY},
+    {NULL, "query_string", LOG_FIELD_QUERY},
     {NULL, "status", LOG_FIELD_STATUS},
     {NULL, "http_user_agent", LOG_FIELD_UA},
     {NULL, "http_referer", LOG_FIELD_REFERRER},

@@ -9,6 +9,7 @@ static const struct log_member w3c_members[] = {
     {NULL, "c-ip", LOG_FIELD_CLIENT},
     {NULL, "cs-method", LOG_FIELD_METHOD},
     {NULL, "cs-uri-stem", LOG_FIELD_TARGET},
+    {NULL, "cs-uri-query", LOG_FIELD_QUERY},
     {NULL, "sc-status", LOG_FIELD_STATUS},
     {NULL, "cs(User-Agent)", LOG_FIELD_UA},
     {NULL, "cs(Referer)", LOG_FIELD_REFERRER},

@@ -2,6 +2,7 @@
 whatever stands in a line, what is well-formed beside it counts once."""
 
 import calendar
+import collections
 import gzip
 import json
 import time
@@ -22,7 +23,7 @@ def request(i):
     """Request i of a log: (seconds, address, method, target, status, agent, host)."""
     odd = {3: ("HEAD", 200), 5: ("GET", 404), 6: ("GET", 301), 8: ("GET", 304), 9: ("POST", 200)}
     method, status = odd.get(i % 10, ("GET", 200))
-    target = "/style.css?v=2" if i % 10 == 7 else f"/page/{i % 4}?q={i}"
+    target = "/style.css?v=2" if i % 10 == 7 else f"/page/{i % 4}?q={i}&utm_campaign=c{i % 3}"
     address = f"192.0.2.{i % 7}" if i % 2 else f"2001:db8::{i % 5 + 1:x}"
     return BEGIN + i, address, method, target, status, ROBOT if i % 10 == 4 else PERSON, f"{'AB'[i % 2]}.Example.org"
 
@@ -148,9 +149,27 @@ def check(http, site, views):
         assert http.count("pv", site=site, from_=begin, to=begin + 60) == expected
     assert http.count("uv", site=site, from_="2026-03-10", to="2026-03-11") == len({(r[1], r[5]) for r in views})
     assert http.count("ips", site=site, from_="2026-03-10", to="2026-03-11") == len({r[1] for r in views})
+    rows = http.question("/breakdown", site=site, by="utm_campaign", from_="2026-03-10", to="2026-03-11")["rows"]
+    campaigns = collections.Counter(r[3].rpartition("utm_campaign=")[2] for r in views)
+    assert {row["value"]: row["pv"] for row in rows} == campaigns
     for page in {r[3].partition("?")[0] for r in views}:
         expected = sum(r[3].partition("?")[0] == page for r in views)
         assert http.count("pv", site=site, page=page, from_="2026-03-10", to="2026-03-11") == expected
+
+
+def by_path_and_query(at_s, ip, method, target, status, agent, host):
+    path, _, query = target.partition("?")
+    return f'{ip} [{utc(at_s, "%d/%b/%Y:%H:%M:%S +0000")}] {method} {path} "{query or "-"}" {status} "{agent}" www.{host}:443 "https://{host}/x"'
+
+
+def test_a_log_that_keeps_path_and_query_apart(tallyd, http, site, file):
+    """And whose referrer is a page of the host that was asked: that is no source."""
+    nginx = '$remote_addr [$time_local] $request_method $uri "$args" $status "$http_user_agent" $http_host "$http_referer"'
+    path = file("l", "".join(by_path_and_query(*r) + "\n" for r in REQUESTS))
+    assert imported(tallyd, path, "--site", site, "--nginx-format", nginx)[0]["counted"] == len(VIEWS)
+    check(http, site, VIEWS)
+    sources = http.question("/breakdown", site=site, by="source", from_="2026-03-10", to="2026-03-11")["rows"]
+    assert [(row["value"], row["pv"]) for row in sources] == [("(none)", len(VIEWS))]
 
 
 @pytest.mark.parametrize("name", FORMATS)
