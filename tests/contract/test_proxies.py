@@ -92,7 +92,8 @@ def test_nginx_tells_of_each_page(mirrored, application):
     firefox = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
                "Cookie": "session=1", "X-Original-URI": "/forged", "X-Forwarded-Uri": "/forged"}
     robot = {"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"}
-    sent = [("GET", "/a", firefox), ("GET", "/a?page=/forged&user=u&site=other", firefox), ("POST", "/a%20b/%C3%A9?x#y", firefox),
+    found = {**firefox, "Referer": "https://www.google.de/"}
+    sent = [("GET", "/a", found), ("GET", "/a?page=/forged&user=u&site=other", firefox), ("POST", "/a%20b/%C3%A9?x#y", firefox),
             ("GET", "/style.css?v=2", firefox), ("GET", "/Logo.PNG", firefox), ("HEAD", "/head", firefox), ("GET", "/robot", robot)]
     for method, path, headers in sent:
         response = client.request(method, path, b"body" if method == "POST" else None, headers)
@@ -104,6 +105,8 @@ def test_nginx_tells_of_each_page(mirrored, application):
 
     wait_until(lambda: figures() == counted, "the pages are counted")
     assert http.count("uv", site="blog", from_="now-1h") == 1 and http.question("/sites")["sites"] == ["blog"]
+    sources = http.question("/breakdown", site="blog", by="source", from_="now-1h")["rows"]
+    assert {row["value"]: row["pv"] for row in sources} == {"google": 1, "(none)": 2}
     assert client.get("/tallyd-mirror").status == 404, "internal"
     assert len(application[1]) == len(sent)
 
