@@ -10,6 +10,7 @@
  * An event is sent when the script runs.  Another is sent whenever the path has changed, after
  * history.pushState(), after replaceState() and on going back.  Another is sent when the page comes
  * back from the browser's cache of pages.  A page that is rendered ahead sends when it is shown.
+ * The first event alone has the referrer: what comes behind is a step within the site.
  *
  * Nothing is sent from localhost, 127.0.0.1, [::1] or a file, unless the script has data-local.
  * Nothing is sent where localStorage has `tally_ignore`, the mark of a visitor who does not want to

@@ -82,6 +82,19 @@ def test_tally_js(browser, pages, tallyd, http, site):
     see(http, site, {"/a": 1, "/b": 1, "/c": 1, path: {"/a": 1, "/b": 1}[path] + 1})
 
 
+def test_tally_js_tells_once_where_a_visitor_came_from(browser, pages, tallyd, http, site):
+    """A change of the path is a step within the site, though document.referrer stays what it was."""
+    origin = pages({}, f'<!doctype html><script defer src="http://tally.test:{tallyd.port}/tally.js" data-site="{site}"></script>')
+    browser.open(pages({}, f'<!doctype html><a href="{origin}/a">to it</a>').replace("www.test", "from.test") + "/")
+    browser.run("document.querySelector('a').click()")
+    see(http, site, {"/a": 1})
+    assert browser.run("return document.referrer").startswith("http://from.test")
+    browser.run("history.pushState({}, '', '/b')")
+    see(http, site, {"/a": 1, "/b": 1})
+    rows = http.question("/breakdown", site=site, by="source", from_="now-1h")["rows"]
+    assert {row["value"]: row["pv"] for row in rows} == {"from.test": 1, "(none)": 1}
+
+
 def test_tally_js_takes_the_host_for_the_site(browser, pages, tallyd, http):
     origin = pages({}, f'<!doctype html><script src="http://tally.test:{tallyd.port}/tally.js"></script>')
     browser.open(origin + "/%C3%A4")
