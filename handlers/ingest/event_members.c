@@ -345,6 +345,8 @@ static void check_kind(struct event_reader *reader)
         refuse(reader, "/page", "one of page, event and actions is required");
     } else if (event->page.n == 0 && event->user.n == 0) {
         refuse(reader, "/user", "user is required where actions stand without page and event");
+    } else if (event->page.n == 0 && event->at_s < reader->rules->oldest_day_s) {
+        refuse(reader, "/ts", "ts is older than the days that are kept, and actions count by day");
     }
 }
 

@@ -92,6 +92,7 @@ struct event_rules events_query_rules(
         .now_s = now_s,
         .latest_s = now_s + app->max_future_s,
         .oldest_s = storage_oldest_s(app->storage, now_s),
+        .oldest_day_s = storage_oldest_day_s(app->storage, now_s),
         .max_events = app->max_events,
         .needs_time = query->key_of_body,
         .robots = drops ? app->robots : NULL,

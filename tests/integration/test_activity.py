@@ -1,6 +1,9 @@
 """Exact activity: every answer is the naive model's, whoever wrote and in whatever order."""
 
+import calendar
+import re
 import threading
+import time
 
 import pytest
 
@@ -159,6 +162,18 @@ def test_one_user_however_written(http, site, today):
     assert http.question("/dau", site=site)["users"] == 2
     assert sorted(http.question("/active/users", site=site)["users"]) == ["0", "42"]
     assert http.question("/dau", site=site + "x")["users"] == 0
+
+
+def test_actions_older_than_the_days_that_are_kept(http, site):
+    """Actions alone count by day and nowhere else: what is accepted is counted."""
+    told = http.get("/users/u/activity", site=site, from_="2020-01-01", to="now").json["detail"]
+    first = re.search(r"days before (\d{4}-\d\d-\d\d)", told)[1]
+    begin = calendar.timegm(time.strptime(first, "%Y-%m-%d"))
+    event = {"site": site, "user": "u", "actions": ["checkin"]}
+    answer = http.post([{**event, "ts": begin}, {**event, "ts": begin - 1}, {**event, "page": "/", "ts": begin - 1}])
+    assert (answer.status, answer.json["accepted"], answer.json["rejected"]) == (202, 2, 1)
+    assert answer.json["errors"][0]["index"] == 1 and answer.json["errors"][0]["pointer"] == "/ts"
+    assert http.question("/users/u/activity", site=site, action="checkin", from_=first, to="now")["days"] == [first]
 
 
 def test_a_user_never_seen(http, site):
