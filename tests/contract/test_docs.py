@@ -179,6 +179,14 @@ def test_the_503s_are_the_programs():
     assert not [t for name, t in storage if f"case {name}:" in cases and t not in explained and name != "STORAGE_NOMEM"]
 
 
+def test_every_command_is_in_the_manual():
+    said = run("--help").stdout.partition("Options")[0]
+    commands = set(re.findall(r"^  tallyd ([a-z]+)", said, re.M))
+    assert {"serve", "import", "query"} < commands
+    manual = (ROOT / "debian/tallyd.1").read_text(encoding="utf-8").replace("\\", "")
+    assert commands == set(re.findall(r"^\.B tallyd ([a-z]+)", manual, re.M))
+
+
 def test_every_endpoint_is_in_the_readme():
     """The table of endpoints is openapi.yaml's paths and methods, each once."""
     rows = re.findall(r"^\| `([A-Z, ]+) (/\S*)` \|", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
