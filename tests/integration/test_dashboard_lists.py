@@ -56,6 +56,18 @@ def test_lists_are_the_apis(http, shop, look):
     assert browser.driver.title != "forged" and browser.complaints() == []
 
 
+def test_a_page_with_a_hostile_name(tallyd, look):
+    """It takes four lines, and looks like no other page."""
+    http, turned = tallyd.client(), "/\u202eevil"
+    http.accept([{"site": "hostile", "page": page} for page in ("/" + "long-" * 400, turned, "/a")])
+    browser = look("/?site=hostile")
+    assert [row[0] for row in browser.rows("#list-0")] == ["/a", "/" + "long-" * 400, "/\\u202eevil"]
+    heights = browser.run("return [...document.querySelectorAll('#list-0 .name button')].map((box) => box.offsetHeight)")
+    assert heights[1] <= 4.5 * heights[0], heights
+    press(browser, "/\\u202eevil", "#list-0")
+    assert asked_filters(browser)["page"] == [turned] and number(browser.text("#pv")) == 1
+
+
 def test_more_rows_with_search_order_and_csv(tallyd, look):
     http = tallyd.client()
     http.accept([{"site": "wide", "page": f"/p/{i:02}", "user": k} for i in range(40) for k in range(i + 1)])
