@@ -232,8 +232,8 @@ static void take_series(struct http_exchange *exchange)
     ask_series(exchange);
 }
 
-/* The window is not kept, and a series is asked for: the nearest window of the rows may be none that
- * has the series.  So the question for the site's series is asked, which says what works. */
+/* The window is not kept, and a series is asked for: the nearest window of the rows may be none
+ * that has the series.  So the question for the site's series is asked, which says what works. */
 static void ask_nearest(struct http_exchange *exchange)
 {
     struct breakdown_state *state = exchange->state;

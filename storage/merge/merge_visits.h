@@ -49,8 +49,8 @@ struct merge_visits *merge_visits_new(int64_t timeout_s) MUST_CHECK;
 void merge_visits_free(struct merge_visits *merge);
 void merge_visits_clear(struct merge_visits *merge);
 
-/* Before any visitor is asked for: the time by Redis's clock.  0, as behind merge_visits_clear(): no
- * other process has counted what arrived in a later slot. */
+/* Before any visitor is asked for: the time by Redis's clock.  0, as behind merge_visits_clear():
+ * no other process has counted what arrived in a later slot. */
 void merge_visits_now(struct merge_visits *merge, int64_t now_s);
 
 /* The slot of what arrived then. */

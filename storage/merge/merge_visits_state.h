@@ -25,8 +25,8 @@
  *
  * The first events may be counted already: that is not known before the answers.  By then another
  * process may have counted events that arrived in a later slot.  So the slots up to that of the
- * last event here are asked, too, and the one behind it if that has begun.  The slot before is not asked about whom a later one is expected
- * to have: what it says of such a visitor is over. */
+ * last event here are asked, too, and the one behind it if that has begun.  The slot before is not
+ * asked about whom a later one is expected to have: what it says of such a visitor is over. */
 struct group {
     struct slice site;
     uint64_t site_hash;

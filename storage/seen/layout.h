@@ -54,8 +54,8 @@ struct bloom_hash seen_hash(uint64_t fingerprint);
 /* When what arrived in @month goes: UTC milliseconds. */
 int64_t seen_expire_ms(struct bucket month, int64_t keep_s);
 
-/* The months that are kept at @now_s, the newest one first; at most SEEN_MONTHS_MAX.  On the last day
- * of a month the newest one is the next: the clock may have been set back. */
+/* The months that are kept at @now_s, the newest one first; at most SEEN_MONTHS_MAX.  On the last
+ * day of a month the newest one is the next: the clock may have been set back. */
 unsigned seen_months(int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX]);
 
 /* The parameters of a new month's filter in one of @partitions partitions: its share of the
