@@ -41,165 +41,74 @@ enum word {
     WORD_WINDOWS,
 };
 
-static bool starts(struct slice text, const char *word, size_t n)
-{
-    return text.n >= n && memcmp(text.p, word, n) == 0;
-}
+struct known_word {
+    const char *text;
+    size_t n;
+    enum word word;
+};
 
-#define TRY(word, is)                                                                              \
-    if (starts(text, word, sizeof(word) - 1)) {                                                    \
-        return is;                                                                                 \
+#define KNOWN(text, is)                                                                            \
+    {                                                                                              \
+        text, sizeof(text) - 1, is                                                                 \
+    }
+#define WORDS(...)                                                                                 \
+    (const struct known_word[])                                                                    \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            NULL, 0, WORD_NONE                                                                     \
+        }                                                                                          \
     }
 
-/* The browser that @text, which begins with a word, begins with. */
-static enum word browser_word(struct slice text)
-{
-    switch (text.p[0]) {
-    case 'A':
-        TRY("AppleWebKit/", WORD_WEBKIT)
-        break;
-    case 'B':
-        TRY("Brave", WORD_BRAVE)
-        break;
-    case 'C':
-        TRY("Chrome/", WORD_CHROME)
-        TRY("CriOS/", WORD_CHROME)
-        TRY("Chromium/", WORD_CHROME)
-        break;
-    case 'D':
-        TRY("DuckDuckGo/", WORD_DUCKDUCKGO)
-        TRY("Ddg/", WORD_DUCKDUCKGO)
-        break;
-    case 'E':
-        TRY("Edg/", WORD_EDGE)
-        TRY("EdgA/", WORD_EDGE)
-        TRY("EdgiOS/", WORD_EDGE)
-        TRY("Edge/", WORD_EDGE)
-        break;
-    case 'F':
-        TRY("Firefox/", WORD_FIREFOX)
-        TRY("FxiOS/", WORD_FIREFOX)
-        TRY("Focus/", WORD_FIREFOX)
-        break;
-    case 'H':
-        TRY("HeadlessChrome/", WORD_CHROME)
-        break;
-    case 'M':
-        TRY("MSIE ", WORD_IE)
-        break;
-    case 'O':
-        TRY("OPR/", WORD_OPERA)
-        TRY("Opera", WORD_OPERA)
-        TRY("OPT/", WORD_OPERA)
-        TRY("OPiOS/", WORD_OPERA)
-        break;
-    case 'S':
-        TRY("Safari/", WORD_SAFARI)
-        TRY("SamsungBrowser/", WORD_SAMSUNG)
-        TRY("SeaMonkey/", WORD_SEAMONKEY)
-        break;
-    case 'T':
-        TRY("Trident/", WORD_IE)
-        break;
-    case 'U':
-        TRY("UCBrowser/", WORD_UC)
-        TRY("UCWEB/", WORD_UC)
-        break;
-    case 'V':
-        TRY("Vivaldi/", WORD_VIVALDI)
-        break;
-    case 'Y':
-        TRY("YaBrowser/", WORD_YANDEX)
-        break;
-    default:
-        break;
-    }
-    return WORD_NONE;
-}
+/* What a word may begin with, by its first letter.  Where one text begins another, the longer one
+ * stands first. */
+static const struct known_word *const known_words[128] = {
+    ['A'] = WORDS(KNOWN("AppleWebKit/", WORD_WEBKIT), KNOWN("Android TV", WORD_TV),
+        KNOWN("Android", WORD_ANDROID), KNOWN("AppleTV", WORD_TV), KNOWN("AFT", WORD_TV)),
+    ['B'] = WORDS(KNOWN("Brave", WORD_BRAVE), KNOWN("BRAVIA", WORD_TV)),
+    ['C'] = WORDS(KNOWN("Chrome/", WORD_CHROME), KNOWN("CriOS/", WORD_CHROME),
+        KNOWN("Chromium/", WORD_CHROME), KNOWN("CrOS ", WORD_CROS)),
+    ['D'] = WORDS(KNOWN("DuckDuckGo/", WORD_DUCKDUCKGO), KNOWN("Ddg/", WORD_DUCKDUCKGO),
+        KNOWN("DragonFly", WORD_BSD)),
+    ['E'] = WORDS(KNOWN("Edg/", WORD_EDGE), KNOWN("EdgA/", WORD_EDGE), KNOWN("EdgiOS/", WORD_EDGE),
+        KNOWN("Edge/", WORD_EDGE)),
+    ['F'] = WORDS(KNOWN("Firefox/", WORD_FIREFOX), KNOWN("FxiOS/", WORD_FIREFOX),
+        KNOWN("Focus/", WORD_FIREFOX), KNOWN("FreeBSD", WORD_BSD)),
+    ['G'] = WORDS(KNOWN("GoogleTV", WORD_TV)),
+    ['H'] = WORDS(KNOWN("HeadlessChrome/", WORD_CHROME), KNOWN("HarmonyOS", WORD_HARMONY),
+        KNOWN("HbbTV", WORD_TV)),
+    ['K'] = WORDS(KNOWN("KAIOS", WORD_KAIOS), KNOWN("Kindle", WORD_TABLET)),
+    ['L'] = WORDS(KNOWN("Linux", WORD_LINUX)),
+    ['M'] = WORDS(KNOWN("MSIE ", WORD_IE), KNOWN("Macintosh", WORD_MAC),
+        KNOWN("Mac OS X", WORD_MAC), KNOWN("Mobile", WORD_MOBILE)),
+    ['N'] = WORDS(KNOWN("Nintendo", WORD_CONSOLE), KNOWN("NetBSD", WORD_BSD)),
+    ['O'] = WORDS(KNOWN("OPR/", WORD_OPERA), KNOWN("Opera", WORD_OPERA), KNOWN("OPT/", WORD_OPERA),
+        KNOWN("OPiOS/", WORD_OPERA), KNOWN("OpenBSD", WORD_BSD)),
+    ['P'] = WORDS(KNOWN("PlayStation", WORD_CONSOLE), KNOWN("Phone", WORD_MOBILE)),
+    ['R'] = WORDS(KNOWN("Roku", WORD_TV)),
+    ['S'] = WORDS(KNOWN("Safari/", WORD_SAFARI), KNOWN("SamsungBrowser/", WORD_SAMSUNG),
+        KNOWN("SeaMonkey/", WORD_SEAMONKEY), KNOWN("SMART-TV", WORD_TV), KNOWN("SmartTV", WORD_TV),
+        KNOWN("Silk/", WORD_TABLET)),
+    ['T'] = WORDS(KNOWN("Trident/", WORD_IE), KNOWN("Tablet", WORD_TABLET),
+        KNOWN("Tizen", WORD_TIZEN), KNOWN("TV", WORD_TV)),
+    ['U'] =
+        WORDS(KNOWN("UCBrowser/", WORD_UC), KNOWN("UCWEB/", WORD_UC), KNOWN("Ubuntu", WORD_LINUX)),
+    ['V'] = WORDS(KNOWN("Vivaldi/", WORD_VIVALDI)),
+    ['W'] = WORDS(KNOWN("Windows", WORD_WINDOWS), KNOWN("Web0S", WORD_TV)),
+    ['X'] = WORDS(KNOWN("X11", WORD_LINUX), KNOWN("Xbox", WORD_CONSOLE)),
+    ['Y'] = WORDS(KNOWN("YaBrowser/", WORD_YANDEX)),
+    ['i'] =
+        WORDS(KNOWN("iPhone", WORD_IPHONE), KNOWN("iPad", WORD_IPAD), KNOWN("iPod", WORD_IPHONE)),
+};
 
-/* The system, or the kind of device, that @text begins with. */
-static enum word system_word(struct slice text)
+/* The known word that @text begins with; the first character of @text is ASCII. */
+static enum word word_at(struct slice text)
 {
-    switch (text.p[0]) {
-    case 'A':
-        TRY("Android TV", WORD_TV)
-        TRY("Android", WORD_ANDROID)
-        TRY("AppleTV", WORD_TV)
-        TRY("AFT", WORD_TV)
-        break;
-    case 'B':
-        TRY("BRAVIA", WORD_TV)
-        break;
-    case 'C':
-        TRY("CrOS ", WORD_CROS)
-        break;
-    case 'D':
-        TRY("DragonFly", WORD_BSD)
-        break;
-    case 'F':
-        TRY("FreeBSD", WORD_BSD)
-        break;
-    case 'G':
-        TRY("GoogleTV", WORD_TV)
-        break;
-    case 'H':
-        TRY("HarmonyOS", WORD_HARMONY)
-        TRY("HbbTV", WORD_TV)
-        break;
-    case 'K':
-        TRY("KAIOS", WORD_KAIOS)
-        TRY("Kindle", WORD_TABLET)
-        break;
-    case 'L':
-        TRY("Linux", WORD_LINUX)
-        break;
-    case 'M':
-        TRY("Macintosh", WORD_MAC)
-        TRY("Mac OS X", WORD_MAC)
-        TRY("Mobile", WORD_MOBILE)
-        break;
-    case 'N':
-        TRY("Nintendo", WORD_CONSOLE)
-        TRY("NetBSD", WORD_BSD)
-        break;
-    case 'O':
-        TRY("OpenBSD", WORD_BSD)
-        break;
-    case 'P':
-        TRY("PlayStation", WORD_CONSOLE)
-        TRY("Phone", WORD_MOBILE)
-        break;
-    case 'R':
-        TRY("Roku", WORD_TV)
-        break;
-    case 'S':
-        TRY("SMART-TV", WORD_TV)
-        TRY("SmartTV", WORD_TV)
-        TRY("Silk/", WORD_TABLET)
-        break;
-    case 'T':
-        TRY("Tablet", WORD_TABLET)
-        TRY("Tizen", WORD_TIZEN)
-        TRY("TV", WORD_TV)
-        break;
-    case 'U':
-        TRY("Ubuntu", WORD_LINUX)
-        break;
-    case 'W':
-        TRY("Windows", WORD_WINDOWS)
-        TRY("Web0S", WORD_TV)
-        break;
-    case 'X':
-        TRY("X11", WORD_LINUX)
-        TRY("Xbox", WORD_CONSOLE)
-        break;
-    case 'i':
-        TRY("iPhone", WORD_IPHONE)
-        TRY("iPad", WORD_IPAD)
-        TRY("iPod", WORD_IPHONE)
-        break;
-    default:
-        break;
+    const struct known_word *known = known_words[(unsigned char)text.p[0]];
+    for (; known != NULL && known->text != NULL; known++) {
+        if (text.n >= known->n && memcmp(text.p, known->text, known->n) == 0) {
+            return known->word;
+        }
     }
     return WORD_NONE;
 }
@@ -219,7 +128,7 @@ static uint32_t words_of(struct slice agent)
         bool is = is_word_char(agent.p[i]);
         if (is && !inside) {
             struct slice text = {agent.p + i, n - i};
-            words |= UINT32_C(1) << browser_word(text) | UINT32_C(1) << system_word(text);
+            words |= UINT32_C(1) << word_at(text);
         }
         inside = is;
     }
