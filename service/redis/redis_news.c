@@ -23,80 +23,82 @@ static bool is_news(struct redis_news *news, const char *reason)
     return true;
 }
 
+/* The record that tells of a notice.  A field without a value has the notice's detail.  A notice
+ * without a message is not told. */
+static const struct {
+    enum log_level level;
+    const char *message;
+    struct log_field field;
+} records[STORAGE_NOTICES] = {
+    [STORAGE_CONNECTED] = {LOG_LEVEL_INFO, "connected to Redis",
+        {.key = "redis", .value.text = {"ready", 5}}},
+    [STORAGE_DISCONNECTED] = {LOG_LEVEL_WARN, "lost the connection to Redis",
+        {.key = "redis", .value.text = {"lost", 4}}},
+    [STORAGE_CONNECT_FAILED] = {LOG_LEVEL_WARN, "cannot use Redis", {.key = "reason"}},
+    [STORAGE_SETTINGS_DIFFER] = {LOG_LEVEL_ERROR,
+        "this Redis or its data is not for this process; not serving", {.key = "reason"}},
+    [STORAGE_REFUSING] = {LOG_LEVEL_WARN, "Redis refuses a write", {.key = "reason"}},
+    [STORAGE_ROLLUP_FAILED] = {LOG_LEVEL_WARN, "a rollup step failed", {.key = "reason"}},
+    [STORAGE_SEEN_FAILED] = {LOG_LEVEL_WARN, "a log of who saw what could not be folded",
+        {.key = "reason"}},
+    [STORAGE_LOG_BROKEN] = {LOG_LEVEL_WARN,
+        "a log has an entry that cannot be read: it is not counted further", {.key = "log"}},
+    [STORAGE_DELETION_LOST] = {LOG_LEVEL_WARN,
+        "a server has gone back: a partition knew of a deletion that nobody else knows of; "
+        "events count there again",
+        {.key = "site"}},
+    [STORAGE_CLOCK] = {LOG_LEVEL_DEBUG, NULL, {.key = NULL}},
+    [STORAGE_LEADING] = {LOG_LEVEL_INFO, "leading the rollups",
+        {.key = "leader", .type = LOG_BOOL, .value.b = true}},
+    [STORAGE_LEADER_LOST] = {LOG_LEVEL_INFO, "not leading the rollups any more", {.key = "reason"}},
+    [STORAGE_SETTINGS_CHANGED] = {LOG_LEVEL_INFO, "the settings of the data changed",
+        {.key = "settings"}},
+    [STORAGE_DEGRADED] = {LOG_LEVEL_WARN,
+        "some partitions' servers are away: going on without them", {.key = "reason"}},
+    [STORAGE_FEW_REPLICAS] = {LOG_LEVEL_WARN,
+        "replicas are away: events that need them are refused until they are back",
+        {.key = "reason"}},
+    [STORAGE_MAY_FORGET] = {LOG_LEVEL_WARN, "Redis may lose what was acknowledged",
+        {.key = "reason"}},
+};
+
+static void tell(struct redis_news *news, enum storage_notice what, const char *detail)
+{
+    struct log_field field = records[what].field;
+    if (field.type == LOG_TEXT && field.value.text.p == NULL) {
+        field = log_text(field.key, detail);
+    }
+    if (records[what].message != NULL) {
+        log_write(news->logger, records[what].level, records[what].message, &field, 1);
+    }
+}
+
+/* Attempts to connect repeat what they say: it is told when it is news. */
+static bool is_repeated(enum storage_notice what)
+{
+    return what == STORAGE_CONNECT_FAILED || what == STORAGE_SETTINGS_DIFFER;
+}
+
 void redis_news_storage(void *data, enum storage_notice what, const char *detail)
 {
     struct redis_news *news = data;
-    switch (what) {
-    case STORAGE_CONNECTED:
+    if (what == STORAGE_CONNECT_FAILED && monotonic_ms() < news->starting_until_ms) {
+        log_debug(news->logger, "Redis is starting", log_text("reason", detail));
+    } else if (!is_repeated(what) || is_news(news, detail)) {
+        tell(news, what, detail);
+    }
+    if (what == STORAGE_CONNECTED) {
         news->last_reason[0] = '\0';
-        log_info(news->logger, "connected to Redis", log_text("redis", "ready"));
         atomic_store(&news->connected, true);
-        atomic_store(&news->clock_news, true);
-        (void)eventfd_write(news->fd, 1);
-        break;
-    case STORAGE_DISCONNECTED:
-        log_warn(news->logger, "lost the connection to Redis", log_text("redis", "lost"));
-        break;
-    case STORAGE_CONNECT_FAILED:
-        if (monotonic_ms() < news->starting_until_ms) {
-            log_debug(news->logger, "Redis is starting", log_text("reason", detail));
-        } else if (is_news(news, detail)) {
-            log_warn(news->logger, "cannot use Redis", log_text("reason", detail));
-        }
-        break;
-    case STORAGE_SETTINGS_DIFFER:
-        if (is_news(news, detail)) {
-            log_error(news->logger, "this Redis or its data is not for this process; not serving",
-                log_text("reason", detail));
-        }
+    }
+    if (what == STORAGE_SETTINGS_DIFFER) {
         atomic_store(&news->unfit, true);
-        (void)eventfd_write(news->fd, 1);
-        break;
-    case STORAGE_REFUSING:
-        log_warn(news->logger, "Redis refuses a write", log_text("reason", detail));
-        break;
-    case STORAGE_ROLLUP_FAILED:
-        log_warn(news->logger, "a rollup step failed", log_text("reason", detail));
-        break;
-    case STORAGE_CLOCK:
+    }
+    if (what == STORAGE_CONNECTED || what == STORAGE_CLOCK) {
         atomic_store(&news->clock_news, true);
+    }
+    if (what == STORAGE_CONNECTED || what == STORAGE_SETTINGS_DIFFER || what == STORAGE_CLOCK) {
         (void)eventfd_write(news->fd, 1);
-        break;
-    case STORAGE_LEADING:
-        log_info(news->logger, "leading the rollups", log_bool("leader", true));
-        break;
-    case STORAGE_LEADER_LOST:
-        log_info(news->logger, "not leading the rollups any more", log_text("reason", detail));
-        break;
-    case STORAGE_LOG_BROKEN:
-        log_warn(news->logger, "a log has an entry that cannot be read: it is not counted further",
-            log_text("log", detail));
-        break;
-    case STORAGE_DELETION_LOST:
-        log_warn(news->logger,
-            "a server has gone back: a partition knew of a deletion that nobody else knows of; "
-            "events count there again",
-            log_text("site", detail));
-        break;
-    case STORAGE_SEEN_FAILED:
-        log_warn(
-            news->logger, "a log of who saw what could not be folded", log_text("reason", detail));
-        break;
-    case STORAGE_SETTINGS_CHANGED:
-        log_info(news->logger, "the settings of the data changed", log_text("settings", detail));
-        break;
-    case STORAGE_DEGRADED:
-        log_warn(news->logger, "some partitions' servers are away: going on without them",
-            log_text("reason", detail));
-        break;
-    case STORAGE_FEW_REPLICAS:
-        log_warn(news->logger,
-            "replicas are away: events that need them are refused until they are back",
-            log_text("reason", detail));
-        break;
-    case STORAGE_MAY_FORGET:
-        log_warn(news->logger, "Redis may lose what was acknowledged", log_text("reason", detail));
-        break;
     }
 }
 

@@ -46,6 +46,7 @@ enum storage_notice {
     STORAGE_DEGRADED,     /* it starts without the servers of some partitions: one of them */
     STORAGE_FEW_REPLICAS, /* it starts with fewer replicas than must acknowledge: a server */
     STORAGE_MAY_FORGET,   /* what Redis may lose when it crashes, or at a failover */
+    STORAGE_NOTICES,      /* how many there are */
 };
 
 /* The reporting zone of a site, both by name. */
