@@ -31,74 +31,92 @@ void storage_job_free_chunk(struct storage_job *job)
     job->chunk = (struct slice){NULL, 0};
 }
 
+static void release_count(struct storage_job *job)
+{
+    struct count_job *count = &job->u.count;
+    counted_keys_release(&count->asked.keys, &count->asked.n_keys);
+    release_set(&count->set.resolved);
+    free(count->points);
+    count->points = NULL;
+    count->n_points = 0;
+}
+
+static void release_pages(struct storage_job *job)
+{
+    struct pages_job *pages = &job->u.pages;
+    counted_keys_release(&pages->asked.keys, &pages->asked.n_keys);
+    release_set(&pages->set.resolved);
+    arena_release(&pages->arena);
+}
+
+static void release_overlap(struct storage_job *job)
+{
+    struct overlap_job *overlap = &job->u.overlap;
+    counted_keys_release(&overlap->asked.keys, &overlap->asked.n_keys);
+    counted_keys_release(&overlap->asked_b.keys, &overlap->asked_b.n_keys);
+    release_set(&overlap->sides[0].set.resolved);
+    release_set(&overlap->sides[1].set.resolved);
+}
+
+static void release_cluster(struct storage_job *job)
+{
+    free(job->u.cluster.servers);
+    job->u.cluster.servers = NULL;
+}
+
+static void release_hot_pages(struct storage_job *job)
+{
+    hot_pages_release(job->u.hot.pages, job->u.hot.n);
+    job->u.hot.pages = NULL;
+    job->u.hot.n = 0;
+}
+
+static void release_active_users(struct storage_job *job)
+{
+    arena_release(&job->u.active_users.arena);
+}
+
+static void release_seen(struct storage_job *job)
+{
+    release_set(&job->u.seen.set.resolved);
+}
+
+static void release_page_set(struct storage_job *job)
+{
+    release_set(&job->u.page_set.resolved);
+}
+
+static void release_sites(struct storage_job *job)
+{
+    arena_release(&job->u.sites.arena);
+}
+
+static void release_first(struct storage_job *job)
+{
+    arena_release(&job->u.first.arena);
+}
+
+/* What frees the results of an operation, and what storage keeps in its question.  The operations
+ * without a line own nothing of the kind. */
+static void (*const releases[STORAGE_OPS])(struct storage_job *job) = {
+    [STORAGE_COUNT] = release_count,
+    [STORAGE_ACTIVE_USERS] = release_active_users,
+    [STORAGE_PAGES] = release_pages,
+    [STORAGE_OVERLAP] = release_overlap,
+    [STORAGE_PAGE_SET_PUT] = release_page_set,
+    [STORAGE_PAGE_SET_GET] = release_page_set,
+    [STORAGE_SITES] = release_sites,
+    [STORAGE_SEEN] = release_seen,
+    [STORAGE_CLUSTER] = release_cluster,
+    [STORAGE_FIRST] = release_first,
+    [STORAGE_HOT_PAGES] = release_hot_pages,
+};
+
 void storage_job_release(struct storage_job *job)
 {
     storage_job_free_chunk(job);
-    switch (job->op) {
-    case STORAGE_COUNT:
-        counted_keys_release(&job->u.count.asked.keys, &job->u.count.asked.n_keys);
-        release_set(&job->u.count.set.resolved);
-        free(job->u.count.points);
-        job->u.count.points = NULL;
-        job->u.count.n_points = 0;
-        break;
-    case STORAGE_ACTIVE_USERS:
-        arena_release(&job->u.active_users.arena);
-        break;
-    case STORAGE_PAGES:
-        counted_keys_release(&job->u.pages.asked.keys, &job->u.pages.asked.n_keys);
-        release_set(&job->u.pages.set.resolved);
-        arena_release(&job->u.pages.arena);
-        break;
-    case STORAGE_OVERLAP:
-        counted_keys_release(&job->u.overlap.asked.keys, &job->u.overlap.asked.n_keys);
-        counted_keys_release(&job->u.overlap.asked_b.keys, &job->u.overlap.asked_b.n_keys);
-        release_set(&job->u.overlap.sides[0].set.resolved);
-        release_set(&job->u.overlap.sides[1].set.resolved);
-        break;
-    case STORAGE_SEEN:
-        release_set(&job->u.seen.set.resolved);
-        break;
-    case STORAGE_PAGE_SET_PUT:
-    case STORAGE_PAGE_SET_GET:
-        release_set(&job->u.page_set.resolved);
-        break;
-    case STORAGE_SITES:
-        arena_release(&job->u.sites.arena);
-        break;
-    case STORAGE_CLUSTER:
-        free(job->u.cluster.servers);
-        job->u.cluster.servers = NULL;
-        break;
-    case STORAGE_HOT_PAGES:
-        hot_pages_release(job->u.hot.pages, job->u.hot.n);
-        job->u.hot.pages = NULL;
-        job->u.hot.n = 0;
-        break;
-    case STORAGE_FIRST:
-        arena_release(&job->u.first.arena);
-        break;
-    case STORAGE_DELETE_SITE:
-    case STORAGE_DELETE_PAGES:
-    case STORAGE_DELETION:
-    case STORAGE_DELETIONS:
-    case STORAGE_WRITE:
-    case STORAGE_PROBE:
-    case STORAGE_LIMIT:
-    case STORAGE_LIMIT_RESET:
-    case STORAGE_ACTIVITY:
-    case STORAGE_FREQUENCY:
-    case STORAGE_USER_DAYS:
-    case STORAGE_FORGET_USER:
-    case STORAGE_TAKE_BACK:
-    case STORAGE_PAGE_SET_DELETE:
-    case STORAGE_ROLLUP_STATUS:
-    case STORAGE_ROLLUP_RUN:
-    case STORAGE_FILTER_READ:
-    case STORAGE_FILTER_WRITE:
-    case STORAGE_LOOK_KEY:
-    case STORAGE_PERIODS:
-        break; /* nothing is owned */
+    if (releases[job->op] != NULL) {
+        releases[job->op](job);
     }
 }
 
