@@ -104,21 +104,6 @@ static void publish(struct leader *l, int64_t token, int64_t until_ms)
 
 /* ---- the lock ---- */
 
-static const char *answer_text(enum lock_answer answer)
-{
-    switch (answer) {
-    case LOCK_MINE:
-        return "given back";
-    case LOCK_OTHERS:
-        return "another process has it";
-    case LOCK_GONE:
-        return "it ran out, or Redis lost it";
-    case LOCK_UNKNOWN:
-        return "not renewed in time";
-    }
-    return "";
-}
-
 /* Answer the jobs whose time is up, see leader_chore; returns when to look again.  The lock is let
  * go of before: an answer takes locks of its own, which this file knows nothing of. */
 static int64_t do_chore(struct leader *l)
@@ -190,7 +175,7 @@ static enum lock_answer give_back(struct leader *l)
 static void step_down(struct leader *l, enum lock_answer why)
 {
     publish(l, 0, 0);
-    core_notice(l->core, STORAGE_LEADER_LOST, answer_text(why));
+    core_notice(l->core, STORAGE_LEADER_LOST, lock_answer_text(why));
 }
 
 /* The servers of --lock-redis may serve several tallyds with data of their own. */
@@ -294,7 +279,7 @@ static void look(struct leader *l)
         l->next_ms = now_ms;
     } else if (token != 0 && (outranked || atomic_load(&core->settings_differ))) {
         publish(l, 0, 0);
-        core_notice(core, STORAGE_LEADER_LOST, answer_text(give_back(l)));
+        core_notice(core, STORAGE_LEADER_LOST, lock_answer_text(give_back(l)));
         l->next_ms = now_ms;
     } else if (token != 0 && now_ms >= l->next_ms) {
         renew(l, token, until_ms);

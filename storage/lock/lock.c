@@ -140,3 +140,18 @@ enum lock_answer lock_await(struct lock_server *server, int64_t deadline_ms, int
     *ret_number = -reply->integer;
     return reply->integer == -1 ? LOCK_GONE : LOCK_OTHERS;
 }
+
+const char *lock_answer_text(enum lock_answer answer)
+{
+    switch (answer) {
+    case LOCK_MINE:
+        return "given back";
+    case LOCK_OTHERS:
+        return "another process has it";
+    case LOCK_GONE:
+        return "it ran out, or Redis lost it";
+    case LOCK_UNKNOWN:
+        return "not renewed in time";
+    }
+    return "";
+}

@@ -55,6 +55,9 @@ enum lock_answer {
     LOCK_UNKNOWN, /* no answer, or a refusal */
 };
 
+/* Why a lock is not held any more, in words; static. */
+const char *lock_answer_text(enum lock_answer answer);
+
 /* Connect unless connected.  False: it cannot be reached. */
 bool lock_connect(struct lock_server *server, int64_t deadline_ms);
 void lock_disconnect(struct lock_server *server); /* harmless if it is not connected */
