@@ -184,9 +184,9 @@ static void set_country_field(struct service *s)
     http_country_field(slice_of(s->options.country_header));
 }
 
-static bool start_server(struct service *s)
+/* What the handlers share.  False: out of memory. */
+static bool fill_app(struct service *s)
 {
-    const char *error = NULL;
     const struct options *o = &s->options;
     s->app.max_events = EVENTS_MAX;
     s->app.addresses = o->ips != 0;
@@ -205,7 +205,14 @@ static bool start_server(struct service *s)
     s->ops.logger = s->logger;
     s->app.ops = &s->ops;
     s->live = live_new(&s->app, o, NULL);
-    if (pthread_mutex_init(&s->probe.lock, NULL) != 0 || s->live == NULL || !join_routes(s)) {
+    return pthread_mutex_init(&s->probe.lock, NULL) == 0 && s->live != NULL && join_routes(s);
+}
+
+static bool start_server(struct service *s)
+{
+    const char *error = NULL;
+    const struct options *o = &s->options;
+    if (!fill_app(s)) {
         log_error(s->logger, "out of memory", log_text("for", "the HTTP server"));
         return false;
     }
