@@ -180,57 +180,61 @@ static const struct {
 
 #define N_OPTIONS (sizeof(option_table) / sizeof(option_table[0]))
 
+static const char help_head[] =
+    "usage: tallyd import [OPTION..] FILE|-\n"
+    "Send the page views of an access log or of NDJSON events, plain or gzipped, to a running\n"
+    "tallyd; - is standard input.\n\n";
+
+static const char help_flags[] =
+    "  --help\n        print this\n\n"
+    "Each option is also TALLYD_<NAME> in the environment, as in TALLYD_URL; flags are on or "
+    "off,\n"
+    "values that repeat have commas between.\n\n"
+    "FORMAT:";
+
+static const char help_tail[] =
+    "\n"
+    "  ndjson is one event of POST /events a line, sent as it stands; all others are access "
+    "logs.\n"
+    "  vhost is combined with the host that was asked in front; nginx's default is combined.\n"
+    "  nginx-json has members named as nginx's variables; alb, cloudfront and cloudflare are "
+    "the\n"
+    "  logs of Amazon's load balancer, of CloudFront, and of Cloudflare's Logpush; iis is "
+    "W3C.\n\n"
+    "Of an access log page views of people count.  The other lines are left out and counted, "
+    "each\n"
+    "in the first CLASS that fits: malformed; method (not GET or POST); robot (known agents);\n"
+    "error (4xx, 5xx); redirect (3xx but 304); file (.css, .js, .png..); path (--exclude, "
+    "--only).\n"
+    "The page is the target without its query, the visitor is address and user agent; a host "
+    "name\n"
+    "in place of the address counts as a user named by a hash of both.\n\n"
+    "Run again within a day, after an interruption or when FILE has grown, it counts what is\n"
+    "missing: what was counted, each piece for 24 hours, counts nothing again.  That takes "
+    "the\n"
+    "same lines at the beginning, the same options for site and classes, the same token.\n\n"
+    "With --follow FILE is read from its beginning, and what is written later counts within a\n"
+    "second of silence.  Started again it goes on from STATE: nothing counts twice within a "
+    "day,\n"
+    "and files that were rotated meanwhile are finished first, as long as they lie beside "
+    "FILE\n"
+    "uncompressed.  What is missing is said in bytes.  A server that is away is waited for.\n\n"
+    "Exit status: 0; 1 if a line was rejected for another reason than being malformed, or not\n"
+    "everything could be sent; 2 for a wrong command line.\n";
+
 void import_options_print_help(FILE *out)
 {
-    fputs(
-        "usage: tallyd import [OPTION..] FILE|-\n"
-        "Send the page views of an access log or of NDJSON events, plain or gzipped, to a running\n"
-        "tallyd; - is standard input.\n\n",
-        out);
+    fputs(help_head, out);
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const char *value = option_table[i].value_name;
         fprintf(out, "  --%s%s%s\n        %s\n", option_table[i].name, value != NULL ? " " : "",
             value != NULL ? value : "", option_table[i].help);
     }
-    fputs("  --help\n        print this\n\n"
-          "Each option is also TALLYD_<NAME> in the environment, as in TALLYD_URL; flags are on or "
-          "off,\n"
-          "values that repeat have commas between.\n\n"
-          "FORMAT:",
-        out);
+    fputs(help_flags, out);
     for (enum log_format format = 0; format < LOG_FORMAT_COUNT; format++) {
         fprintf(out, " %s", log_format_name(format));
     }
-    fputs(
-        "\n"
-        "  ndjson is one event of POST /events a line, sent as it stands; all others are access "
-        "logs.\n"
-        "  vhost is combined with the host that was asked in front; nginx's default is combined.\n"
-        "  nginx-json has members named as nginx's variables; alb, cloudfront and cloudflare are "
-        "the\n"
-        "  logs of Amazon's load balancer, of CloudFront, and of Cloudflare's Logpush; iis is "
-        "W3C.\n\n"
-        "Of an access log page views of people count.  The other lines are left out and counted, "
-        "each\n"
-        "in the first CLASS that fits: malformed; method (not GET or POST); robot (known agents);\n"
-        "error (4xx, 5xx); redirect (3xx but 304); file (.css, .js, .png..); path (--exclude, "
-        "--only).\n"
-        "The page is the target without its query, the visitor is address and user agent; a host "
-        "name\n"
-        "in place of the address counts as a user named by a hash of both.\n\n"
-        "Run again within a day, after an interruption or when FILE has grown, it counts what is\n"
-        "missing: what was counted, each piece for 24 hours, counts nothing again.  That takes "
-        "the\n"
-        "same lines at the beginning, the same options for site and classes, the same token.\n\n"
-        "With --follow FILE is read from its beginning, and what is written later counts within a\n"
-        "second of silence.  Started again it goes on from STATE: nothing counts twice within a "
-        "day,\n"
-        "and files that were rotated meanwhile are finished first, as long as they lie beside "
-        "FILE\n"
-        "uncompressed.  What is missing is said in bytes.  A server that is away is waited for.\n\n"
-        "Exit status: 0; 1 if a line was rejected for another reason than being malformed, or not\n"
-        "everything could be sent; 2 for a wrong command line.\n",
-        out);
+    fputs(help_tail, out);
 }
 
 /* Does @arg name option @i?  *ret_value is what stands behind the '=', NULL without one. */
