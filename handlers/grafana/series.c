@@ -13,8 +13,8 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "storage/time/bucket.h"
+#include "storage/time/units.h"
 
-#define DAY_S 86400
 #define POINTS_MAX                                                                                 \
     200000 /* of all series together: the thread that makes the answer has others to serve */
 

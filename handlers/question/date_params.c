@@ -11,9 +11,9 @@
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 #include "storage/time/day.h"
+#include "storage/time/units.h"
 
 #define ACTIONS_MAX 100
-#define DAY_S       86400
 
 void date_params_release(struct date_params *p)
 {

@@ -1,10 +1,7 @@
 #include "handlers/text/calendar.h"
 
 #include "storage/time/bucket.h"
-
-#define MINUTE_S 60
-#define HOUR_S   3600
-#define DAY_S    86400
+#include "storage/time/units.h"
 
 /* What clocks and calendars in a zone show: a day since 1970 and the seconds of the day. */
 struct local_time {

@@ -1,10 +1,8 @@
 #include "handlers/text/timestamp.h"
 
 #include "handlers/text/calendar.h"
+#include "storage/time/units.h"
 
-#define MINUTE_S      60
-#define HOUR_S        3600
-#define DAY_S         86400
 #define LAST_S        INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
 #define FIRST_AS_MS   INT64_C(100000000000) /* 10^11: as seconds the year 5138, as ms 1973 */
 #define NUMBER_DIGITS 18                    /* so many always fit into 63 bits */

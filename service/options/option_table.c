@@ -11,14 +11,13 @@
 #include "service/options/values.h"
 #include "storage/job/filter_job.h"
 #include "storage/job/seen_job.h"
+#include "storage/time/units.h"
 #include "storage/time/zone_store.h"
 
-#define KIB    (INT64_C(1) << 10)
-#define MIB    (INT64_C(1) << 20)
-#define GIB    (INT64_C(1) << 30)
-#define TIB    (INT64_C(1) << 40)
-#define HOUR_S INT64_C(3600)
-#define DAY_S  INT64_C(86400)
+#define KIB (INT64_C(1) << 10)
+#define MIB (INT64_C(1) << 20)
+#define GIB (INT64_C(1) << 30)
+#define TIB (INT64_C(1) << 40)
 
 /* The least times that a level is kept for.  The buckets of a level must outlive the bucket of the
  * next level that is made from them, and the rollup that makes it.  That takes two hours of

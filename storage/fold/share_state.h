@@ -21,7 +21,6 @@
 #include "storage/schema/partition_state.h"
 #include "storage/schema/tombstones.h"
 
-#define MINUTE_S    60
 #define MEMBERS_MAX 1000 /* in one SADD */
 #define OLDEST_NONE INT64_MAX
 

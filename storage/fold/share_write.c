@@ -7,6 +7,7 @@
 #include "storage/fold/share_state.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/time/units.h"
 
 /* Never used before: what was remembered under an id must not come true again.  Returns a hash of
  * it. */

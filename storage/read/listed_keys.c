@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define MINUTE_S 60
+#include "storage/time/units.h"
 
 /* Room for one more: twice as much, whenever their number is a power of two. */
 static bool reserve_key(struct counted_keys *counted)

@@ -6,9 +6,8 @@
 #include "storage/redis/resp.h"
 #include "storage/rollup/leadership.h"
 #include "storage/schema/key.h"
+#include "storage/time/units.h"
 
-#define DAY_S  86400
-#define HOUR_S 3600
 #define ASK_MS 2000
 
 /* The days whose rewrite is due by @now_s. */

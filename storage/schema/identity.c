@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/time/units.h"
+
 _Static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(struct visitor_id), "128 bits");
 _Static_assert(crypto_shorthash_siphash24_BYTES == sizeof(struct address_id), "64 bits");
 _Static_assert(crypto_shorthash_siphashx24_KEYBYTES * 2 == SECRET_SIZE, "two keys");
-
-#define DAY_S 86400
 
 uint64_t identity_data_set(const struct secret *secret)
 {

@@ -1,8 +1,6 @@
 #include "storage/time/bucket.h"
 
-#define MINUTE_S 60
-#define HOUR_S   3600
-#define DAY_S    86400
+#include "storage/time/units.h"
 
 /* The greatest multiple of @unit at or below @value. */
 static int64_t floor_to(int64_t value, int64_t unit)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MINUTE_S 60
+#include "storage/time/units.h"
 
 void cover_init(struct cover *cover)
 {

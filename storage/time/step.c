@@ -1,8 +1,8 @@
 #include "storage/time/step.h"
 
-#define MINUTE_S 60
-#define DAY_S    86400
-#define MONDAY   4 /* 1970-01-05 */
+#include "storage/time/units.h"
+
+#define MONDAY 4 /* 1970-01-05 */
 
 static const char *const names[] = {
 #define X(name, text) [name] = (text),

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/time/units.h"
+
 #define DAYS_PER_ERA 146097 /* 400 years: after them the calendar repeats */
 #define EPOCH_DAY    719468 /* 1970-01-01, counted from 0000-03-01 */
 
-#define MINUTE_S   60
-#define DAY_S      86400
-#define OLDEST_S   (-366 * (int64_t)DAY_S) /* earlier changes are of no use */
-#define OFFSET_MAX (26 * 3600)             /* RFC 8536: from -25 to +26 hours */
+#define OLDEST_S   (-366 * DAY_S) /* earlier changes are of no use */
+#define OFFSET_MAX (26 * 3600)    /* RFC 8536: from -25 to +26 hours */
 
 struct zone {
     char name[ZONE_NAME_MAX + 1];

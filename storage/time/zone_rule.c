@@ -1,8 +1,7 @@
 #include "storage/time/zone_rule.h"
 
-#define MINUTE_S  60
-#define HOUR_S    3600
-#define DAY_S     86400
+#include "storage/time/units.h"
+
 #define HOURS_MAX 167
 
 /* Each take function cuts what it reads off the front of @rest.  False: something else is there. */
