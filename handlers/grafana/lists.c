@@ -24,8 +24,9 @@
 #include "handlers/reply/state.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
+#include "storage/time/units.h"
 
-#define DEFAULT_WINDOW_S (7 * 86400)
+#define DEFAULT_WINDOW_S (7 * DAY_S)
 
 /* How a name is written: as an object with these two keys, for the text and for the value.  Without
  * a value the object has the text alone; without both the name is a bare text. */

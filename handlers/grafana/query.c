@@ -13,8 +13,9 @@
 #include "handlers/reply/problem.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
+#include "storage/time/units.h"
 
-#define DEFAULT_WINDOW_S (6 * 3600)
+#define DEFAULT_WINDOW_S (6 * HOUR_S)
 
 static const struct {
     const char *name, *label;

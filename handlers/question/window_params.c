@@ -9,8 +9,9 @@
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 #include "storage/job/counted_name.h"
+#include "storage/time/units.h"
 
-#define DEFAULT_WINDOW_S (24 * 3600)
+#define DEFAULT_WINDOW_S DAY_S
 
 void window_params_release(struct window_params *p)
 {

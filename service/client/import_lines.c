@@ -6,11 +6,12 @@
 
 #include "service/client/import_filter.h"
 #include "service/client/site_of_host.h"
+#include "storage/time/units.h"
 
 /* The server cuts hours and days in its sites' zones.  Here they are those of UTC. */
 static void find_oldest(struct import_lines *lines)
 {
-    static const int64_t length_s[IMPORT_LEVELS] = {60, 3600, 86400, 31 * 86400};
+    static const int64_t length_s[IMPORT_LEVELS] = {MINUTE_S, HOUR_S, DAY_S, 31 * DAY_S};
     for (unsigned i = 0; i < IMPORT_LEVELS; i++) {
         int64_t keep_s = lines->options->keep[i].s;
         int64_t oldest_s = (int64_t)time(NULL) - keep_s;

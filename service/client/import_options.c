@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "service/client/server_url.h"
+#include "storage/time/units.h"
 
 #define SITE_MAX 64
 
@@ -98,7 +99,7 @@ static const char *take_keep(struct import_keep *keep, const char *value)
     static const struct {
         char unit;
         int64_t seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 7 * 86400}};
+    } units[] = {{'s', 1}, {'m', MINUTE_S}, {'h', HOUR_S}, {'d', DAY_S}, {'w', 7 * DAY_S}};
     *keep = (struct import_keep){IMPORT_KEEP_FOREVER, value};
     if (strcmp(value, "forever") == 0) {
         return NULL;
@@ -335,8 +336,8 @@ enum import_options_result import_options_parse(
         return IMPORT_OPTIONS_HELP;
     }
     struct import_options options = {.url = SERVER_URL_DEFAULT,
-        .keep = {{(int64_t)48 * 3600, "48h"}, {(int64_t)62 * 86400, "62d"},
-            {(int64_t)1100 * 86400, "1100d"}, {IMPORT_KEEP_FOREVER, "forever"}}};
+        .keep = {{48 * HOUR_S, "48h"}, {62 * DAY_S, "62d"}, {1100 * DAY_S, "1100d"},
+            {IMPORT_KEEP_FOREVER, "forever"}}};
     import_filter_init(&options.filter);
     if (!take_environment(&options, ret_error, error_n)) {
         return IMPORT_OPTIONS_WRONG;

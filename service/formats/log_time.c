@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "handlers/text/timestamp.h"
+#include "storage/time/units.h"
 #include "storage/time/zone.h"
 
 /* The first second of the year 3000. */
@@ -79,7 +80,7 @@ bool log_time_apache(const char *p, int64_t *ret_s)
     if (second == 60) {
         second = 59;
     }
-    int64_t at_s = civil_to_days((struct civil_date){year, month, day}) * 86400 + hour * 3600 +
+    int64_t at_s = civil_to_days((struct civil_date){year, month, day}) * DAY_S + hour * HOUR_S +
                    minute * 60 + second - offset_s;
     if (!is_in_range(at_s)) {
         return false;

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include "storage/schema/key.h"
+#include "storage/time/units.h"
 
 /* Rough cost in Redis of counting one event in one bucket, in tenths of a microsecond, measured.
  * Late events go to up to four buckets; expiries and long names cost too. */
@@ -98,7 +99,7 @@ static size_t activity_cost(struct estimate *e, const struct row *row)
 {
     size_t cost = USER_COST + row->n_actions * (size_t)ACTION_COST + row->user.n / BYTES_PER_COST;
     cost += row->ticket == NULL ? 0 : NOTE_COST + row->n_actions * (size_t)FIRST_COST;
-    bool more = continues(&e->user_site, &e->user_day, row, row->at_s / 86400);
+    bool more = continues(&e->user_site, &e->user_day, row, row->at_s / DAY_S);
     return more ? cost : cost + USERS_COST + row->n_actions * (size_t)BITMAP_COST;
 }
 

@@ -1,13 +1,14 @@
 #include "storage/read/judge.h"
 
 #include "storage/read/plan.h"
+#include "storage/time/units.h"
 
 static const struct remembered_runs no_runs = {0};
 
 /* A question takes an hour at most, and Redis's clock has not leapt by more than another one: what
  * is kept for so long after an attempt began was kept when it was read. */
-#define LEAP_S       3600
-#define PLAIN_KEPT_S (3600 + LEAP_S)
+#define LEAP_S       HOUR_S
+#define PLAIN_KEPT_S (HOUR_S + LEAP_S)
 
 /* Is it a minute of an hour that is open for readers? */
 static bool is_open_minute(

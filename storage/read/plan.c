@@ -1,5 +1,7 @@
 #include "storage/read/plan.h"
 
+#include "storage/time/units.h"
+
 enum storage_err plan_error(enum cover_result result)
 {
     switch (result) {
@@ -23,7 +25,7 @@ struct cover_basis plan_basis(
         .state = &view->state,
         .retention = &view->retention,
         .now_s = now_s,
-        .empty_from_s = now_s + STORAGE_FUTURE_MAX_S + 3600,
+        .empty_from_s = now_s + STORAGE_FUTURE_MAX_S + HOUR_S,
     };
 }
 

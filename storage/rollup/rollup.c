@@ -13,13 +13,14 @@
 #include "storage/rollup/status.h"
 #include "storage/rollup/wish.h"
 #include "storage/rollup/workers.h"
+#include "storage/time/units.h"
 #include "storage/users/forget.h"
 
 #define ASK_MS       2000  /* longest wait for a connection, or for a small answer */
 #define RETRY_MS     1000  /* after a failure */
 #define FOLLOW_MS    10000 /* how often to look at what another process should have done by now */
 #define WISH_LOOK_MS 50
-#define SLEEP_MAX_MS (3600 * 1000)
+#define SLEEP_MAX_MS (HOUR_S * 1000)
 #define CATCH_UP_MS  2000 /* for what was acknowledged before a pass was asked for */
 #define CLOSE_MS     5000 /* how often to look for logs whose writers are gone */
 

@@ -3,12 +3,13 @@
 #include <stdlib.h>
 
 #include "storage/job/name_cap.h"
+#include "storage/time/units.h"
 #include "storage/time/write_plan.h"
 
 /* The parts' hashes may be gone before the pass has given all keys of the parts their expiry.  Then
  * the names of the bucket stand in for those of the parts (list_make.h), so it must have them
  * all.  A pass that lasts this long is taken to be left. */
-#define PASS_MS (INT64_C(3600) * 1000)
+#define PASS_MS (HOUR_S * 1000)
 
 /* ---- order ---- */
 

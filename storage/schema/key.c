@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "storage/base/buffer.h"
+#include "storage/time/units.h"
 
 #define BUCKET_TEXT 13 /* bytes: a letter and YYYYMMDDhhmm */
 
@@ -43,8 +44,8 @@ static void two_digits(char *p, int value)
 
 static void add_bucket(struct key *key, struct bucket bucket)
 {
-    int64_t days = bucket.start_s / 86400;
-    int in_day = (int)(bucket.start_s % 86400);
+    int64_t days = bucket.start_s / DAY_S;
+    int in_day = (int)(bucket.start_s % DAY_S);
     struct civil_date date = civil_from_days(days);
     char text[BUCKET_TEXT];
     text[0] = letters[bucket.level];
@@ -213,9 +214,9 @@ bool key_open_parse(
         if (letters[level] != text[0]) {
             continue;
         }
-        int64_t start_s = civil_to_days((struct civil_date){year, month, day}) * 86400 +
-                          hour * 3600 + minute * 60;
-        struct civil_date date = civil_from_days(start_s / 86400);
+        int64_t start_s = civil_to_days((struct civil_date){year, month, day}) * DAY_S +
+                          hour * HOUR_S + minute * MINUTE_S;
+        struct civil_date date = civil_from_days(start_s / DAY_S);
         *ret_bucket = bucket_at(zone, (enum level)level, start_s);
         return date.month == month && date.day == day && ret_bucket->start_s == start_s;
     }

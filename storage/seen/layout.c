@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "storage/time/units.h"
+
 /* A partition's share of the pairs is a little off. */
 #define PARTITION_SPARE 0.02
 
@@ -45,7 +47,7 @@ struct bloom_params seen_params(const struct seen_config *config, unsigned parti
 {
     /* 28 days is the shortest month: so many ends of months lie in the time kept, and one month is
      * not over */
-    int64_t months = config->keep_s / (28 * INT64_C(86400)) + 2;
+    int64_t months = config->keep_s / (28 * DAY_S) + 2;
     double share = (double)config->capacity / partitions * (1 + PARTITION_SPARE);
     return (struct bloom_params){.rules = BLOOM_OWN,
         .capacity = (uint64_t)ceil(fmax(share, CAPACITY_MIN)),

@@ -9,7 +9,7 @@
 #define EPOCH_DAY    719468 /* 1970-01-01, counted from 0000-03-01 */
 
 #define OLDEST_S   (-366 * DAY_S) /* earlier changes are of no use */
-#define OFFSET_MAX (26 * 3600)    /* RFC 8536: from -25 to +26 hours */
+#define OFFSET_MAX (26 * HOUR_S)  /* RFC 8536: from -25 to +26 hours */
 
 struct zone {
     char name[ZONE_NAME_MAX + 1];

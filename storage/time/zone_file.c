@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/time/units.h"
 #include "storage/time/zone_rule.h"
 
 #define HEADER_SIZE 44
@@ -97,7 +98,7 @@ static bool read_footer(struct slice rest, struct zone_rule *ret, bool *ret_is)
 
 static int64_t year_of(int64_t at_s)
 {
-    int64_t days = at_s / 86400 - (at_s % 86400 < 0);
+    int64_t days = at_s / DAY_S - (at_s % DAY_S < 0);
     return civil_from_days(days).year;
 }
 
@@ -149,7 +150,7 @@ static struct zone *assemble_zone(const struct block *block, const struct zone_r
         n += add_rule(rule, last, first_year, changes + n);
     }
     struct zone *zone = zone_make(name, read_offset(block, 0), changes, n, rule != NULL,
-        civil_to_days((struct civil_date){first_year + YEARS_LATER, 1, 1}) * 86400, ret_fault);
+        civil_to_days((struct civil_date){first_year + YEARS_LATER, 1, 1}) * DAY_S, ret_fault);
     free(changes);
     return zone;
 }
