@@ -15,7 +15,6 @@
 #include "storage/base/clock.h"
 #include "storage/storage.h"
 
-#define EVENTS_MAX      10000 /* of the contract */
 #define IDLE_TIMEOUT_MS 75000
 #define REDIS_STOP_MS   10000
 #define HTTP_STOP_MS    1000
@@ -188,7 +187,7 @@ static void set_country_field(struct service *s)
 static bool fill_app(struct service *s)
 {
     const struct options *o = &s->options;
-    s->app.max_events = EVENTS_MAX;
+    s->app.max_events = REQUEST_EVENTS_MAX;
     s->app.addresses = o->ips != 0;
     s->app.seen = o->seen != 0;
     s->app.stats = &s->stats;

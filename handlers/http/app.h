@@ -88,6 +88,8 @@ struct declared_sites {
     bool any_origins; /* one of them has origins */
 };
 
+#define REQUEST_EVENTS_MAX 10000 /* part of the API */
+
 struct ops; /* of the service: for its own endpoints */
 
 struct app {

@@ -1,6 +1,7 @@
 #include "service/options/option_table.h"
 
 #include "handlers/dimension/page_rules.h"
+#include "handlers/http/app.h"
 #include "handlers/text/check.h"
 #include "service/options/dimension_option.h"
 #include "service/options/limit_option.h"
@@ -28,8 +29,6 @@
 #define MIN_DAYS_S    (32 * DAY_S)
 #define MIN_MONTHS_S  (366 * DAY_S)
 #define MAX_KEEP_S    (36525 * DAY_S) /* a century; more is `forever` */
-
-#define MAX_EVENTS 10000 /* of one request */
 
 static const char *const fsync_words[] = {"always", "everysec", NULL};
 static const char *const rotation_words[] = {"never", "month", "week", "day", NULL};
@@ -144,7 +143,7 @@ const struct option option_table[] = {
     {"cache-mb", OPTION_INTEGER, AT(cache_mb), .fallback = "12", RANGE(0, 65536), .unit = "MiB",
         .help = "memory for what was read of buckets that are over, and of filters of /seen; 0: "
                 "read again each time"},
-    {"queue", OPTION_INTEGER, AT(queue), .fallback = "50000", RANGE(MAX_EVENTS, 100000000),
+    {"queue", OPTION_INTEGER, AT(queue), .fallback = "50000", RANGE(REQUEST_EVENTS_MAX, 100000000),
         .unit = "events",
         .help = "events that may wait to be written; one request may bring 10000"},
     {"log-hold", OPTION_MILLISECONDS, AT(log_hold_ms), .fallback = "10s", RANGE(1000, 60 * 1000),

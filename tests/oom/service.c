@@ -58,7 +58,7 @@ static bool open_all(struct service *s)
         .lead = false,
     };
     s->app = (struct app){.storage = storage_open(&config, &error),
-        .max_events = 10000,
+        .max_events = REQUEST_EVENTS_MAX,
         .max_future_s = 300,
         .policy_names = &no_policy,
         .seen = true,
