@@ -5,14 +5,13 @@
 #include <stdlib.h>
 
 #include "storage/core/prepare_state.h"
+#include "storage/core/server.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 /* Settings that come back are replaced again, but only so often: another process may be replacing
  * them, too. */
 #define REPLACE_TIMES 8
-
-#define AWAY_MS 1000 /* a server that has been away for so long is not waited for */
 
 bool preparation_ask(
     struct preparation *p, struct asks *asks, int64_t deadline_ms, redis_take_fn *take)
@@ -336,7 +335,7 @@ static bool find_away(struct preparation *p)
 {
     char why[sizeof(p->why_away)];
     for (unsigned i = 0; p->core->is_spread && i < p->core->partitions.n; i++) {
-        if (server_away_ms(p->core, i, why, sizeof(why)) < AWAY_MS) {
+        if (server_away_ms(p->core, i, why, sizeof(why)) < SERVER_PATIENCE_MS) {
             continue;
         }
         if (p->n_away++ == 0) {

@@ -13,6 +13,10 @@
 #include "storage/core/dispatcher.h"
 #include "storage/schema/part_set.h"
 
+/* When too few replicas have had something for so long, nobody waits for them any more: requests
+ * are refused, and what was written is folded without them. */
+#define REPLICAS_PATIENCE_MS 1000
+
 /* Ask the servers of the partitions @asked, all at the same time, over the dispatcher of @session:
  * do @n replicas have all that the server had written before this call?  Each waits for its
  * replicas for @wait_ms, within @deadline_ms (CLOCK_MONOTONIC).  *ret: the partitions whose servers

@@ -58,6 +58,10 @@ bool servers_each(struct core *core, struct part_set *ret) MUST_CHECK;
  * there.  Harmless where all are there, or there is one. */
 void servers_blame(struct core *core, char *detail, size_t detail_n);
 
+/* A server that has been away for so long is not waited for any more: what needs it is refused at
+ * once, and a start goes on without it. */
+#define SERVER_PATIENCE_MS 1000
+
 /* For how long nobody has served @partition, as far as is known, ms; 0: it is served.  @why, of
  * @why_n bytes, then names a server, or is "". */
 int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t why_n);

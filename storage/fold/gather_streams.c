@@ -3,8 +3,7 @@
 #include "storage/base/clock.h"
 #include "storage/core/replicated.h"
 
-#define WAIT_MS 100  /* of one question: own entries are folded in between */
-#define LAG_MS  1000 /* as their own process waits for them */
+#define WAIT_MS 100 /* of one question: own entries are folded in between */
 
 /* Does the fold of the log wait for its replicas? */
 static bool is_guarded(const struct round *r, const struct goal *goal, const struct log_head *head)
@@ -38,7 +37,7 @@ static void learn(struct stream *stream, uint64_t to, bool is_replicated)
     if (!is_replicated && stream->lags_since_ms == 0) {
         stream->lags_since_ms = now_ms;
     }
-    if (is_replicated || now_ms - stream->lags_since_ms >= LAG_MS) {
+    if (is_replicated || now_ms - stream->lags_since_ms >= REPLICAS_PATIENCE_MS) {
         stream->replicated = to;
         stream->lags_since_ms = 0;
     }

@@ -13,13 +13,12 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define SENDERS     16
-#define BATCH_MAX   256 /* jobs that are sent together */
-#define CONNECT_MS  500
-#define SILENCE_MS  2000
-#define AGAIN_MS    20
-#define ASIDE_MS    500
-#define PATIENCE_MS 1000 /* without a server for so long: refuse at once */
+#define SENDERS    16
+#define BATCH_MAX  256 /* jobs that are sent together */
+#define CONNECT_MS 500
+#define SILENCE_MS 2000
+#define AGAIN_MS   20
+#define ASIDE_MS   500
 
 struct sender {
     struct limit_senders *all;
@@ -179,7 +178,7 @@ static void run_batch(struct sender *s, struct session *session, struct storage_
 static void put_off(struct sender *s, struct storage_job *job, unsigned partition)
 {
     char why[sizeof(job->detail)];
-    if (server_away_ms(s->all->core, partition, why, sizeof(why)) > PATIENCE_MS) {
+    if (server_away_ms(s->all->core, partition, why, sizeof(why)) > SERVER_PATIENCE_MS) {
         memcpy(job->detail, why, sizeof(why));
         job_done(job, STORAGE_DOWN);
         return;

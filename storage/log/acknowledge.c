@@ -1,12 +1,12 @@
 #include "storage/log/acknowledge.h"
 
 #include "storage/base/clock.h"
+#include "storage/core/replicated.h"
 #include "storage/core/reply_fault.h"
 #include "storage/log/append_jobs.h"
 #include "storage/redis/resp.h"
 
-#define WAIT_MS 100  /* of one WAIT: limits on the same connection come behind it */
-#define LAG_MS  1000 /* too few replicas for so long: refuse */
+#define WAIT_MS 100 /* of one WAIT: limits on the same connection come behind it */
 
 #define KEEP_EVENTS 100 /* of a request, on average: fewer are not kept.. */
 #define KEEP_MS     100 /* ..nor for longer, nor so near to their deadline: the round is held up */
@@ -99,7 +99,7 @@ bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sen
 
 bool acknowledge_lags(const struct appender *a, int64_t now_ms)
 {
-    return a->lag_ms != 0 && now_ms - a->lag_ms >= LAG_MS;
+    return a->lag_ms != 0 && now_ms - a->lag_ms >= REPLICAS_PATIENCE_MS;
 }
 
 /* Small requests come in great numbers, each of them behind the answer to another one: to wait

@@ -3,6 +3,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/core/dispatcher.h"
+#include "storage/core/server.h"
 #include "storage/log/acknowledge.h"
 #include "storage/log/writer_state.h"
 
@@ -10,7 +11,6 @@
 #define PREPARE_MS   3000 /* and the data of a cluster */
 #define STEADY_MS    1000 /* a connection that held so long was a good one */
 #define RETRY_MAX_MS 500
-#define PATIENCE_MS  1000 /* without a connection for so long: refuse at once */
 
 static void back_off(struct writer *w, int64_t now_ms)
 {
@@ -148,7 +148,8 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
 
 void writer_lose_patience(struct writer *w, int64_t now_ms)
 {
-    if (now_ms - w->disconnected_ms < PATIENCE_MS && !atomic_load(&w->core->settings_differ)) {
+    if (now_ms - w->disconnected_ms < SERVER_PATIENCE_MS &&
+        !atomic_load(&w->core->settings_differ)) {
         return;
     }
     enum storage_err err = core_refuses(w->core);
@@ -168,7 +169,7 @@ void writer_mind_stall(struct writer *w, int64_t now_ms)
         return;
     }
     int64_t since_us = w->appender.open == NULL ? 0 : w->appender.open->begun_us;
-    bool stalls = since_us != 0 && now_ms - since_us / 1000 >= PATIENCE_MS;
+    bool stalls = since_us != 0 && now_ms - since_us / 1000 >= SERVER_PATIENCE_MS;
     if (lags) {
         acknowledge_let_fold_all(&w->appender);
     }

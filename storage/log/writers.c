@@ -6,8 +6,7 @@
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
 #include "storage/cluster/topology.h"
-
-#define AWAY_MS 1000 /* as a writer's own patience */
+#include "storage/core/server.h"
 
 struct writers {
     struct core *core;
@@ -68,7 +67,7 @@ static bool is_away(struct writers *ws, unsigned place)
     int64_t since_ms = topology_n_unserved(ws->core->topology) == 0
                            ? 0
                            : topology_unserved_since(ws->core->topology, partition);
-    return since_ms != 0 && monotonic_ms() - since_ms >= AWAY_MS;
+    return since_ms != 0 && monotonic_ms() - since_ms >= SERVER_PATIENCE_MS;
 }
 
 /* The writer that takes requests without a key.  Where all are away it is the one of before. */
