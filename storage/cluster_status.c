@@ -15,6 +15,8 @@
 
 #define ASK_MS 2000 /* a server that is slower does not answer */
 
+_Static_assert(CLUSTER_ADDRESS == ADDRESS_TEXT_SIZE, "an address fits");
+
 struct looking {
     struct core *core;
     struct cluster_job *ret;

@@ -12,7 +12,6 @@
 #include "storage/readers_queue.h"
 
 #define CONNECT_MS 1000
-#define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 #define RETRY_MS   50
 
 /* Connect unless connected; within the job's deadline. */
@@ -33,7 +32,7 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     if (!session_open(&r->session, r->core, deadline_ms, error, sizeof(error))) {
         return false;
     }
-    redis_limit_silence(r->session.redis, SILENCE_MS);
+    redis_limit_silence(r->session.redis, REDIS_SILENCE_MS);
     return true;
 }
 
@@ -244,7 +243,7 @@ static void *reader_main(void *argument)
     struct reader r = {.core = readers->core};
     const struct redis_look none = {NULL, NULL};
     if (readers->core->url.kind == REDIS_CLUSTER) {
-        dispatcher_init(&r.dispatcher, readers->core, &none, SILENCE_MS);
+        dispatcher_init(&r.dispatcher, readers->core, &none, REDIS_SILENCE_MS);
         r.session.dispatcher = &r.dispatcher;
     }
     struct storage_job *job;

@@ -22,7 +22,6 @@
 #include "storage/redis/reply.h"
 #include "storage/schema/partition.h"
 
-#define CLUSTER_SLOTS     16384u
 #define CLUSTER_NODES_MAX 4096 /* of one map; the bus of a cluster bears about 1000 */
 #define CLUSTER_ID_SIZE   41   /* 40 hexadecimal digits and a NUL */
 #define SLOT_MAP_NOBODY   UINT16_MAX

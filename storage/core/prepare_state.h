@@ -34,10 +34,10 @@ struct preparation {
     /* Of a cluster: whose server has been away for a while.  They are left out. */
     struct part_set away;
     unsigned n_away;
-    char why_away[SERVER_NAME + 32]; /* names one of the servers */
-    uint16_t asked[PARTITIONS_MAX];  /* whose replies come, in the order of asking */
+    char why_away[ADDRESS_TEXT_SIZE + 32]; /* names one of the servers */
+    uint16_t asked[PARTITIONS_MAX];        /* whose replies come, in the order of asking */
 
-    char few_replicas[SERVER_NAME + 64]; /* which server has too few, for a while; "": none */
+    char few_replicas[ADDRESS_TEXT_SIZE + 64]; /* which server has too few, for a while; "": none */
 };
 
 /* Whose data is it?  Reads the secret, `made` and all data sets before anything is written; then

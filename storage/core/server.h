@@ -66,8 +66,8 @@ void servers_blame(struct core *core, char *detail, size_t detail_n);
  * @why_n bytes, then names a server, or is "". */
 int64_t server_away_ms(struct core *core, unsigned partition, char *why, size_t why_n);
 
-/* The address of the server that has @partition; "" if nobody has. */
-#define SERVER_NAME 266
+/* The address of the server that has @partition, ADDRESS_TEXT_SIZE bytes at most, with its NUL.  ""
+ * if nobody has it. */
 void server_name(struct core *core, unsigned partition, char *name, size_t name_n);
 
 /* A number that is the same for partitions of one server, and hardly ever for others. */

@@ -115,7 +115,7 @@ static enum redis_status drop_counted(struct round *r, struct stream *stream, in
 
 enum redis_status gather_streams(struct round *r, const struct goal *goal)
 {
-    int64_t deadline_ms = monotonic_ms() + ROUND_STEP_MS;
+    int64_t deadline_ms = monotonic_ms() + FOLD_STEP_MS;
     enum redis_status status = learn_streams(r, goal, deadline_ms);
     if (status == REDIS_OK_STATUS) {
         status = ask_replicas(r, goal, deadline_ms);

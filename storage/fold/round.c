@@ -132,7 +132,7 @@ static enum fold_end count_spread(struct round *r, uint32_t *ret_log, enum stora
             any = true;
         }
     }
-    int64_t deadline_ms = monotonic_ms() + ROUND_STEP_MS;
+    int64_t deadline_ms = monotonic_ms() + FOLD_STEP_MS;
     enum fold_end end =
         any ? lanes_count(&r->lanes, &r->batch, &with, &r->heads, deadline_ms, ret_log, ret_err)
             : FOLD_DONE;
@@ -183,7 +183,7 @@ static enum storage_err gather(struct round *r, struct goal *goal)
         r->batch.n_logs == 0 || (goal->reach != ROUND_OWN && goal_has_others(r, goal));
     /* In a cluster the heads for the transactions come from here. */
     if (r->core->is_spread || (!goal->looked && needs_look)) {
-        if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + ROUND_STEP_MS,
+        if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + FOLD_STEP_MS,
                 &r->heads) != REDIS_OK_STATUS) {
             return round_lost(r);
         }
@@ -245,16 +245,15 @@ enum storage_err round_run(struct round *r, enum round_reach reach)
     } while (!round_is_over(r, &goal, &err));
     heads_release(&goal.heads);
     if (r->core->is_spread) {
-        trim_streams(
-            &r->trimmer, r->core, &r->session, r->unfolded, monotonic_ms() + ROUND_STEP_MS);
+        trim_streams(&r->trimmer, r->core, &r->session, r->unfolded, monotonic_ms() + FOLD_STEP_MS);
     }
     return err == STORAGE_OK && !has_all ? STORAGE_BEHIND : err;
 }
 
 bool round_others_are_folded(struct round *r)
 {
-    if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + ROUND_STEP_MS,
-            &r->heads) != REDIS_OK_STATUS) {
+    if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + FOLD_STEP_MS, &r->heads) !=
+        REDIS_OK_STATUS) {
         (void)round_lost(r);
         return false;
     }

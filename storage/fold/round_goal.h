@@ -7,8 +7,6 @@
 
 #include "storage/fold/round_state.h"
 
-#define ROUND_STEP_MS 5000 /* no step takes so long on a Redis that lives */
-
 /* What a round has to reach. */
 struct goal {
     enum round_reach reach;

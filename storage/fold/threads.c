@@ -8,7 +8,6 @@
 #include "storage/fold/streams.h"
 
 #define CONNECT_MS  1000
-#define STEP_MS     5000 /* no transaction takes so long on a Redis that lives */
 #define BESIDE_ROWS 2000 /* a smaller batch is not worth a second thread */
 
 bool threads_init(struct fold_threads *threads, struct core *core, const struct redis_look *look,
@@ -105,8 +104,8 @@ static void *range_fold(void *data)
         struct fold_cuts now = next;
         next = next_cuts(range, cuts[i % 2], &no_more);
         range->result = transaction_run(range->tx, range->session, range->batch, now, next,
-            next.n == 0 ? range->trim : -1, monotonic_ms() + STEP_MS, range->heads, &range->stale,
-            &range->err);
+            next.n == 0 ? range->trim : -1, monotonic_ms() + FOLD_STEP_MS, range->heads,
+            &range->stale, &range->err);
         if (range->result == FOLD_DONE && threads->moved != NULL) {
             threads->moved(threads->moved_data);
         }
@@ -202,8 +201,8 @@ enum fold_end threads_count(struct fold_threads *threads, struct session *sessio
         all = fold_shared(threads, &all, n);
         if (all.result == FOLD_DONE && trim >= 0) { /* only now all threads have counted it */
             const struct batch_log *log = &batch->logs[trim];
-            enum redis_status status =
-                stream_trim(threads->core, session, monotonic_ms() + STEP_MS, log->id, log->to);
+            enum redis_status status = stream_trim(
+                threads->core, session, monotonic_ms() + FOLD_STEP_MS, log->id, log->to);
             all.result = status == REDIS_OK_STATUS ? FOLD_DONE : FOLD_LOST;
         }
     }

@@ -11,6 +11,7 @@
 
 #include "storage/fold/transaction.h"
 
+#define FOLD_STEP_MS       5000 /* no step takes so long on a Redis that lives */
 #define THREADS_SILENCE_MS 3000 /* a connection is taken for dead that is silent for so long */
 
 /* While Redis carries out the transaction of one thread, the other one computes.  A third one

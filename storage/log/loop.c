@@ -13,7 +13,6 @@
 #define FULL_MS    50   /* while no entry may be made: how often it is seen whether folds stall */
 #define LOOK_MS    50   /* while no entry can begin: how often deadlines are looked at */
 #define DIFFER_MS  1000 /* how often it is seen what other threads have found of the data */
-#define SILENCE_MS 5000 /* no reply for so long: the connection is dead, or as good as */
 #define HINT_MS    500  /* no reply for so long: the topology looks whether the server lives */
 
 /* Whose a reply is. */
@@ -190,7 +189,7 @@ static bool must_prepare_rest(struct writer *w)
  * whether the settings are replaced, or no connection is had. */
 static bool must_leave(struct writer *w, int64_t now_ms)
 {
-    return now_ms - w->heard_ms > SILENCE_MS || atomic_load(&w->core->settings_differ) ||
+    return now_ms - w->heard_ms > REDIS_SILENCE_MS || atomic_load(&w->core->settings_differ) ||
            atomic_load(&w->core->emptied) || must_prepare_rest(w) ||
            !session_is_current(&w->session);
 }

@@ -52,7 +52,7 @@ static void add_degraded(struct probe_job *probe, const char *name, const char *
 static bool probe_server(
     struct reader *reader, struct storage_job *job, unsigned partition, enum storage_err *first_err)
 {
-    char name[SERVER_NAME];
+    char name[ADDRESS_TEXT_SIZE];
     char why[sizeof(job->detail)];
     bool lost = false;
     int64_t until_ms = monotonic_ms() + SERVER_MS;
@@ -84,7 +84,7 @@ static void probe_replicas(
     }
     for (unsigned p = 0; p < reader->core->partitions.n; p++) {
         if (part_set_has(written, p) && !part_set_has(&have, p)) {
-            char name[SERVER_NAME];
+            char name[ADDRESS_TEXT_SIZE];
             server_name(reader->core, p, name, sizeof(name));
             add_degraded(&job->u.probe, name, "too few replicas acknowledge what is written");
         }

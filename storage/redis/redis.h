@@ -82,6 +82,9 @@ enum redis_status redis_await(
 enum redis_status redis_await_all(
     struct redis *redis, size_t n, int64_t deadline_ms, const struct reply **ret) MUST_CHECK;
 
+/* Where nothing sooner tells: no reply for so long, and the connection is as good as dead. */
+#define REDIS_SILENCE_MS 5000
+
 /* Let redis_await() take a connection for dead that is silent for @ms; 0, as at first: never. */
 void redis_limit_silence(struct redis *redis, int64_t ms);
 

@@ -6,8 +6,6 @@
 #include "storage/job/counted_name.h"
 #include "storage/job/event.h"
 
-#define SLOTS 16384u
-
 /* CRC16-XMODEM.  Source: Redis Cluster specification. */
 static unsigned crc16(const char *p, size_t n)
 {
@@ -28,8 +26,9 @@ void partitions_make(unsigned n, struct partitions *ret)
     for (unsigned candidate = 0, left = n; left > 0; candidate++) {
         char text[sizeof(ret->tag[0])];
         int length = snprintf(text, sizeof(text), "%u", candidate);
-        unsigned slot = crc16(text, (size_t)length) % SLOTS;
-        unsigned p = ((slot + 1) * n - 1) / SLOTS; /* the last one that begins at or before it */
+        unsigned slot = crc16(text, (size_t)length) % CLUSTER_SLOTS;
+        /* The last one that begins at or before the slot. */
+        unsigned p = ((slot + 1) * n - 1) / CLUSTER_SLOTS;
         if (ret->tag[p][0] == '\0') {
             memcpy(ret->tag[p], text, (size_t)length);
             left--;
@@ -39,7 +38,7 @@ void partitions_make(unsigned n, struct partitions *ret)
 
 unsigned partition_slot(const struct partitions *parts, unsigned p)
 {
-    return crc16(parts->tag[p], strlen(parts->tag[p])) % SLOTS;
+    return crc16(parts->tag[p], strlen(parts->tag[p])) % CLUSTER_SLOTS;
 }
 
 /* Each lies in the middle of its share of the partitions. */

@@ -22,6 +22,8 @@
 #include "storage/base/slice.h"
 #include "storage/job/config.h"
 
+#define CLUSTER_SLOTS 16384u /* of every Redis Cluster */
+
 #define LOG_PARTITIONS_MAX 64 /* partitions that logs may lie in: a question reads all registers */
 
 #define VISITOR_PARTITIONS_MAX 64 /* partitions of visitors: a question of a site asks them all */
