@@ -5,10 +5,8 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "storage/job/config.h"
 #include "storage/redis/url.h"
-
-#define URL_ROOM    512 /* bytes of one URL in a list */
-#define MAX_SERVERS 9   /* the most that storage takes */
 
 static const char hidden[] = "***";
 
@@ -74,13 +72,13 @@ static void mask_malformed(const char *url, char *text, size_t room)
 /* ---- lists ---- */
 
 /* Copy the URL at *@at, and move *@at behind the URL and its comma.  False: the URL is too long. */
-static bool next_url(const char **at, char url[URL_ROOM])
+static bool next_url(const char **at, char url[LOCK_URL_SIZE])
 {
     size_t n = strcspn(*at, ",");
-    if (n >= URL_ROOM) {
+    if (n >= LOCK_URL_SIZE) {
         return false;
     }
-    (void)snprintf(url, URL_ROOM, "%.*s", (int)n, *at);
+    (void)snprintf(url, LOCK_URL_SIZE, "%.*s", (int)n, *at);
     *at += (*at)[n] == ',' ? n + 1 : n;
     return true;
 }
@@ -88,7 +86,7 @@ static bool next_url(const char **at, char url[URL_ROOM])
 /* Does @url stand in @urls more than once? */
 static bool stands_twice(const char *urls, const char *url)
 {
-    char other[URL_ROOM];
+    char other[LOCK_URL_SIZE];
     unsigned times = 0;
     while (*urls != '\0' && next_url(&urls, other)) {
         times += strcmp(other, url) == 0;
@@ -101,7 +99,7 @@ const char *redis_url_list_check(const char *urls)
     static const char form[] = "1 or 3 to 9 different URLs with commas between, each "
                                "redis://[user:password@]host:port[/db] or unix:/path";
     const char *at = urls;
-    char url[URL_ROOM];
+    char url[LOCK_URL_SIZE];
     unsigned n = 0;
     while (*at != '\0') {
         if (!next_url(&at, url) || url[0] == '\0' || redis_url_check(url) != NULL ||
@@ -110,16 +108,16 @@ const char *redis_url_list_check(const char *urls)
         }
         n++;
     }
-    return n == 2 || n > MAX_SERVERS || (n > 0 && urls[strlen(urls) - 1] == ',') ? form : NULL;
+    return n == 2 || n > LOCK_SERVERS_MAX || (n > 0 && urls[strlen(urls) - 1] == ',') ? form : NULL;
 }
 
 static void mask_list(const char *urls, char *text, size_t room)
 {
     size_t used = 0;
-    char url[URL_ROOM];
+    char url[LOCK_URL_SIZE];
     text[0] = '\0';
     while (*urls != '\0' && next_url(&urls, url)) {
-        char masked[URL_ROOM + 3];
+        char masked[LOCK_URL_SIZE + 3];
         redis_url_mask(url, masked, sizeof(masked));
         int n = snprintf(text + used, room - used, "%s%s", used == 0 ? "" : ",", masked);
         used += n > 0 && (size_t)n < room - used ? (size_t)n : room - used - 1;

@@ -56,6 +56,10 @@ struct storage_site_zone {
 
 #define PARTITIONS_MAX 1024
 
+/* Of storage_config.lock_urls: how many, and bytes of one URL with its NUL. */
+#define LOCK_SERVERS_MAX 9
+#define LOCK_URL_SIZE    512
+
 struct storage_config {
     const char *redis_url; /* see storage/redis/url.h */
     unsigned partitions;   /* 1..PARTITIONS_MAX */

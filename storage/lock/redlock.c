@@ -3,10 +3,9 @@
 #include "storage/base/clock.h"
 #include "storage/redis/resolver.h"
 
-#define DRIFT_MS   2 /* and 1 % of the lease */
-#define RETRY_MS   200
-#define JITTER_MS  200
-#define URL_LENGTH 512
+#define DRIFT_MS  2 /* and 1 % of the lease */
+#define RETRY_MS  200
+#define JITTER_MS 200
 
 /* ---- rules ---- */
 
@@ -55,9 +54,9 @@ bool redlock_init(struct redlock *redlock, const char *urls)
 {
     *redlock = (struct redlock){0};
     while (*urls != '\0') {
-        char url[URL_LENGTH];
+        char url[LOCK_URL_SIZE];
         size_t n = strcspn(urls, ",");
-        if (n >= sizeof(url) || redlock->n == REDLOCK_SERVERS_MAX) {
+        if (n >= sizeof(url) || redlock->n == LOCK_SERVERS_MAX) {
             return false;
         }
         memcpy(url, urls, n);
@@ -90,7 +89,7 @@ static void connect_all(struct redlock *redlock)
 }
 
 /* @ret_left_ms, one a server: how long it is another's. */
-static enum lock_answer await_all(struct redlock *redlock, int64_t ret_left_ms[REDLOCK_SERVERS_MAX])
+static enum lock_answer await_all(struct redlock *redlock, int64_t ret_left_ms[LOCK_SERVERS_MAX])
 {
     int64_t deadline_ms = monotonic_ms() + REDLOCK_SERVER_MS;
     unsigned yes = 0;
@@ -120,7 +119,7 @@ static enum lock_answer await_all(struct redlock *redlock, int64_t ret_left_ms[R
 
 enum lock_answer redlock_acquire(struct redlock *redlock, int64_t *ret_left_ms)
 {
-    int64_t left_ms[REDLOCK_SERVERS_MAX] = {0};
+    int64_t left_ms[LOCK_SERVERS_MAX] = {0};
     connect_all(redlock);
     for (unsigned i = 0; i < redlock->n; i++) {
         lock_ask_acquire(&redlock->servers[i], &redlock->lock, NULL, 0);
@@ -135,7 +134,7 @@ enum lock_answer redlock_acquire(struct redlock *redlock, int64_t *ret_left_ms)
 
 enum lock_answer redlock_renew(struct redlock *redlock)
 {
-    int64_t left_ms[REDLOCK_SERVERS_MAX];
+    int64_t left_ms[LOCK_SERVERS_MAX];
     connect_all(redlock);
     for (unsigned i = 0; i < redlock->n; i++) {
         lock_ask_renew(&redlock->servers[i], &redlock->lock, NULL);
@@ -145,7 +144,7 @@ enum lock_answer redlock_renew(struct redlock *redlock)
 
 void redlock_release(struct redlock *redlock)
 {
-    int64_t left_ms[REDLOCK_SERVERS_MAX];
+    int64_t left_ms[LOCK_SERVERS_MAX];
     connect_all(redlock); /* also those that did not answer: they may have locked all the same */
     for (unsigned i = 0; i < redlock->n; i++) {
         lock_ask_release(&redlock->servers[i], &redlock->lock);

@@ -20,10 +20,10 @@
 #ifndef STORAGE_LOCK_REDLOCK_H
 #define STORAGE_LOCK_REDLOCK_H
 
+#include "storage/job/config.h"
 #include "storage/lock/lock.h"
 
-#define REDLOCK_SERVERS_MAX 9
-#define REDLOCK_SERVER_MS   100
+#define REDLOCK_SERVER_MS 100
 
 /* ---- rules ---- */
 
@@ -46,7 +46,7 @@ int64_t lock_retry_ms(uint32_t random);
 /* ---- servers ---- */
 
 struct redlock {
-    struct lock_server servers[REDLOCK_SERVERS_MAX];
+    struct lock_server servers[LOCK_SERVERS_MAX];
     unsigned n; /* 0: every question is answered LOCK_MINE */
     struct lock lock;
 };

@@ -30,7 +30,7 @@ Test(redlock, a_quorum_is_more_than_half)
 /* Mine with a quorum, lost once no quorum is possible any more, unknown in between. */
 Test(redlock, every_count_of_answers)
 {
-    for (unsigned n = 1; n <= REDLOCK_SERVERS_MAX; n++) {
+    for (unsigned n = 1; n <= LOCK_SERVERS_MAX; n++) {
         for (unsigned yes = 0; yes <= n; yes++) {
             for (unsigned no = 0; yes + no <= n; no++) {
                 enum lock_answer answer = redlock_judge(n, yes, no);
