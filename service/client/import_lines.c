@@ -76,7 +76,7 @@ static unsigned kept_of(const struct import_lines *lines, int64_t at_s)
 /* Take a request: its line is left out, or added to the batch. */
 static void take_request(struct import_lines *lines, const struct log_line *line, uint64_t number)
 {
-    char host[SITE_OF_HOST_MAX];
+    char host[EVENT_SITE_MAX];
     struct slice site = {0};
     enum import_class class = import_filter_class(&lines->options->filter, line);
     if (class != IMPORT_PAGE_VIEW) {

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/text/check.h"
 #include "service/client/server_url.h"
 #include "storage/time/units.h"
-
-#define SITE_MAX 64
 
 /* Check @value and store it.  NULL, or what the value should have been. */
 typedef const char *option_taker(struct import_options *options, const char *value);
@@ -61,10 +60,7 @@ static const char *take_site_from_host(struct import_options *options, const cha
 
 static const char *take_site(struct import_options *options, const char *value)
 {
-    static const char first[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    static const char rest[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
-    size_t n = strlen(value);
-    if (n == 0 || n > SITE_MAX || strchr(first, value[0]) == NULL || strspn(value, rest) != n) {
+    if (event_check_site(slice_of(value)) != NULL) {
         return "a site name: [a-z0-9][a-z0-9._-]{0,63}";
     }
     options->site = value;

@@ -7,9 +7,7 @@
 #include "service/client/import_cut.h"
 
 /* How long a request is repeated to a server that is busy. */
-#define PATIENCE_MS     60000
-#define FIRST_WAIT_MS   250
-#define LONGEST_WAIT_MS 8000
+#define PATIENCE_MS 60000
 
 /* How many keys the same events may have, one after the other. */
 #define ATTEMPTS 8
@@ -57,7 +55,7 @@ static bool may_try_again(const struct import_sender *sender, enum import_upload
 static enum import_upload_result post_patiently(struct import_sender *sender, const char *key,
     struct slice body, size_t count, struct import_upload_answer *ret)
 {
-    int64_t waited_ms = 0, next_ms = FIRST_WAIT_MS;
+    int64_t waited_ms = 0, next_ms = IMPORT_UPLOAD_WAIT_MIN_MS;
     bool doubted = false;
     for (;;) {
         enum import_upload_result result =
@@ -85,7 +83,7 @@ static enum import_upload_result post_patiently(struct import_sender *sender, co
         sender->waited = true;
         sleep_ms(wait_ms);
         waited_ms += wait_ms;
-        next_ms = next_ms * 2 < LONGEST_WAIT_MS ? next_ms * 2 : LONGEST_WAIT_MS;
+        next_ms = next_ms * 2 < IMPORT_UPLOAD_WAIT_MAX_MS ? next_ms * 2 : IMPORT_UPLOAD_WAIT_MAX_MS;
     }
 }
 

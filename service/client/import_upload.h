@@ -23,6 +23,10 @@ enum import_upload_result {
     IMPORT_UPLOAD_IN_DOUBT,    /* the request was sent, and may have been applied */
 };
 
+/* A server that is busy is asked again after so long, then after twice as long, and so on. */
+#define IMPORT_UPLOAD_WAIT_MIN_MS 250
+#define IMPORT_UPLOAD_WAIT_MAX_MS 8000
+
 /* How many rejected events POST /events lists at most. */
 #define IMPORT_UPLOAD_REJECTS 100
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define BUFFER_BYTES  (4 * LINE_READER_MAX)
 #define INFLATE_BYTES (128 * 1024)
 
 struct line_reader {
@@ -20,7 +19,7 @@ struct line_reader {
     bool is_open;  /* the line delivered last has no line end */
     bool skipping; /* inside a line that is too long, whose bytes are dropped */
     char error[128];
-    char buffer[BUFFER_BYTES];
+    char buffer[LINE_READER_BUFFER];
 };
 
 /* Free what line_reader_open() has so far.  @reader may be NULL.  errno stays. */
@@ -96,8 +95,8 @@ static bool fill(struct line_reader *reader)
         reader->scanned -= reader->start;
         reader->start = 0;
     }
-    int n =
-        gzread(reader->file, reader->buffer + reader->end, (unsigned)(BUFFER_BYTES - reader->end));
+    int n = gzread(
+        reader->file, reader->buffer + reader->end, (unsigned)(LINE_READER_BUFFER - reader->end));
     if (n > 0) {
         reader->end += (size_t)n;
         return true;

@@ -15,6 +15,9 @@
 /* The longest line that is delivered, in bytes, without its line end. */
 #define LINE_READER_MAX 65536
 
+/* Bytes that are read at once, at most: some of the longest lines. */
+#define LINE_READER_BUFFER (4 * LINE_READER_MAX)
+
 enum line_reader_result {
     LINE_READER_LINE,
     LINE_READER_TOO_LONG, /* a line was skipped; line_reader_number() is its number */

@@ -9,7 +9,7 @@ bool site_of_host(struct slice host, char *to, struct slice *ret)
     if (name.n > 0 && name.p[name.n - 1] == '.') {
         name.n--;
     }
-    if (name.n > SITE_OF_HOST_MAX) {
+    if (name.n > EVENT_SITE_MAX) {
         return false;
     }
     for (size_t i = 0; i < name.n; i++) {

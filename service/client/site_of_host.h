@@ -9,10 +9,9 @@
 
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
+#include "storage/job/event.h"
 
-#define SITE_OF_HOST_MAX 64 /* bytes of the longest name of a site */
-
-/* Write the name of @host's site to @to, SITE_OF_HOST_MAX bytes: lower case, without a port, and
+/* Write the name of @host's site to @to, EVENT_SITE_MAX bytes: lower case, without a port, and
  * without the dot at the end that a full name may have.  *ret is that name.  False: no site may
  * have it, as [2001:db8::1]. */
 bool site_of_host(struct slice host, char *to, struct slice *ret) MUST_CHECK;

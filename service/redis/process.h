@@ -36,6 +36,9 @@ struct process {
 bool process_start(
     const struct process_spec *spec, struct process *ret, char *error, size_t room) MUST_CHECK;
 
+/* SIGKILL ends a process at once, unless it is stuck in the kernel: longest wait for that. */
+#define PROCESS_KILL_MS 5000
+
 /* Send @signal (0: none) through @pidfd, and wait until @deadline_ms (CLOCK_MONOTONIC) for the end
  * of the process.  True: the process has ended.  A child is not reaped. */
 bool process_end(int pidfd, int signal, int64_t deadline_ms);

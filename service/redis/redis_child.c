@@ -21,7 +21,6 @@
 #define BACKOFF_MAX_MS     1000  /* less than the 2 s until events must be taken again */
 #define STEADY_MS          10000 /* a server that ran this long is not failing over and over */
 #define ORPHAN_PATIENCE_MS 10000
-#define KILL_WAIT_MS       5000
 
 #define SOCKET_NAME "redis.sock"
 
@@ -268,7 +267,7 @@ void redis_child_stop(
     int pidfd = child->process.pidfd;
     child->next_ms = REDIS_CHILD_NEVER;
     if (pidfd >= 0 && !process_end(pidfd, SIGTERM, deadline_ms)) {
-        (void)process_end(pidfd, SIGKILL, monotonic_ms() + KILL_WAIT_MS);
+        (void)process_end(pidfd, SIGKILL, monotonic_ms() + PROCESS_KILL_MS);
     }
     (void)reap(child, report);
 }

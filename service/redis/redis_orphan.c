@@ -18,8 +18,7 @@
 #include "service/redis/process.h"
 #include "storage/base/clock.h"
 
-#define NAME_MAX_BYTES 15   /* of /proc/PID/comm */
-#define KILL_WAIT_MS   5000 /* SIGKILL ends a process at once, unless it is stuck in the kernel */
+#define NAME_MAX_BYTES 15 /* of /proc/PID/comm */
 /* Once the first thread of a killed process has ended, the process has no directory, and it cannot
  * be told whose it was.  Its socket answers until the last thread has ended. */
 #define END_WAIT_MS  1000
@@ -111,7 +110,7 @@ static enum found end_orphan(
     }
     if (!process_end(pidfd, SIGTERM, monotonic_ms() + patience_ms)) {
         forced = true;
-        if (!process_end(pidfd, SIGKILL, monotonic_ms() + KILL_WAIT_MS)) {
+        if (!process_end(pidfd, SIGKILL, monotonic_ms() + PROCESS_KILL_MS)) {
             found = FOUND_STUBBORN;
             goto out;
         }

@@ -6,10 +6,8 @@
 
 #include "service/client/line_reader.h"
 
-#define BUFFER_BYTES (4 * LINE_READER_MAX)
-
 struct follow_reader {
-    char buffer[BUFFER_BYTES];
+    char buffer[LINE_READER_BUFFER];
 };
 
 /* One call of follow_read(). */
@@ -127,7 +125,7 @@ static ssize_t reading_fill(struct reading *reading, int fd, int64_t limit)
         reading->start = 0;
     }
     int64_t at = reading->cut->to + (int64_t)reading->end;
-    size_t room = BUFFER_BYTES - reading->end;
+    size_t room = LINE_READER_BUFFER - reading->end;
     if (limit - at < (int64_t)room) {
         room = limit > at ? (size_t)(limit - at) : 0;
     }

@@ -5,8 +5,6 @@
 
 #include "service/client/import_cut.h"
 
-#define FIRST_WAIT_MS   250
-#define LONGEST_WAIT_MS 8000
 #define RETRY_AFTER_MAX 600 /* seconds of a Retry-After that are believed */
 
 void follow_sender_init(struct follow_sender *ret, struct import_upload *upload,
@@ -57,8 +55,8 @@ static bool save(struct follow_sender *sender)
 static enum follow_sent wait_for(
     struct follow_sender *sender, int64_t now_ms, const struct import_upload_answer *answer)
 {
-    int64_t next_ms = sender->wait_ms == 0 ? FIRST_WAIT_MS : sender->wait_ms * 2;
-    sender->wait_ms = next_ms < LONGEST_WAIT_MS ? next_ms : LONGEST_WAIT_MS;
+    int64_t next_ms = sender->wait_ms == 0 ? IMPORT_UPLOAD_WAIT_MIN_MS : sender->wait_ms * 2;
+    sender->wait_ms = next_ms < IMPORT_UPLOAD_WAIT_MAX_MS ? next_ms : IMPORT_UPLOAD_WAIT_MAX_MS;
     int64_t told_s =
         answer->retry_after_s < RETRY_AFTER_MAX ? answer->retry_after_s : RETRY_AFTER_MAX;
     sender->try_at_ms = now_ms + (told_s > 0 ? told_s * 1000 : sender->wait_ms);

@@ -31,7 +31,7 @@ Test(site_of_host, names)
         {"0123456789012345678901234567890123456789012345678901234567890123x", NULL},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char to[SITE_OF_HOST_MAX];
+        char to[EVENT_SITE_MAX];
         struct slice site = {0};
         bool found = site_of_host(slice_of(rows[i].host), to, &site);
         cr_assert_eq(found, rows[i].site != NULL, "%s", rows[i].host);
