@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define AGENT_LOOKED_AT 512 /* bytes */
+#include "handlers/text/robots.h"
 
 /* The words; each is a bit. */
 enum word {
@@ -123,7 +123,7 @@ static uint32_t words_of(struct slice agent)
 {
     uint32_t words = 0;
     bool inside = false;
-    size_t n = agent.n < AGENT_LOOKED_AT ? agent.n : AGENT_LOOKED_AT;
+    size_t n = agent.n < ROBOTS_LOOKED_AT ? agent.n : ROBOTS_LOOKED_AT;
     for (size_t i = 0; i < n; i++) {
         bool is = is_word_char(agent.p[i]);
         if (is && !inside) {

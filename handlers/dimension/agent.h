@@ -24,7 +24,7 @@ struct agent_parts {
     struct slice device;  /* "desktop", "mobile", "tablet", "tv", "console" */
 };
 
-/* What @agent says.  Only the first 512 bytes are looked at. */
+/* What @agent says.  Only the first ROBOTS_LOOKED_AT bytes are looked at (robots.h). */
 struct agent_parts agent_read(struct slice agent);
 
 #endif

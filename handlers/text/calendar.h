@@ -16,8 +16,10 @@
 #include "storage/base/compiler.h"
 #include "storage/time/zone.h"
 
-/* So many seconds after 1970 the year 9999 ends.  So many years do not overflow. */
-#define CALENDAR_SHIFT_MAX INT64_C(253402300799)
+#define CALENDAR_LAST_S INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
+
+/* So many seconds from 1970 lead behind the year 9999.  So many years do not overflow. */
+#define CALENDAR_SHIFT_MAX CALENDAR_LAST_S
 
 /* Go @by units later, or earlier if @by is negative; at most CALENDAR_SHIFT_MAX either way.  Days
  * and longer units keep the time of day.  A day that a month does not have becomes the month's

@@ -3,7 +3,6 @@
 #include "handlers/text/calendar.h"
 #include "storage/time/units.h"
 
-#define LAST_S        INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
 #define FIRST_AS_MS   INT64_C(100000000000) /* 10^11: as seconds the year 5138, as ms 1973 */
 #define NUMBER_DIGITS 18                    /* so many always fit into 63 bits */
 
@@ -24,7 +23,7 @@ static const char *range_fault(int64_t at_s)
     if (at_s < 0) {
         return too_early;
     }
-    return at_s > LAST_S ? too_late : NULL;
+    return at_s > CALENDAR_LAST_S ? too_late : NULL;
 }
 
 static bool is_digit(char c)
