@@ -242,7 +242,7 @@ static void *reader_main(void *argument)
     struct readers *readers = argument;
     struct reader r = {.core = readers->core};
     const struct redis_look none = {NULL, NULL};
-    if (readers->core->url.kind == REDIS_CLUSTER) {
+    if (readers->core->is_spread) {
         dispatcher_init(&r.dispatcher, readers->core, &none, REDIS_SILENCE_MS);
         r.session.dispatcher = &r.dispatcher;
     }

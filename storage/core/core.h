@@ -40,13 +40,17 @@ struct unfolded;
 
 struct core {
     struct storage_config config; /* its strings are of no use after the start */
+    /* Two things are asked of what `url` leads to.  A `topology` is there with a cluster and with
+     * Sentinels: another server may have a partition later (core/server.h).  `is_spread` says that
+     * it is a cluster: several servers have the partitions at the same time.  The session of a
+     * thread that talks with all of them has a dispatcher (core/session.h). */
     struct redis_url url;
     struct redis_endpoint endpoint; /* of one Redis */
-    struct topology *topology;      /* else: thread-safe; NULL: one Redis (core/server.h) */
+    struct topology *topology;      /* thread-safe; NULL: one Redis */
     struct asker *asker;            /* the topology's */
     struct resolvers resolvers;     /* thread-safe */
     struct partitions partitions;
-    bool is_spread;          /* several servers share the partitions: a cluster; else one has all */
+    bool is_spread;
     unsigned n_logs;         /* of a cluster: see core_log_partition() */
     char process[17];        /* a random id, hexadecimal; see hot/fleet.h */
     struct site_zones sites; /* in which zone each site is cut */

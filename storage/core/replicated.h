@@ -17,6 +17,14 @@
  * are refused, and what was written is folded without them. */
 #define REPLICAS_PATIENCE_MS 1000
 
+/* Is an entry of a log folded only when replicas have it, or when too few have had it for so long
+ * that questions would wait for it?  In a cluster the record of a key and what its request counts
+ * for lie on servers that go back one without the other. */
+static inline bool replicated_before_folded(const struct core *core)
+{
+    return core->is_spread && core->config.ack_replicas > 0;
+}
+
 /* Ask the servers of the partitions @asked, all at the same time, over the dispatcher of @session:
  * do @n replicas have all that the server had written before this call?  Each waits for its
  * replicas for @wait_ms, within @deadline_ms (CLOCK_MONOTONIC).  *ret: the partitions whose servers

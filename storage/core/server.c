@@ -221,9 +221,8 @@ static void complain(const struct server *server, const char *why, char *error, 
 bool server_prove(struct core *core, struct server *server, struct redis *redis,
     int64_t deadline_ms, char *error, size_t error_n)
 {
-    struct proving p = {.server = server,
-        .is_cluster = core->url.kind == REDIS_CLUSTER,
-        .why = "the connection was lost"};
+    struct proving p = {
+        .server = server, .is_cluster = core->is_spread, .why = "the connection was lost"};
     struct buffer out;
     if (core->topology == NULL) {
         return true;

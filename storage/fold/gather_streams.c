@@ -8,8 +8,7 @@
 /* Does the fold of the log wait for its replicas? */
 static bool is_guarded(const struct round *r, const struct goal *goal, const struct log_head *head)
 {
-    return r->core->is_spread && r->core->config.ack_replicas > 0 &&
-           goal_own_log(goal, head->id) == NULL;
+    return replicated_before_folded(r->core) && goal_own_log(goal, head->id) == NULL;
 }
 
 /* How far the log is to be folded now: at most what replicas have. */

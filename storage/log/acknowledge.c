@@ -32,11 +32,6 @@ void acknowledge_put(struct appender *a)
     resp_decimal(&a->out, WAIT_MS);
 }
 
-bool acknowledge_holds_back(const struct appender *a)
-{
-    return a->core->is_spread && a->core->config.ack_replicas > 0;
-}
-
 void acknowledge_let_fold(struct appender *a, struct log_entry *entry)
 {
     if (!entry->is_let_fold) {

@@ -35,12 +35,7 @@ void acknowledge_put(struct appender *a);
 /* The reply to a WAIT that was sent at @sent_ms came.  False: the connection must be given up. */
 bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sent_ms) MUST_CHECK;
 
-/* In a cluster the record of a key and what its request counts for lie on servers that go back one
- * without the other.  So an entry is folded only when the replicas have it, or when too few have
- * acknowledged for so long that questions would wait for it. */
-bool acknowledge_holds_back(const struct appender *a);
-
-/* @entry may be folded; once only. */
+/* @entry may be folded, see replicated_before_folded(); once only. */
 void acknowledge_let_fold(struct appender *a, struct log_entry *entry);
 
 /* So may all entries that are answered. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "storage/base/clock.h"
+#include "storage/core/replicated.h"
 #include "storage/core/reply_fault.h"
 #include "storage/log/acknowledge.h"
 #include "storage/log/append_jobs.h"
@@ -100,7 +101,7 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     atomic_fetch_add(&a->core->stats.append_events, (int64_t)entry_events(entry));
     atomic_fetch_add(&a->core->stats.append_us, monotonic_us() - entry->sent_us);
     memcpy(entry->era, a->era, sizeof(entry->era));
-    if (!acknowledge_holds_back(a)) {
+    if (!replicated_before_folded(a->core)) {
         acknowledge_let_fold(a, entry);
     }
 }

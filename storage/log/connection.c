@@ -161,7 +161,7 @@ void writer_lose_patience(struct writer *w, int64_t now_ms)
 void writer_mind_stall(struct writer *w, int64_t now_ms)
 {
     bool lags = acknowledge_lags(&w->appender, now_ms);
-    if (w->share->elsewhere == NULL) { /* requests are refused before anything of them is sent */
+    if (!w->core->is_spread) { /* requests are refused before anything of them is sent */
         atomic_store(&w->core->unacknowledged, lags);
         if (lags) {
             writer_fail_writes(w, STORAGE_ALONE);
