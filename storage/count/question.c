@@ -138,7 +138,7 @@ void count_question_free(struct count_question *q)
         free(q->whole_sums);
         buffer_release(&q->scratch);
         buffer_release(&q->parts);
-        free(q->chunks);
+        free(q->pieces);
         free(q);
     }
 }

@@ -12,7 +12,7 @@
  *     parts.c     what each partition has,
  *     bucket_sums.c   and each bucket
  *     series.c    and points of a series
- *     chunk.c     the rest, cut into what is asked at once
+ *     pieces.c    the rest, cut into what is asked at once
  *     read.c      asked, and taken from the replies
  *     tally.c     added up
  */
@@ -83,8 +83,8 @@ struct whole_run {
 };
 #define PART_UNKNOWN UINT64_MAX
 
-/* One piece under way: buckets [first, first + n) of a portion's cover. */
-struct chunk {
+/* A piece of the reading (read/proved_read.h): buckets [first, first + n) of a portion's cover. */
+struct count_piece {
     struct portion *portion;
     size_t first, n;
     size_t reads;    /* buckets of them that are not recalled */
@@ -112,8 +112,8 @@ struct count_question {
     struct buffer scratch;
     bool *known; /* owned, per point of the plan: its figures are recalled */
     size_t known_capacity;
-    struct chunk *chunks; /* owned */
-    size_t n_chunks, chunks_capacity;
+    struct count_piece *pieces; /* owned */
+    size_t n_pieces, pieces_capacity;
     size_t reads; /* keys that are asked for */
 };
 

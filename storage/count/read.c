@@ -1,13 +1,13 @@
 #include "storage/count/read.h"
 
-#include "storage/count/chunk.h"
+#include "storage/count/pieces.h"
 #include "storage/count/recall.h"
 #include "storage/count/series.h"
 #include "storage/count/whole.h"
 
 #define AHEAD_SKETCHES 128 /* keys asked for and not answered: 1.6 MB that Redis buffers for us */
 #define AHEAD_SUMS     20000
-#define CHUNKS_A_SEND  64 /* Redis answers the first ones while the next are written */
+#define PIECES_A_SEND  64 /* Redis answers the first ones while the next are written */
 
 /* ---- what is remembered ---- */
 
@@ -64,18 +64,19 @@ static size_t sum_fields(const struct portion *portion, enum key_kind kind)
     return n;
 }
 
-/* All sketches of the chunk at once. */
-static void ask_sketches(struct count_question *q, const struct chunk *chunk, enum metric metric)
+/* All sketches of the piece at once. */
+static void ask_sketches(
+    struct count_question *q, const struct count_piece *piece, enum metric metric)
 {
-    const struct portion *portion = chunk->portion;
+    const struct portion *portion = piece->portion;
     const char *tag = q->read.core->partitions.tag[portion->partition];
     size_t n_names = portion_names(portion, metric);
-    size_t end = chunk->first + chunk->n;
-    if (chunk->reads == 0) {
+    size_t end = piece->first + piece->n;
+    if (piece->reads == 0) {
         return;
     }
-    proved_command(&q->read, "MGET", chunk->reads * n_names, 0);
-    for (size_t i = runs_next_unread(&portion->runs, chunk->first); i < end;
+    proved_command(&q->read, "MGET", piece->reads * n_names, 0);
+    for (size_t i = runs_next_unread(&portion->runs, piece->first); i < end;
          i = runs_next_unread(&portion->runs, i + 1)) {
         for (size_t p = 0; p < n_names; p++) {
             struct key key;
@@ -87,13 +88,13 @@ static void ask_sketches(struct count_question *q, const struct chunk *chunk, en
 }
 
 /* The fields of each bucket's key of @kind, metric by metric. */
-static void ask_sums(struct count_question *q, const struct chunk *chunk, enum key_kind kind)
+static void ask_sums(struct count_question *q, const struct count_piece *piece, enum key_kind kind)
 {
-    const struct portion *portion = chunk->portion;
+    const struct portion *portion = piece->portion;
     const char *tag = q->read.core->partitions.tag[portion->partition];
     size_t n_fields = sum_fields(portion, kind);
-    size_t end = chunk->first + chunk->n;
-    for (size_t i = runs_next_unread(&portion->runs, chunk->first); i < end;
+    size_t end = piece->first + piece->n;
+    for (size_t i = runs_next_unread(&portion->runs, piece->first); i < end;
          i = runs_next_unread(&portion->runs, i + 1)) {
         struct bucket bucket = portion->cover.buckets[i];
         struct key key;
@@ -113,63 +114,63 @@ static void ask_sums(struct count_question *q, const struct chunk *chunk, enum k
 /* Sketches are compared with each other and with page views, so they are read at one moment.  Sums
  * are not: those of one bucket are in one reply, and buckets are added up over partitions, which
  * are read one after the other anyway. */
-static bool begin_chunk(struct count_question *q, const struct chunk *chunk)
+static bool begin_piece(struct count_question *q, const struct count_piece *piece)
 {
-    const struct portion *portion = chunk->portion;
+    const struct portion *portion = piece->portion;
     return (portion->metrics & METRICS_SKETCHES) != 0
                ? proved_piece(
-                     &q->read, portion->partition, &portion->cover, &portion->runs, chunk->first)
+                     &q->read, portion->partition, &portion->cover, &portion->runs, piece->first)
                : proved_plain(&q->read, portion->partition, &portion->cover, &portion->runs,
-                     chunk->first, chunk->n);
+                     piece->first, piece->n);
 }
 
-static bool ask_chunk(struct count_question *q, const struct chunk *chunk)
+static bool ask_piece(struct count_question *q, const struct count_piece *piece)
 {
-    const struct portion *portion = chunk->portion;
-    if (!begin_chunk(q, chunk)) {
+    const struct portion *portion = piece->portion;
+    if (!begin_piece(q, piece)) {
         return false;
     }
     for (int metric = 0; metric < METRICS; metric++) {
         if (metrics_have(portion->metrics & METRICS_SKETCHES, metric)) {
-            ask_sketches(q, chunk, (enum metric)metric);
+            ask_sketches(q, piece, (enum metric)metric);
         }
     }
     for (size_t k = 0; k < SUM_KINDS; k++) {
         if (sum_fields(portion, sum_kinds[k]) > 0) {
-            ask_sums(q, chunk, sum_kinds[k]);
+            ask_sums(q, piece, sum_kinds[k]);
         }
     }
-    proved_piece_end(&q->read, chunk->n);
+    proved_piece_end(&q->read, piece->n);
     return true;
 }
 
 /* What is asked for and not answered. */
 struct ahead {
-    size_t sent; /* chunks that were asked for at all */
+    size_t sent; /* pieces that were asked for at all */
     size_t sketches, sums;
 };
 
-/* Chunk @at is asked for; or, with -1, answered. */
+/* Piece @at is asked for; or, with -1, answered. */
 static void count_ahead(struct ahead *ahead, const struct count_question *q, size_t at, int sign)
 {
-    const struct chunk *chunk = &q->chunks[at];
-    unsigned metrics = chunk->portion->metrics;
-    size_t sketches = portion_reads(chunk->portion, metrics & METRICS_SKETCHES, chunk->reads);
-    size_t sums = portion_reads(chunk->portion, metrics & ~METRICS_SKETCHES, chunk->reads);
+    const struct count_piece *piece = &q->pieces[at];
+    unsigned metrics = piece->portion->metrics;
+    size_t sketches = portion_reads(piece->portion, metrics & METRICS_SKETCHES, piece->reads);
+    size_t sums = portion_reads(piece->portion, metrics & ~METRICS_SKETCHES, piece->reads);
     ahead->sketches += sign > 0 ? sketches : -sketches;
     ahead->sums += sign > 0 ? sums : -sums;
 }
 
-/* Ask for what may be under way when the answer to chunk @at is awaited. */
+/* Ask for what may be under way when the answer to piece @at is awaited. */
 static enum storage_err ask_ahead(struct count_question *q, size_t at, struct ahead *ahead)
 {
-    while (ahead->sent < q->n_chunks &&
+    while (ahead->sent < q->n_pieces &&
            (ahead->sent <= at || (ahead->sketches < AHEAD_SKETCHES && ahead->sums < AHEAD_SUMS))) {
-        if (!ask_chunk(q, &q->chunks[ahead->sent])) {
+        if (!ask_piece(q, &q->pieces[ahead->sent])) {
             return STORAGE_NOMEM;
         }
         count_ahead(ahead, q, ahead->sent++, 1);
-        if (ahead->sent % CHUNKS_A_SEND == 0 && !proved_send(&q->read)) {
+        if (ahead->sent % PIECES_A_SEND == 0 && !proved_send(&q->read)) {
             return STORAGE_NOMEM;
         }
     }
@@ -241,41 +242,41 @@ static enum storage_err take_bucket(struct count_question *q, const struct porti
 }
 
 /* The reply about one metric's sketches: an array with those of all buckets. */
-static enum storage_err take_all_sketches(struct count_question *q, const struct chunk *chunk,
+static enum storage_err take_all_sketches(struct count_question *q, const struct count_piece *piece,
     enum metric metric, const struct reply *strings)
 {
-    const struct portion *portion = chunk->portion;
+    const struct portion *portion = piece->portion;
     size_t n_names = portion_names(portion, metric);
-    if (strings->type != REPLY_ARRAY || strings->n != n_names * chunk->reads) {
+    if (strings->type != REPLY_ARRAY || strings->n != n_names * piece->reads) {
         return proved_foreign(&q->read);
     }
     enum storage_err err = STORAGE_OK;
-    size_t end = chunk->first + chunk->n;
-    size_t point = chunk->point;
+    size_t end = piece->first + piece->n;
+    size_t point = piece->point;
     const struct reply *values = strings->items;
-    for (size_t i = runs_next_unread(&portion->runs, chunk->first); err == STORAGE_OK && i < end;
+    for (size_t i = runs_next_unread(&portion->runs, piece->first); err == STORAGE_OK && i < end;
          i = runs_next_unread(&portion->runs, i + 1), values += n_names) {
-        point = chunk_point_of(portion, i, point);
+        point = portion_point_of(portion, i, point);
         err = take_bucket(q, portion, metric, i, point, values);
     }
     return err;
 }
 
 /* The replies about the keys of @kind: an array a bucket, its fields metric by metric. */
-static enum storage_err take_all_sums(struct count_question *q, const struct chunk *chunk,
+static enum storage_err take_all_sums(struct count_question *q, const struct count_piece *piece,
     enum key_kind kind, const struct reply *buckets)
 {
-    const struct portion *portion = chunk->portion;
+    const struct portion *portion = piece->portion;
     size_t n_fields = sum_fields(portion, kind);
     enum storage_err err = STORAGE_OK;
-    size_t end = chunk->first + chunk->n;
-    size_t point = chunk->point;
-    for (size_t i = runs_next_unread(&portion->runs, chunk->first); err == STORAGE_OK && i < end;
+    size_t end = piece->first + piece->n;
+    size_t point = piece->point;
+    for (size_t i = runs_next_unread(&portion->runs, piece->first); err == STORAGE_OK && i < end;
          i = runs_next_unread(&portion->runs, i + 1), buckets++) {
         if (buckets->type != REPLY_ARRAY || buckets->n != n_fields) {
             return proved_foreign(&q->read);
         }
-        point = chunk_point_of(portion, i, point);
+        point = portion_point_of(portion, i, point);
         const struct reply *values = buckets->items;
         for (int m = 0; err == STORAGE_OK && m < METRICS; m++) {
             if (is_sum_of(portion, (enum metric)m, kind)) {
@@ -287,35 +288,35 @@ static enum storage_err take_all_sums(struct count_question *q, const struct chu
     return err;
 }
 
-/* The replies to a chunk's commands, in the order of asking. */
+/* The replies to a piece's commands, in the order of asking. */
 static enum storage_err take_items(
-    struct count_question *q, const struct chunk *chunk, const struct reply *items)
+    struct count_question *q, const struct count_piece *piece, const struct reply *items)
 {
-    const struct portion *portion = chunk->portion;
+    const struct portion *portion = piece->portion;
     enum storage_err err = STORAGE_OK;
     for (int metric = 0; err == STORAGE_OK && metric < METRICS; metric++) {
         if (metrics_have(portion->metrics & METRICS_SKETCHES, metric)) {
-            err = take_all_sketches(q, chunk, (enum metric)metric, items++);
+            err = take_all_sketches(q, piece, (enum metric)metric, items++);
         }
     }
     for (size_t k = 0; err == STORAGE_OK && k < SUM_KINDS; k++) {
         if (sum_fields(portion, sum_kinds[k]) > 0) {
-            err = take_all_sums(q, chunk, sum_kinds[k], items);
-            items += chunk->reads;
+            err = take_all_sums(q, piece, sum_kinds[k], items);
+            items += piece->reads;
         }
     }
     return err;
 }
 
-static enum storage_err take_chunk(struct count_question *q, const struct chunk *chunk)
+static enum storage_err take_piece(struct count_question *q, const struct count_piece *piece)
 {
     const struct reply *items = NULL;
     enum storage_err err = proved_take(&q->read, &items, NULL);
-    if (err == STORAGE_OK && items != NULL && chunk->reads > 0) {
-        err = take_items(q, chunk, items);
+    if (err == STORAGE_OK && items != NULL && piece->reads > 0) {
+        err = take_items(q, piece, items);
     }
-    if (chunk->ends_group) {
-        tally_end_group(&q->tally, chunk->point);
+    if (piece->ends_group) {
+        tally_end_group(&q->tally, piece->point);
     }
     return err;
 }
@@ -327,17 +328,17 @@ enum storage_err count_read(struct count_question *q)
     struct ahead ahead = {.sent = 0};
     tally_clear(&q->tally);
     recall_portions(q);
-    if (!chunks_cut(q)) {
+    if (!pieces_cut(q)) {
         return STORAGE_NOMEM;
     }
     /* Nothing is asked only by a print, and Redis's clock was read with the heads. */
-    if (q->n_chunks == 0 && q->read.first_s == 0) {
+    if (q->n_pieces == 0 && q->read.first_s == 0) {
         q->read.first_s = q->read.moment->minute * 60;
     }
     /* if stale too: the states of all partitions are learnt */
-    for (size_t i = 0; err == STORAGE_OK && q->read.full == full && i < q->n_chunks; i++) {
+    for (size_t i = 0; err == STORAGE_OK && q->read.full == full && i < q->n_pieces; i++) {
         err = ask_ahead(q, i, &ahead);
-        err = err == STORAGE_OK ? take_chunk(q, &q->chunks[i]) : err;
+        err = err == STORAGE_OK ? take_piece(q, &q->pieces[i]) : err;
         count_ahead(&ahead, q, i, -1);
     }
     /* what was recalled of points of which nothing was read */

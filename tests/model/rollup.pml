@@ -531,7 +531,7 @@ end:
 
 /* ------------------------------------------------------------------ reader */
 #ifdef READER
-/* A window of one or both minutes, tiled by a plan of any age, each bucket read in a MULTI of its own (count/chunk.c cuts long covers
+/* A window of one or both minutes, tiled by a plan of any age, each bucket read in a MULTI of its own (count/pieces.c cuts long covers
  * into several) that says the state and the time: legal by these, or the whole question again. */
 proctype Reader() {
   byte win = 3, lev = 0, k = 0, i = 0; bit need[E]; byte got[E]; bit bad = 0, uneq = 0;

@@ -1,10 +1,10 @@
 /* Which partitions are asked of which nothing is read. */
-#include "storage/count/chunk.h"
+#include "storage/count/pieces.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-TestSuite(count_chunk, .timeout = 60);
+TestSuite(count_pieces, .timeout = 60);
 
 #define NOON_S (INT64_C(20000) * 86400 + 43200)
 
@@ -24,29 +24,29 @@ static void setup(void)
 
 static void teardown(void)
 {
-    free(q.chunks);
+    free(q.pieces);
     tally_release(&q.tally);
 }
 
-Test(count_chunk, what_holds_by_a_print_needs_no_word, .init = setup, .fini = teardown)
+Test(count_pieces, what_holds_by_a_print_needs_no_word, .init = setup, .fini = teardown)
 {
     known[0].held = 1u << PROOF_VER;
-    cr_assert(chunks_cut(&q));
-    cr_expect_eq(q.n_chunks, 0u);
+    cr_assert(pieces_cut(&q));
+    cr_expect_eq(q.n_pieces, 0u);
 }
 
-Test(count_chunk, what_is_recalled_wants_proof, .init = setup, .fini = teardown)
+Test(count_pieces, what_is_recalled_wants_proof, .init = setup, .fini = teardown)
 {
     known[0].held = 1u << PROOF_OVER;
     known[0].unproved = 1u << PROOF_VER;
-    cr_assert(chunks_cut(&q));
-    cr_assert_eq(q.n_chunks, 1u);
-    cr_expect_eq(q.chunks[0].reads, 0u);
+    cr_assert(pieces_cut(&q));
+    cr_assert_eq(q.n_pieces, 1u);
+    cr_expect_eq(q.pieces[0].reads, 0u);
 }
 
 /* That there is nothing to read was planned by a state that may be old. */
-Test(count_chunk, so_does_that_there_is_nothing, .init = setup, .fini = teardown)
+Test(count_pieces, so_does_that_there_is_nothing, .init = setup, .fini = teardown)
 {
-    cr_assert(chunks_cut(&q));
-    cr_expect_eq(q.n_chunks, 1u);
+    cr_assert(pieces_cut(&q));
+    cr_expect_eq(q.n_pieces, 1u);
 }

@@ -1,4 +1,4 @@
-#include "storage/count/chunk.h"
+#include "storage/count/pieces.h"
 
 #include "storage/base/index.h"
 #include "storage/schema/part_set.h"
@@ -8,7 +8,7 @@
 #define SKETCHES_AT_ONCE 16
 #define READS_AT_ONCE    256 /* sums too */
 
-size_t chunk_point_of(const struct portion *portion, size_t i, size_t point)
+size_t portion_point_of(const struct portion *portion, size_t i, size_t point)
 {
     while (!portion->rest && portion->ends[point] <= i) {
         point++;
@@ -30,23 +30,24 @@ static size_t buckets_at_once(const struct portion *portion)
 
 /* Up to @at_once buckets of [first, end) that must be read, the first of them being one, and what
  * is recalled among them. */
-static struct chunk cut_chunk(struct portion *portion, size_t first, size_t end, size_t at_once)
+static struct count_piece cut_piece(
+    struct portion *portion, size_t first, size_t end, size_t at_once)
 {
-    struct chunk chunk = {.portion = portion, .first = first};
-    for (size_t i = first; i < end && chunk.reads < at_once;
+    struct count_piece piece = {.portion = portion, .first = first};
+    for (size_t i = first; i < end && piece.reads < at_once;
          i = runs_next_unread(&portion->runs, i + 1)) {
-        chunk.reads++;
-        chunk.n = i + 1 - first;
+        piece.reads++;
+        piece.n = i + 1 - first;
     }
-    return chunk;
+    return piece;
 }
 
-static bool add_chunk(struct count_question *q, struct chunk chunk)
+static bool add_piece(struct count_question *q, struct count_piece piece)
 {
-    if (!array_reserve(&q->chunks, &q->chunks_capacity, q->n_chunks, sizeof(*q->chunks))) {
+    if (!array_reserve(&q->pieces, &q->pieces_capacity, q->n_pieces, sizeof(*q->pieces))) {
         return false;
     }
-    q->chunks[q->n_chunks++] = chunk;
+    q->pieces[q->n_pieces++] = piece;
     return true;
 }
 
@@ -57,16 +58,16 @@ static bool cut_buckets(
     size_t at_once = buckets_at_once(portion);
     for (first = runs_next_unread(&portion->runs, first); first < end;
          first = runs_next_unread(&portion->runs, first)) {
-        point = chunk_point_of(portion, first, point);
-        struct chunk chunk = cut_chunk(portion, first, end, at_once);
-        chunk.point = point;
-        first += chunk.n;
+        point = portion_point_of(portion, first, point);
+        struct count_piece piece = cut_piece(portion, first, end, at_once);
+        piece.point = point;
+        first += piece.n;
         q->reads +=
-            chunk.reads * (size_t)__builtin_popcount(portion->metrics & METRICS_OTHER_SKETCHES);
+            piece.reads * (size_t)__builtin_popcount(portion->metrics & METRICS_OTHER_SKETCHES);
         for (int metric = 0; metric < METRICS; metric++) {
-            q->reads += chunk.reads * portion_keys(portion, (enum metric)metric);
+            q->reads += piece.reads * portion_keys(portion, (enum metric)metric);
         }
-        if (!add_chunk(q, chunk)) {
+        if (!add_piece(q, piece)) {
             return false;
         }
     }
@@ -85,15 +86,15 @@ static bool cut_group(struct count_question *q, struct portion *portion, size_t 
 static bool cut_proofs(struct count_question *q)
 {
     struct part_set asked = {{0}};
-    for (size_t i = 0; i < q->n_chunks; i++) {
-        part_set_add(&asked, q->chunks[i].portion->partition);
+    for (size_t i = 0; i < q->n_pieces; i++) {
+        part_set_add(&asked, q->pieces[i].portion->partition);
     }
     for (size_t i = 0; i < q->n_portions; i++) {
         struct portion *portion = &q->portions[i];
         const struct proved_partition *known = &q->read.known[portion->partition];
         bool proved = known->held != 0 && known->unproved == 0;
         if (!part_set_has(&asked, portion->partition) && !proved &&
-            !add_chunk(q, (struct chunk){.portion = portion})) {
+            !add_piece(q, (struct count_piece){.portion = portion})) {
             return false;
         }
         part_set_add(&asked, portion->partition);
@@ -101,19 +102,19 @@ static bool cut_proofs(struct count_question *q)
     return true;
 }
 
-bool chunks_cut(struct count_question *q)
+bool pieces_cut(struct count_question *q)
 {
-    q->n_chunks = 0;
+    q->n_pieces = 0;
     q->reads = 0;
     for (size_t point = 0; point < q->tally.n_points; point += TALLY_GROUP) {
-        size_t before = q->n_chunks;
+        size_t before = q->n_pieces;
         for (size_t i = 0; i < q->n_portions; i++) {
             if (!cut_group(q, &q->portions[i], point)) {
                 return false;
             }
         }
-        if (q->n_chunks > before) {
-            q->chunks[q->n_chunks - 1].ends_group = true;
+        if (q->n_pieces > before) {
+            q->pieces[q->n_pieces - 1].ends_group = true;
         }
     }
     for (size_t i = 0; i < q->n_rest; i++) {
