@@ -44,6 +44,12 @@ struct app_stats {
 #undef X
 };
 
+/* Add @n to a counter.  Only the sum is read, so its order with other memory does not matter. */
+static inline void app_stats_add(_Atomic int64_t *counter, size_t n)
+{
+    (void)atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
+}
+
 #define LIMIT_TEXT_SIZE 128
 
 /* Limits with a name, and each part in the configuration's words: NUL-terminated, one blank between

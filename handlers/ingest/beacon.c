@@ -4,12 +4,8 @@
 #include "handlers/access/client.h"
 #include "handlers/access/declared_site.h"
 #include "handlers/http/app.h"
+#include "handlers/ingest/events_reply.h"
 #include "handlers/reply/problem.h"
-
-static void count(_Atomic int64_t *counter, size_t n)
-{
-    (void)atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
-}
 
 /* Does a browser fetch the page for later, perhaps for never? */
 static bool is_prefetch(struct slice purpose)
@@ -31,7 +27,7 @@ bool beacon_allowed(struct http_exchange *exchange, const struct beacon *beacon)
                 json_pack("[{s:s,s:s}]", "pointer", "/site", "detail", DECLARED_SITE_DETAIL);
             problem_reply_errors(
                 &exchange->response, PROBLEM_UNACCEPTABLE, error, "site: %s", DECLARED_SITE_DETAIL);
-            count(&exchange->app->stats->rejected_invalid, beacon->n);
+            app_stats_add(&exchange->app->stats->rejected_invalid, beacon->n);
             return false;
         }
     }
@@ -99,7 +95,7 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
     }
     _Atomic int64_t *dropped = why_dropped(exchange, &address);
     if (dropped != NULL) {
-        count(dropped, beacon->n);
+        app_stats_add(dropped, beacon->n);
         ingest_guard_tell(exchange, beacon->events, beacon->n);
         return BEACON_DROPPED;
     }
@@ -141,7 +137,7 @@ bool beacon_finish(struct http_exchange *exchange, struct beacon *beacon)
     struct app_stats *stats = exchange->app->stats;
     enum storage_err err = exchange->job.err;
     if (err == STORAGE_OK) {
-        count(&stats->events_accepted, beacon->n);
+        app_stats_add(&stats->events_accepted, beacon->n);
         site_stats_count(exchange->app->site_stats, beacon->events, beacon->n);
         ingest_guard_headers(exchange, &beacon->guard);
         return true;
@@ -150,8 +146,7 @@ bool beacon_finish(struct http_exchange *exchange, struct beacon *beacon)
         ingest_guard_refused(exchange);
         return false;
     }
-    count(err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
-    problem_from_storage(&exchange->response, err, exchange->job.detail);
+    events_reply_failed(exchange, err);
     return false;
 }
 

@@ -40,11 +40,6 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-static void count(_Atomic int64_t *counter, size_t n)
-{
-    atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
-}
-
 static bool may_write_site(const void *sender, struct slice site)
 {
     return access_has_site(sender, site);
@@ -70,20 +65,13 @@ static bool may_write(struct http_exchange *exchange, const struct event_batch *
     return true;
 }
 
-static void reply_failed(struct http_exchange *exchange, enum storage_err err)
-{
-    struct app_stats *stats = exchange->app->stats;
-    count(err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
-    problem_from_storage(&exchange->response, err, exchange->job.detail);
-}
-
 /* ---- which actions were first ---- */
 
 /* The request counts, but it is not known which of its actions were first: the same key tells. */
 static void reply_first_failed(struct http_exchange *exchange)
 {
     exchange->job.detail[0] = '\0';
-    reply_failed(exchange, STORAGE_UNKNOWN);
+    events_reply_failed(exchange, STORAGE_UNKNOWN);
 }
 
 /* The response is a 202. */
@@ -144,11 +132,11 @@ static bool decode(struct http_exchange *exchange, struct events_state *state)
     case EVENT_JSON_OK:
         return true;
     case EVENT_JSON_MALFORMED:
-        count(&app->stats->rejected_malformed, 1);
+        app_stats_add(&app->stats->rejected_malformed, 1);
         events_reply_malformed(&exchange->response, batch);
         return false;
     case EVENT_JSON_TOO_MANY:
-        count(&app->stats->rejected_too_many, 1);
+        app_stats_add(&app->stats->rejected_too_many, 1);
         problem_reply(&exchange->response, PROBLEM_TOO_LARGE,
             "a request may bring at most %zu events", app->max_events);
         return false;
@@ -172,11 +160,11 @@ static void count_counted(const struct http_exchange *exchange, const struct eve
 {
     struct app_stats *stats = exchange->app->stats;
     const struct event_batch *batch = &state->batch;
-    count(&stats->events_accepted, batch->n);
+    app_stats_add(&stats->events_accepted, batch->n);
     site_sums_count(&state->sites);
     if (batch->dropped > 0) {
-        count(&stats->dropped_robot, batch->dropped_robots);
-        count(&stats->dropped_ignored, batch->dropped - batch->dropped_robots);
+        app_stats_add(&stats->dropped_robot, batch->dropped_robots);
+        app_stats_add(&stats->dropped_ignored, batch->dropped - batch->dropped_robots);
     }
 }
 
@@ -185,8 +173,8 @@ static void count_rejected(const struct http_exchange *exchange, const struct ev
 {
     struct app_stats *stats = exchange->app->stats;
     if (state->decoded) {
-        count(&stats->rejected_invalid, state->batch.rejected);
-        count(&stats->rejected_strict, is_rejected(state) ? state->batch.n : 0);
+        app_stats_add(&stats->rejected_invalid, state->batch.rejected);
+        app_stats_add(&stats->rejected_strict, is_rejected(state) ? state->batch.n : 0);
     }
 }
 
@@ -339,7 +327,7 @@ static void reply_repeat(struct http_exchange *exchange, struct events_state *st
 static void looked(struct http_exchange *exchange, struct events_state *state)
 {
     if (exchange->job.err != STORAGE_OK) {
-        reply_failed(exchange, exchange->job.err);
+        events_reply_failed(exchange, exchange->job.err);
     } else if (state->key.outcome != KEY_FREE) {
         reply_repeat(exchange, state);
     } else if (exchange->response.status != 0) { /* the request is refused already */
@@ -358,7 +346,7 @@ static void written(struct http_exchange *exchange, struct events_state *state)
     if (exchange->job.err == STORAGE_LIMITED) {
         ingest_guard_refused(exchange);
     } else if (exchange->job.err != STORAGE_OK) {
-        reply_failed(exchange, exchange->job.err);
+        events_reply_failed(exchange, exchange->job.err);
     } else if (state->keyed && state->key.outcome != KEY_MINE) {
         reply_repeat(exchange, state);
     } else {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "storage/base/buffer.h"
@@ -114,4 +115,12 @@ void events_reply_forbidden(struct http_response *response, struct slice site)
     problem_reply_errors(response, PROBLEM_FORBIDDEN,
         json_pack("[{s:s,s:o?}]", "pointer", "/site", "detail", detail),
         "site: the token is not for site %.*s", (int)site.n, site.p);
+}
+
+void events_reply_failed(struct http_exchange *exchange, enum storage_err err)
+{
+    struct app_stats *stats = exchange->app->stats;
+    app_stats_add(
+        err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
+    problem_from_storage(&exchange->response, err, exchange->job.detail);
 }

@@ -28,4 +28,8 @@ void events_reply_malformed(struct http_response *response, const struct event_b
 /* 403: the token is not for @site. */
 void events_reply_forbidden(struct http_response *response, struct slice site);
 
+/* Storage has ended a job of the request with @err, which is not STORAGE_OK: counts the request as
+ * rejected, and answers with a problem.  For every request that brings events. */
+void events_reply_failed(struct http_exchange *exchange, enum storage_err err);
+
 #endif

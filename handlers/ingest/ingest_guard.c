@@ -13,7 +13,7 @@
 static void refuse(struct http_exchange *exchange, const struct limit_state *state)
 {
     const struct app *app = exchange->app;
-    (void)atomic_fetch_add_explicit(&app->stats->rejected_limited, 1, memory_order_relaxed);
+    app_stats_add(&app->stats->rejected_limited, 1);
     limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, state, NULL);
 }
 

@@ -51,8 +51,7 @@ static void refuse(
     struct app_stats *stats = exchange->app->stats;
     bool malformed = problem == PROBLEM_MALFORMED;
     problem_reply_parameter(&exchange->response, problem, parameter, "%s", detail);
-    (void)atomic_fetch_add_explicit(
-        malformed ? &stats->rejected_malformed : &stats->rejected_invalid, 1, memory_order_relaxed);
+    app_stats_add(malformed ? &stats->rejected_malformed : &stats->rejected_invalid, 1);
 }
 
 /* Read the query.  POST /events rejects an event for text that is not UTF-8, for a NUL, and for a

@@ -51,8 +51,7 @@ static void reply_ok(struct http_exchange *exchange, size_t n_dropped)
 static enum handler_result reply_fault(
     struct http_exchange *exchange, const struct plausible_fault *fault)
 {
-    (void)atomic_fetch_add_explicit(
-        &exchange->app->stats->rejected_invalid, 1, memory_order_relaxed);
+    app_stats_add(&exchange->app->stats->rejected_invalid, 1);
     reply_json(&exchange->response, 400,
         json_pack("{s:{s:[s]}}", "errors", fault->member != NULL ? fault->member : "request",
             fault->detail));
@@ -98,8 +97,7 @@ static enum handler_result drop_engagement(
     if (!beacon_allowed(exchange, &state->beacon)) {
         return HANDLER_REPLY;
     }
-    (void)atomic_fetch_add_explicit(
-        &exchange->app->stats->dropped_engagement, 1, memory_order_relaxed);
+    app_stats_add(&exchange->app->stats->dropped_engagement, 1);
     reply_ok(exchange, 1);
     ingest_guard_tell(exchange, events, state->beacon.n);
     return HANDLER_REPLY;

@@ -13,6 +13,7 @@
  *
  * SDKs send a batch again with another `sentAt`, but with the same messageIds.  So the messageIds
  * (and the site) are the batch's Idempotency-Key, if all its messages have one. */
+#include "handlers/ingest/events_reply.h"
 #include "handlers/routes.h"
 
 #include <stdarg.h>
@@ -57,11 +58,6 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-static void count(_Atomic int64_t *counter, size_t n)
-{
-    (void)atomic_fetch_add_explicit(counter, (int64_t)n, memory_order_relaxed);
-}
-
 /* ---- answers ---- */
 
 /* Answer 400.  Returns false. */
@@ -98,14 +94,6 @@ static void reply_repeat(struct http_exchange *exchange, const struct request_ke
     if (exchange->response.status == 200) {
         (void)problem_add_header(&exchange->response, "Idempotency-Replayed", "true");
     }
-}
-
-static void reply_failed(struct http_exchange *exchange)
-{
-    struct app_stats *stats = exchange->app->stats;
-    enum storage_err err = exchange->job.err;
-    count(err == STORAGE_UNKNOWN ? &stats->rejected_unknown : &stats->rejected_unavailable, 1);
-    problem_from_storage(&exchange->response, err, exchange->job.detail);
 }
 
 /* Answer 401.  Returns false. */
@@ -145,12 +133,12 @@ static bool read_body(
     case SEGMENT_OK:
         return true;
     case SEGMENT_MALFORMED:
-        count(&app->stats->rejected_malformed, 1);
+        app_stats_add(&app->stats->rejected_malformed, 1);
         return exchange->tokenless ? ask_token(exchange)
                                    : refuse(exchange, "line %zu, column %zu: %s", body->line,
                                          body->column, body->detail);
     case SEGMENT_TOO_MANY:
-        count(&app->stats->rejected_too_many, 1);
+        app_stats_add(&app->stats->rejected_too_many, 1);
         return refuse(exchange, "a batch may bring at most %zu messages", app->max_events);
     case SEGMENT_NOMEM:
         break;
@@ -185,7 +173,7 @@ static bool read_site(struct http_exchange *exchange, struct segment_state *stat
         return false;
     }
     if (body->n > 0 && !declared_site_takes(exchange->app, site)) {
-        count(&exchange->app->stats->rejected_invalid, body->n);
+        app_stats_add(&exchange->app->stats->rejected_invalid, body->n);
         return refuse(exchange, "site: %s", DECLARED_SITE_DETAIL);
     }
     for (size_t i = 0; i < body->n; i++) {
@@ -221,7 +209,7 @@ static bool read_request(
         return false;
     }
     if (body->rejected > 0 && body->rejected == body->n_messages) {
-        count(&exchange->app->stats->rejected_invalid, body->rejected);
+        app_stats_add(&exchange->app->stats->rejected_invalid, body->rejected);
         return refuse(
             exchange, "message %zu: %s: %s", body->fault_index, body->fault_at, body->fault);
     }
@@ -253,12 +241,12 @@ static bool read_key(const struct http_exchange *exchange, struct segment_state 
 static void count_counted(const struct http_exchange *exchange, const struct segment_body *body)
 {
     struct app_stats *stats = exchange->app->stats;
-    count(&stats->events_accepted, body->n);
+    app_stats_add(&stats->events_accepted, body->n);
     site_stats_count(exchange->app->site_stats, body->events, body->n);
-    count(&stats->rejected_invalid, body->rejected);
-    count(&stats->dropped_other, body->uncounted);
-    count(&stats->dropped_robot, body->dropped_robots);
-    count(&stats->dropped_ignored, body->dropped_ignored);
+    app_stats_add(&stats->rejected_invalid, body->rejected);
+    app_stats_add(&stats->dropped_other, body->uncounted);
+    app_stats_add(&stats->dropped_robot, body->dropped_robots);
+    app_stats_add(&stats->dropped_ignored, body->dropped_ignored);
 }
 
 /* Fill the job that writes the events.  The answer is there already.  HANDLER_REPLY: the guard has
@@ -318,7 +306,7 @@ void segment_finish(struct http_exchange *exchange)
     if (exchange->job.err == STORAGE_LIMITED) {
         ingest_guard_refused(exchange);
     } else if (exchange->job.err != STORAGE_OK) {
-        reply_failed(exchange);
+        events_reply_failed(exchange, exchange->job.err);
     } else if (state->keyed && state->key.outcome != (looked ? KEY_FREE : KEY_MINE)) {
         reply_repeat(exchange, &state->key);
     } else if (looked) {
