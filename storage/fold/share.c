@@ -113,18 +113,19 @@ static bool sort_tasks(struct share *s)
     return true;
 }
 
-/* What is known of the partition, to tell which hours are closed. */
-static struct places_view known_view(struct share *s)
+/* What is known of the partition, to tell which hours are closed.  The look before may have read
+ * it; else it is what the process has last seen. */
+static struct places_view take_known_hours(struct share *s)
 {
     struct partition_view view = core_view(s->core, s->cut.partition);
     struct places_view known = {.known = view.known,
         .state = view.state,
         .retention = view.retention,
         .now_ms = redis_clock_ms(&s->core->clock)};
-    if (s->view_again.known && s->view_partition == s->cut.partition) {
-        known = s->view_again;
+    if (s->hours_as_read.known && s->hours_partition == s->cut.partition) {
+        known = s->hours_as_read;
     }
-    s->view_again.known = false;
+    s->hours_as_read.known = false;
     uint8_t *near_caps = &s->memory->near_caps[s->cut.partition];
     s->near_caps = *near_caps > 0;
     *near_caps -= s->near_caps;
@@ -151,7 +152,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     s->cursors = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->cursors));
     s->targets = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->targets));
     s->caps = (struct merge_caps){&s->core->config, s->core->partitions.n};
-    const struct places_view view = known_view(s);
+    const struct places_view view = take_known_hours(s);
     if (!sort_tasks(s) || s->cursors == NULL || s->targets == NULL ||
         !place_names_begin(
             &s->names, batch->values, batch->n_values, cut->partition, &s->memory->places, &view)) {

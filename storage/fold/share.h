@@ -43,7 +43,8 @@ struct share;
 struct share *share_new(struct core *core, struct fold_memory *memory) MUST_CHECK;
 void share_free(struct share *share);
 
-/* False: out of memory.  @batch must stay until the share is done. */
+/* False: out of memory.  @batch must stay until the share is done.  Behind SHARE_AGAIN the same cut
+ * begins again: then the share goes by what it has read. */
 bool share_begin(struct share *share, const struct batch *batch, const struct cut *cut) MUST_CHECK;
 
 /* Append the questions to @out; returns how many. */

@@ -188,8 +188,8 @@ static bool hours_are_known(struct share *s)
         .known = true, .state = s->view.state, .retention = s->view.retention, .now_ms = s->now_ms};
     bool same = places_hours_are(s->names.places, &view);
     if (!same) {
-        s->view_again = view;
-        s->view_partition = s->cut.partition;
+        s->hours_as_read = view;
+        s->hours_partition = s->cut.partition;
     }
     return same;
 }

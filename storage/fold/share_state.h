@@ -48,11 +48,13 @@ struct share {
     uint32_t *tasks; /* of the cut, in the order of arrival; in the arena */
     const char *tag;
     size_t n_visit_questions, n_place_questions;
-    bool asks_first;               /* a row asks which of its actions were first */
-    int64_t recent_s;              /* counters of minutes from then on are remembered */
-    bool asks_last;                /* counters tell something that is not remembered */
-    struct places_view view_again; /* as the look before has read it.. */
-    unsigned view_partition;       /* ..of this partition */
+    bool asks_first;  /* a row asks which of its actions were first */
+    int64_t recent_s; /* counters of minutes from then on are remembered */
+    bool asks_last;   /* counters tell something that is not remembered */
+    /* Kept from a look that ended with SHARE_AGAIN to the next one: by what was read, which hours
+     * of this partition are closed.  Not `known`: nothing is kept. */
+    struct places_view hours_as_read;
+    unsigned hours_partition;
     struct merge_caps caps;
     bool near_caps;        /* the counters of closed hours are read first: see places.h */
     size_t n_of_counts;    /* last questions that are of `counts`, and not of `starts`.. */
