@@ -236,7 +236,7 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
     return !lost;
 }
 
-void limiter_finish(struct limiter *l)
+void limiter_answer_done(struct limiter *l)
 {
     struct storage_job *next;
     for (struct storage_job *job = job_queue_take(&l->done, SIZE_MAX); job != NULL; job = next) {
@@ -258,7 +258,7 @@ void limiter_lost(struct limiter *l)
     l->sent.n = 0;
     l->rounds = 0;
     l->hold_until_ms = 0;
-    limiter_finish(l);
+    limiter_answer_done(l);
 }
 
 void limiter_answer_late(struct limiter *l, int64_t now_ms)

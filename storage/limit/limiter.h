@@ -31,7 +31,7 @@ struct limiter {
         size_t first, n, capacity;
     } sent;
     struct job_queue again; /* refused without having run: to be sent again */
-    struct job_queue done;  /* answered by Redis, with their err set: limiter_finish() ends them */
+    struct job_queue done;  /* have their err set by a reply: limiter_answer_done() ends them */
     struct buffer out;      /* the commands to send */
     size_t scripts;         /* in out */
     unsigned rounds;        /* under way */
@@ -51,7 +51,7 @@ bool limiter_pump(struct limiter *l, const struct session *session, struct stora
 bool limiter_take_reply(struct limiter *l, const struct reply *reply) MUST_CHECK;
 
 /* End the jobs in l->done. */
-void limiter_finish(struct limiter *l);
+void limiter_answer_done(struct limiter *l);
 
 /* End all jobs under way, because the connection was lost. */
 void limiter_lost(struct limiter *l);

@@ -166,7 +166,7 @@ static void run_batch(struct sender *s, struct session *session, struct storage_
     if (!ok) {
         give_up(s, session);
     }
-    limiter_finish(l);
+    limiter_answer_done(l);
     for (struct storage_job *job = job_queue_take(&l->again, SIZE_MAX); job != NULL;) {
         struct storage_job *next = job->next;
         job_queue_append(&s->again, job);

@@ -57,11 +57,11 @@ static void acknowledge_up_to(struct appender *a, uint64_t most)
         for (size_t i = 0; i < entry->n_keyed; i++) {
             struct entry_keyed *keyed = &entry->keyed[i];
             if (keyed->job != NULL) {
-                append_done_with(a, keyed->job, keyed->err);
+                appender_mark_done(a, keyed->job, keyed->err);
                 keyed->job = NULL;
             }
         }
-        append_answer_all(a, entry, STORAGE_OK);
+        appender_mark_all_done(a, entry, STORAGE_OK);
         a->unacknowledged = entry->next;
     }
 }

@@ -217,7 +217,7 @@ static void begin_again(struct appender *a)
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
             atomic_fetch_add(&a->core->stats.entries_in_doubt, held->era[0] == '\0');
-            append_answer_all(a, held, STORAGE_UNKNOWN);
+            appender_mark_all_done(a, held, STORAGE_UNKNOWN);
             entry_release(held);
             continue;
         }
@@ -246,7 +246,8 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
         ok = acknowledge_take(a, reply, sent.sent_ms);
     }
     entry_release(sent.entry);
-    while (ok && a->refusal != STORAGE_OK && a->n_sent == 0 && append_give_up_last(a, a->refusal)) {
+    bool gives_up = ok && a->refusal != STORAGE_OK && a->n_sent == 0;
+    while (gives_up && appender_give_up_last(a, a->refusal)) {
     }
     a->refusal = a->n_sent == 0 ? STORAGE_OK : a->refusal;
     if (ok && a->is_gone && a->n_awaited == 0) {
@@ -277,7 +278,7 @@ void appender_lost(struct appender *a)
     if (a->is_gone) {
         begin_again(a);
     }
-    appender_finish(a); /* nobody knows when there is a connection again */
+    appender_answer_done(a); /* nobody knows when there is a connection again */
 }
 
 /* ---- a connection ---- */

@@ -2,13 +2,13 @@
 
 #include <stdio.h>
 
-void append_done_with(struct appender *a, struct storage_job *job, enum storage_err err)
+void appender_mark_done(struct appender *a, struct storage_job *job, enum storage_err err)
 {
     job->err = err;
     job_queue_append(&a->done, job);
 }
 
-void appender_finish(struct appender *a)
+void appender_answer_done(struct appender *a)
 {
     struct storage_job *next;
     struct storage_job *job = a->done.first;
@@ -19,18 +19,18 @@ void appender_finish(struct appender *a)
     }
 }
 
-void append_answer_all(struct appender *a, struct log_entry *entry, enum storage_err err)
+void appender_mark_all_done(struct appender *a, struct log_entry *entry, enum storage_err err)
 {
     struct storage_job *next;
     for (struct storage_job *job = entry->jobs; job != NULL; job = next) {
         next = job->next;
-        append_done_with(a, job, err);
+        appender_mark_done(a, job, err);
     }
     entry->jobs = NULL;
     entry->n_jobs = 0;
     for (size_t i = 0; i < entry->n_keyed; i++) {
         if (entry->keyed[i].job != NULL) {
-            append_done_with(a, entry->keyed[i].job, err);
+            appender_mark_done(a, entry->keyed[i].job, err);
             entry->keyed[i].job = NULL;
         }
     }
@@ -45,7 +45,7 @@ static bool was_answered(const struct log_entry *entry)
 
 /* Nothing of it is in Redis, and nothing is under way: its clients can be told, and its number is
  * free.  An entry that was answered once is held, also while it waits to go again. */
-bool append_give_up_last(struct appender *a, enum storage_err err)
+bool appender_give_up_last(struct appender *a, enum storage_err err)
 {
     struct log_entry *entry = a->last;
     if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost || was_answered(entry)) {
@@ -64,7 +64,7 @@ bool append_give_up_last(struct appender *a, enum storage_err err)
     a->held_bytes -= entry_bytes(entry);
     a->next_n = entry->n;
     unfolded_hides(a->unfolded, a->place, entry->n);
-    append_answer_all(a, entry, err);
+    appender_mark_all_done(a, entry, err);
     entry_release(entry);
     return true;
 }
@@ -109,7 +109,7 @@ static void answer_unknown(
         (void)snprintf(job->detail, sizeof(job->detail),
             "Redis has it, but too few replicas have acknowledged it in time");
     }
-    append_done_with(a, job, STORAGE_UNKNOWN);
+    appender_mark_done(a, job, STORAGE_UNKNOWN);
 }
 
 static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)
@@ -137,10 +137,10 @@ static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_
 void appender_answer_late(struct appender *a, int64_t now_ms)
 {
     while (a->last != NULL && a->last->state == ENTRY_WAITING && all_late(a->last, now_ms) &&
-           append_give_up_last(a, STORAGE_LATE)) {
+           appender_give_up_last(a, STORAGE_LATE)) {
     }
     for (struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
         answer_late_jobs(a, e, now_ms);
     }
-    appender_finish(a);
+    appender_answer_done(a);
 }

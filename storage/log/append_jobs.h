@@ -9,16 +9,16 @@
 
 #include "storage/log/append_state.h"
 
-/* @job is done with @err: appender_answer_late() or appender_finish() will tell. */
-void append_done_with(struct appender *a, struct storage_job *job, enum storage_err err);
+/* @job is done with @err: appender_answer_late() or appender_answer_done() will tell. */
+void appender_mark_done(struct appender *a, struct storage_job *job, enum storage_err err);
 
 /* So are all jobs of @entry that are not answered yet. */
-void append_answer_all(struct appender *a, struct log_entry *entry, enum storage_err err);
+void appender_mark_all_done(struct appender *a, struct log_entry *entry, enum storage_err err);
 
 /* Give up the last entry held, if it was never acknowledged, nothing of it is in Redis and nothing
  * can be under way: its jobs are done with @err, and its number is free.  False: it is none of
  * these. */
-bool append_give_up_last(struct appender *a, enum storage_err err);
+bool appender_give_up_last(struct appender *a, enum storage_err err);
 
 /* Does any job wait for an answer? */
 bool appender_has_jobs(const struct appender *a);
@@ -28,6 +28,6 @@ bool appender_has_jobs(const struct appender *a);
 void appender_answer_late(struct appender *a, int64_t now_ms);
 
 /* Answer the jobs that are done. */
-void appender_finish(struct appender *a);
+void appender_answer_done(struct appender *a);
 
 #endif

@@ -225,7 +225,7 @@ static void work(struct writer *w)
         }
     }
     acknowledge_told(&w->appender);
-    limiter_finish(&w->limiter);
+    limiter_answer_done(&w->limiter);
     answer_late(w, now_ms); /* after sending: Redis works while clients are answered */
     appender_let_go(&w->appender);
     if (w->lost) {
