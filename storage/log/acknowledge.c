@@ -11,7 +11,7 @@
 #define KEEP_EVENTS 100 /* of a request, on average: fewer are not kept.. */
 #define KEEP_MS     100 /* ..nor for longer, nor so near to their deadline: the round is held up */
 
-bool acknowledge_is_due(const struct appender *a)
+bool acknowledge_wait_is_due(const struct appender *a)
 {
     if (a->core->config.ack_replicas == 0) {
         return false;
@@ -23,7 +23,7 @@ bool acknowledge_is_due(const struct appender *a)
     return (a->lag_ms == 0 && a->n_out > 0) || (a->n_waits == 0 && open_answers);
 }
 
-void acknowledge_put(struct appender *a)
+void acknowledge_put_wait(struct appender *a)
 {
     a->n_waits++;
     resp_head(&a->out, 3);
@@ -66,12 +66,13 @@ static void acknowledge_up_to(struct appender *a, uint64_t most)
     }
 }
 
-void acknowledge_answered(struct appender *a)
+/* Acknowledge all entries that are answered.  A round of folds that keeps entries learns of it. */
+static void acknowledge_all(struct appender *a)
 {
-    acknowledge_up_to(a, unfolded_may_tell(a->unfolded, a->place, false));
+    acknowledge_up_to(a, unfolded_will_tell(a->unfolded, a->place, false));
 }
 
-bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sent_ms)
+bool acknowledge_take_wait(struct appender *a, const struct reply *reply, int64_t sent_ms)
 {
     a->n_waits--;
     if (reply->type != REPLY_INTEGER) {
@@ -84,7 +85,7 @@ bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sen
     if (reply->integer >= a->core->config.ack_replicas) {
         a->lag_ms = 0;
         standing_acked(append_standing(a), a->wrote_ms);
-        acknowledge_answered(a);
+        acknowledge_all(a);
     } else if (a->lag_ms == 0) {
         a->lag_ms = sent_ms;
         atomic_fetch_add(&a->core->stats.ack_late, 1);
@@ -120,20 +121,20 @@ static bool can_wait(const struct appender *a)
     return e == a->open;
 }
 
-void acknowledge_told(struct appender *a)
+void acknowledge_or_keep(struct appender *a)
 {
     if (a->core->config.ack_replicas > 0 || a->unacknowledged == a->open) {
         return;
     }
-    acknowledge_up_to(a, unfolded_may_tell(a->unfolded, a->place, true));
+    acknowledge_up_to(a, unfolded_will_tell(a->unfolded, a->place, true));
     if (a->unacknowledged != a->open && !can_wait(a)) {
-        acknowledge_answered(a);
+        acknowledge_all(a);
     }
 }
 
 void acknowledge_kept(struct appender *a)
 {
     if (a->core->config.ack_replicas == 0 && a->unacknowledged != a->open) {
-        acknowledge_answered(a);
+        acknowledge_all(a);
     }
 }

@@ -26,14 +26,15 @@
 
 #include "storage/log/append_state.h"
 
-/* Is a WAIT to be sent behind what a->out has? */
-bool acknowledge_is_due(const struct appender *a);
+/* Is a WAIT to be sent behind the commands in a->out? */
+bool acknowledge_wait_is_due(const struct appender *a);
 
 /* Encode the WAIT into a->out. */
-void acknowledge_put(struct appender *a);
+void acknowledge_put_wait(struct appender *a);
 
 /* The reply to a WAIT that was sent at @sent_ms came.  False: the connection must be given up. */
-bool acknowledge_take(struct appender *a, const struct reply *reply, int64_t sent_ms) MUST_CHECK;
+bool acknowledge_take_wait(
+    struct appender *a, const struct reply *reply, int64_t sent_ms) MUST_CHECK;
 
 /* @entry may be folded, see replicated_before_folded(); once only. */
 void acknowledge_let_fold(struct appender *a, struct log_entry *entry);
@@ -41,14 +42,12 @@ void acknowledge_let_fold(struct appender *a, struct log_entry *entry);
 /* So may all entries that are answered. */
 void acknowledge_let_fold_all(struct appender *a);
 
-/* All entries that are answered are acknowledged, at once: their jobs are done. */
-void acknowledge_answered(struct appender *a);
+/* Where no replicas are waited for: entries that are answered are acknowledged, and their jobs are
+ * done.  But while a round of folds is under way that questions wait for (unfolded_keep()), entries
+ * of large requests are kept until its end. */
+void acknowledge_or_keep(struct appender *a);
 
-/* Where no replicas are waited for, the same, unless a round of folds is under way that questions
- * wait for (unfolded_keep()).  Then entries of large requests wait for its end. */
-void acknowledge_told(struct appender *a);
-
-/* What waits for that is acknowledged now: the connection is lost, or the process ends. */
+/* Acknowledge the kept entries now: the connection is lost, or the process ends. */
 void acknowledge_kept(struct appender *a);
 
 /* Have too few replicas acknowledged for so long that requests are to be refused? */

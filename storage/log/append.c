@@ -177,7 +177,7 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
         }
         a->may_jump = entry == a->first ? false : a->may_jump;
         take_appended(a, entry, reply);
-        acknowledge_told(a);
+        acknowledge_or_keep(a);
         return true;
     case APPEND_GAP:
         take_gap(a, entry);
@@ -243,7 +243,7 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
         a->is_gone = a->is_gone || reply->integer == 0;
         a->wrote_ms = sent.sent_ms;
     } else if (sent.command == COMMAND_WAIT) {
-        ok = acknowledge_take(a, reply, sent.sent_ms);
+        ok = acknowledge_take_wait(a, reply, sent.sent_ms);
     }
     entry_release(sent.entry);
     bool gives_up = ok && a->refusal != STORAGE_OK && a->n_sent == 0;

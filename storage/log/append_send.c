@@ -97,10 +97,10 @@ static bool send_heartbeat(struct appender *a, const struct session *session, in
 /* One WAIT for all that was written before it. */
 static bool send_wait(struct appender *a, int64_t now_ms)
 {
-    if (!acknowledge_is_due(a)) {
+    if (!acknowledge_wait_is_due(a)) {
         return true;
     }
-    acknowledge_put(a);
+    acknowledge_put_wait(a);
     return note_sent(a, COMMAND_WAIT, NULL, now_ms);
 }
 

@@ -224,7 +224,7 @@ static void work(struct writer *w)
             writer_mind_stall(w, now_ms);
         }
     }
-    acknowledge_told(&w->appender);
+    acknowledge_or_keep(&w->appender);
     limiter_answer_done(&w->limiter);
     answer_late(w, now_ms); /* after sending: Redis works while clients are answered */
     appender_let_go(&w->appender);

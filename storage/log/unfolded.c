@@ -223,7 +223,7 @@ bool unfolded_end_keep(struct unfolded *u)
     return !told;
 }
 
-uint64_t unfolded_may_tell(struct unfolded *u, unsigned place, bool can_wait)
+uint64_t unfolded_will_tell(struct unfolded *u, unsigned place, bool can_wait)
 {
     const struct unfolded_log *log = &u->logs[place];
     pthread_mutex_lock(&u->lock);

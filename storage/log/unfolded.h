@@ -27,7 +27,7 @@ struct unfolded_log {
     size_t first, n, capacity;
     uint64_t last;        /* number of the last entry that was put in; 0: none of this log */
     uint64_t shown;       /* see unfolded_shows() */
-    uint64_t kept_behind; /* see unfolded_may_tell() */
+    uint64_t kept_behind; /* see unfolded_will_tell() */
 };
 
 struct unfolded {
@@ -90,10 +90,11 @@ bool unfolded_keeps_all(struct unfolded *unfolded) MUST_CHECK;
  * unfolded_keep(), not even by the record of a key. */
 bool unfolded_end_keep(struct unfolded *unfolded) MUST_CHECK;
 
-/* Entries of the log at @place were put in: up to which number may they be acknowledged?  All,
- * unless they @can_wait and a round is under way: then those that were put in before it began, for
- * the round counts them.  The writer is woken, as by has_room(), when the others may be. */
-uint64_t unfolded_may_tell(struct unfolded *unfolded, unsigned place, bool can_wait) MUST_CHECK;
+/* Entries of the log at @place were put in, and are about to be acknowledged: up to which number?
+ * All, unless they @can_wait and a round is under way: then those that were put in before it began,
+ * for the round counts them.  A round learns of the others that they were acknowledged.  The writer
+ * is woken, as by has_room(), when what is kept may be. */
+uint64_t unfolded_will_tell(struct unfolded *unfolded, unsigned place, bool can_wait) MUST_CHECK;
 
 /* How many events there is room for beside @under_way, which will be put in; 0: it is full.  Where
  * it is full without them, has_room() is called when something is folded.  Nobody says when folds

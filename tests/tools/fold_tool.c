@@ -189,7 +189,7 @@ static void add_entry(struct tool *t, const char *line)
         if (!unfolded_put(&t->unfolded, 0, entry)) {
             fail("out of memory");
         }
-        uint64_t most = unfolded_may_tell(&t->unfolded, 0, false); /* it is acknowledged */
+        uint64_t most = unfolded_will_tell(&t->unfolded, 0, false); /* it is acknowledged */
         (void)most;
         fold_wake(t->fold);
     }

@@ -27,22 +27,22 @@ TestSuite(acknowledge, .init = setup, .fini = teardown, .timeout = 60);
 
 Test(acknowledge, behind_whatever_is_written)
 {
-    cr_assert_not(acknowledge_is_due(&a), "nothing is written, and nothing waits");
+    cr_assert_not(acknowledge_wait_is_due(&a), "nothing is written, and nothing waits");
     a.n_out = 2;
-    cr_assert(acknowledge_is_due(&a));
+    cr_assert(acknowledge_wait_is_due(&a));
     a.n_waits = 1;
-    cr_assert(acknowledge_is_due(&a), "what is written now is behind that one");
+    cr_assert(acknowledge_wait_is_due(&a), "what is written now is behind that one");
     core->config.ack_replicas = 0;
-    cr_assert_not(acknowledge_is_due(&a));
+    cr_assert_not(acknowledge_wait_is_due(&a));
 }
 
 Test(acknowledge, again_while_answers_are_open)
 {
     struct log_entry entry = {.next = NULL};
     a.unacknowledged = &entry;
-    cr_assert(acknowledge_is_due(&a));
+    cr_assert(acknowledge_wait_is_due(&a));
     a.n_waits = 1;
-    cr_assert_not(acknowledge_is_due(&a), "it is asked already");
+    cr_assert_not(acknowledge_wait_is_due(&a), "it is asked already");
 }
 
 /* Each WAIT holds the connection up then.  Thousands of entries may go again after a failover. */
@@ -51,13 +51,13 @@ Test(acknowledge, while_too_few_do_what_goes_again_comes_first)
     a.lag_ms = 1;
     a.n_out = a.n_sent = 2;
     a.n_open = 1000;
-    cr_assert_not(acknowledge_is_due(&a), "998 are still to be sent");
+    cr_assert_not(acknowledge_wait_is_due(&a), "998 are still to be sent");
     a.n_open = 2;
-    cr_assert(acknowledge_is_due(&a), "all are sent");
+    cr_assert(acknowledge_wait_is_due(&a), "all are sent");
     a.n_waits = 1;
-    cr_assert_not(acknowledge_is_due(&a), "one at a time");
+    cr_assert_not(acknowledge_wait_is_due(&a), "one at a time");
     a.n_out = a.n_sent = a.n_open = a.n_waits = 0;
-    cr_assert(acknowledge_is_due(&a), "until enough acknowledge");
+    cr_assert(acknowledge_wait_is_due(&a), "until enough acknowledge");
 }
 
 /* ---- while a round of folds is under way that questions wait for ---- */
@@ -93,7 +93,7 @@ static bool is_told(size_t events, size_t n_keyed, int64_t age_ms, int64_t left_
     a.unacknowledged = &entry;
     a.n_unacknowledged = 1;
     a.done = (struct job_queue){0};
-    acknowledge_told(&a);
+    acknowledge_or_keep(&a);
     entry.keyed = NULL;
     return a.done.first == &job && job.err == STORAGE_OK;
 }
@@ -116,12 +116,12 @@ Test(acknowledge, large_requests_wait_for_a_round, .init = setup_kept, .fini = t
     unfolded_keep(&unfolded);
     unfolded.logs[0].last = 7;
     cr_expect_not(is_told(1000, 0, 0, 5000));
-    acknowledge_told(&a);
+    acknowledge_or_keep(&a);
     cr_expect_null(a.done.first);
     cr_expect_eq(n_woken, 0u);
     cr_expect(unfolded_end_keep(&unfolded), "nothing was told");
     cr_expect_eq(n_woken, 1u);
-    acknowledge_told(&a);
+    acknowledge_or_keep(&a);
     cr_expect(a.done.first == &job && a.unacknowledged == NULL);
     cr_expect(unfolded_end_keep(&unfolded) == false, "it is told by now");
     unfolded_keep(&unfolded);
@@ -185,9 +185,9 @@ Test(acknowledge, what_replicas_have_is_told, .init = setup_kept, .fini = teardo
     core->config.ack_replicas = 1;
     a.n_waits = 1;
     a.core->is_spread = false;
-    acknowledge_told(&a);
-    cr_expect_null(a.done.first, "that is for acknowledge_take()");
-    cr_expect(acknowledge_take(&a, &reply, 0));
+    acknowledge_or_keep(&a);
+    cr_expect_null(a.done.first, "that is for acknowledge_take_wait()");
+    cr_expect(acknowledge_take_wait(&a, &reply, 0));
     cr_expect_eq(a.done.first, &job);
     cr_expect_not(unfolded_end_keep(&unfolded));
 }
