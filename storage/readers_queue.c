@@ -103,12 +103,12 @@ static struct storage_job *take_due(struct readers *readers, struct reader *r, s
  * was done before. */
 static bool ask_for_folds(struct readers *readers, const struct prospect *prospect)
 {
-    bool asks = prospect->last_us > readers->asked_us;
+    bool asks = prospect->last_us > readers->folds_to_us;
     bool waits = prospect->first_us != 0 && !readers->awaits_folds;
     if (!asks && !waits) {
         return false;
     }
-    readers->asked_us = asks ? prospect->last_us : readers->asked_us;
+    readers->folds_to_us = asks ? prospect->last_us : readers->folds_to_us;
     readers->awaits_folds = readers->awaits_folds || waits;
     pthread_mutex_unlock(&readers->lock);
     if (asks) {

@@ -32,9 +32,9 @@ struct readers {
     size_t running;
     bool draining, stop;
     struct repeats repeats;
-    bool awaits_folds; /* a reader does, for all that wait for them */
-    int64_t asked_us;  /* ..and has asked for what was acknowledged before */
-    int64_t watch_ms;  /* when the watcher looks next; no waiting job is due before */
+    bool awaits_folds;   /* a reader does, for all that wait for them */
+    int64_t folds_to_us; /* folds were asked for of all that was acknowledged before this instant */
+    int64_t watch_ms;    /* when the watcher looks next; no waiting job is due before */
     bool watched;
     pthread_t watcher;
     unsigned n;

@@ -212,7 +212,7 @@ uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)
 {
     uint64_t fault = atomic_load(&s->core.write_fault);
     bool ready = atomic_load(&s->core.ready);
-    bool alone = atomic_load(&s->core.unacknowledged);
+    bool alone = atomic_load(&s->core.lacks_replicas);
     *ret_err = !ready ? STORAGE_DOWN : alone ? STORAGE_ALONE : (enum storage_err)(fault & 255);
     return !ready || alone ? STORAGE_NO_WRITER : s->core.is_spread ? 0 : fault;
 }

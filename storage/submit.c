@@ -191,7 +191,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
     } else if (job->u.write.n == 0 && job->u.write.keyed == NULL) {
         job_done(job, STORAGE_OK);
         return;
-    } else if (atomic_load(&s->core.unacknowledged)) {
+    } else if (atomic_load(&s->core.lacks_replicas)) {
         err = STORAGE_ALONE;
     } else {
         err = submit_write(s, job);

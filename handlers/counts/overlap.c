@@ -90,7 +90,7 @@ static bool read_second_window(
             &second.to_is_now, &job->two_windows)) {
         return false;
     }
-    job->asked_b = second;
+    job->asked_second = second;
     return true;
 }
 
@@ -201,7 +201,7 @@ static json_t *share_json(const struct hll_figure *figure, double most)
 static void add_second_window(
     const struct http_exchange *exchange, const struct overlap_job *job, json_t *root)
 {
-    const struct window_question *b = &job->asked_b;
+    const struct window_question *b = &job->asked_second;
     struct window all = job->asked.answered;
     all.from_s = b->answered.from_s < all.from_s ? b->answered.from_s : all.from_s;
     all.to_s = b->answered.to_s > all.to_s ? b->answered.to_s : all.to_s;
@@ -227,7 +227,7 @@ void overlap_finish(struct http_exchange *exchange)
             return;
         }
         if (exchange->job.err == STORAGE_NOT_KEPT && job->two_windows && job->unknown == 1) {
-            window_second_not_kept(exchange, job->asked_b.answered);
+            window_second_not_kept(exchange, job->asked_second.answered);
             return;
         }
         window_failed(exchange, exchange->state, asked->answered);

@@ -73,7 +73,7 @@ struct core {
         *unfolded;         /* thread-safe: what this process has acknowledged (log/unfolded.h) */
     _Atomic bool ready;    /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing; /* Redis has been away for a while: refuse new jobs at once */
-    _Atomic bool unacknowledged;  /* one server: too few replicas acknowledge: refuse to write */
+    _Atomic bool lacks_replicas;  /* one server: too few replicas acknowledge: refuse to write */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve.. */
     _Atomic bool is_foreign;      /* ..or is that of another installation */
     _Atomic bool emptied; /* a partition has no state: the writer prepares all of them anew */

@@ -18,22 +18,22 @@
 
 /* While questions come, no more is acknowledged ahead of the folds than they count in about this
  * time: each question waits for it. */
-#define ASKED_US     25000
-#define ASKED_FOR_MS 1000 /* questions come: the last one came within so long */
-#define ASKED_FIRST  2000 /* events, until folds have shown how many they count in that time */
-#define ASKED_LEAST  1000 /* with fewer a fold would mostly cost what it costs by itself.. */
-#define ASKED_EACH   8    /* ..and so with fewer of a partition that has transactions of its own */
+#define FOLD_US           25000
+#define QUESTIONS_COME_MS 1000 /* questions come: the last one came within so long */
+#define PER_FOLD_FIRST    2000 /* events, until folds have shown how many they count in that time */
+#define PER_FOLD_LEAST    1000 /* with fewer, a fold mostly costs what it costs by itself.. */
+#define PER_FOLD_EACH     8    /* ..so it is of a partition that has its own transactions */
 
 struct fold {
     struct core *core;
     struct unfolded *unfolded;
     pthread_t thread;
-    struct round round;          /* the thread's own */
-    int64_t hold_ms;             /* for tests */
-    int64_t not_before_us;       /* the next fold, also if it is asked for.. */
-    int64_t again_us;            /* ..and also if much waits */
-    _Atomic size_t asked_events; /* of a fold, while questions come: see ASKED_US */
-    _Atomic int64_t asked_ms;    /* the last question, CLOCK_MONOTONIC */
+    struct round round;               /* the thread's own */
+    int64_t hold_ms;                  /* for tests */
+    int64_t not_before_us;            /* the next fold, also if it is asked for.. */
+    int64_t again_us;                 /* ..and also if much waits */
+    _Atomic size_t events_per_fold;   /* while questions come: see FOLD_US */
+    _Atomic int64_t last_question_ms; /* when the last one came, CLOCK_MONOTONIC */
     int64_t next_poll_ms;
     int64_t heir_until_us; /* INT64_MIN: no more: see reach_of() */
     _Atomic bool is_awake; /* it knows that something waits, or is at work */
@@ -42,7 +42,7 @@ struct fold {
     pthread_cond_t work, done;
     bool stop, woken;
     /* CLOCK_MONOTONIC, us: what was acknowledged before this instant.. */
-    int64_t asked_us;     /* ..is to be counted */
+    int64_t wanted_us;    /* ..is to be counted */
     int64_t reached_us;   /* ..is counted */
     int64_t tried_us;     /* when the last round began.. */
     enum storage_err err; /* ..and its end */
@@ -57,16 +57,16 @@ static bool is_much(const struct fold *fold)
 
 /* ---- how much may wait ---- */
 
-static size_t asked_least(const struct core *core)
+static size_t least_per_fold(const struct core *core)
 {
-    size_t least = core->is_spread ? (size_t)core->partitions.n * ASKED_EACH : 0;
-    return least > ASKED_LEAST ? least : ASKED_LEAST;
+    size_t least = core->is_spread ? (size_t)core->partitions.n * PER_FOLD_EACH : 0;
+    return least > PER_FOLD_LEAST ? least : PER_FOLD_LEAST;
 }
 
 /* Do questions come? */
-static bool is_asked(struct fold *fold)
+static bool questions_come(struct fold *fold)
 {
-    return monotonic_ms() - atomic_load(&fold->asked_ms) < ASKED_FOR_MS;
+    return monotonic_ms() - atomic_load(&fold->last_question_ms) < QUESTIONS_COME_MS;
 }
 
 /* A question waits until what was acknowledged before it is folded.  So no more is acknowledged
@@ -74,8 +74,8 @@ static bool is_asked(struct fold *fold)
 static void set_limit(struct fold *fold)
 {
     size_t limit = LIMIT_MAX;
-    if (is_asked(fold)) {
-        limit = 2 * atomic_load(&fold->asked_events); /* of one round, and of the next */
+    if (questions_come(fold)) {
+        limit = 2 * atomic_load(&fold->events_per_fold); /* of one round, and of the next */
     }
     unfolded_limit(fold->unfolded, limit);
 }
@@ -92,37 +92,37 @@ static void moved(void *data)
  * by a quarter at most, for one fold alone may have been held up. */
 static void learn(struct fold *fold, size_t events, int64_t us)
 {
-    size_t full = atomic_load(&fold->asked_events);
+    size_t full = atomic_load(&fold->events_per_fold);
     if (events < full / 2 || events > 2 * full) {
         return;
     }
-    size_t least = asked_least(fold->core);
+    size_t least = least_per_fold(fold->core);
     size_t more = full + full / 4;
     size_t less = full - full / 4;
-    size_t fits = (size_t)((int64_t)full * ASKED_US / (us + 1));
+    size_t fits = (size_t)((int64_t)full * FOLD_US / (us + 1));
     full = fits < less ? less : fits < more ? fits : more;
     full = full < least ? least : full < BATCH_EVENTS ? full : BATCH_EVENTS;
-    atomic_store(&fold->asked_events, full);
+    atomic_store(&fold->events_per_fold, full);
 }
 
 /* ---- when ---- */
 
-/* CLOCK_MONOTONIC, us: when the next round is due.  Under the lock. */
-static int64_t due_us(struct fold *fold)
+/* CLOCK_MONOTONIC, us: when the next round is due.  *ret_waits: something waits to be folded.
+ * Under the lock. */
+static int64_t next_round_us(const struct fold *fold, bool *ret_waits)
 {
     int64_t now_us = monotonic_us();
     int64_t age_ms = unfolded_age_ms(fold->unfolded);
-    bool waits = atomic_load(&fold->core->stats.log_events) > 0 || age_ms > 0;
+    *ret_waits = atomic_load(&fold->core->stats.log_events) > 0 || age_ms > 0;
     int64_t due = fold->next_poll_ms * 1000;
-    if (waits) {
+    if (*ret_waits) {
         int64_t old_enough_us = now_us + (WAIT_MS - age_ms) * 1000;
         due = old_enough_us < due ? old_enough_us : due;
-        atomic_store(&fold->is_awake, true);
     }
     if (is_much(fold)) {
         return now_us > fold->again_us ? now_us : fold->again_us;
     }
-    if (fold->asked_us > fold->reached_us) {
+    if (fold->wanted_us > fold->reached_us) {
         due = now_us;
     }
     return due > fold->not_before_us ? due : fold->not_before_us;
@@ -135,7 +135,11 @@ static bool wait_for_round(struct fold *fold, bool *ret_asked)
     for (;;) {
         fold->woken = false;
         atomic_store(&fold->is_awake, false);
-        int64_t until_us = due_us(fold);
+        bool waits;
+        int64_t until_us = next_round_us(fold, &waits);
+        if (waits) {
+            atomic_store(&fold->is_awake, true);
+        }
         if (fold->stop || until_us <= monotonic_us()) {
             break;
         }
@@ -144,7 +148,7 @@ static bool wait_for_round(struct fold *fold, bool *ret_asked)
         }
     }
     atomic_store(&fold->is_awake, true);
-    *ret_asked = fold->asked_us > fold->reached_us;
+    *ret_asked = fold->wanted_us > fold->reached_us;
     bool stop = fold->stop;
     pthread_mutex_unlock(&fold->lock);
     return !stop;
@@ -234,7 +238,7 @@ static void run(struct fold *fold, bool asked)
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
     /* Also where a question may come while the round goes on. */
-    bool keeps = !fold->core->is_spread && (asked || is_asked(fold));
+    bool keeps = !fold->core->is_spread && (asked || questions_come(fold));
     enum round_reach reach = reach_of(fold, asked || keeps);
     fold->round.events_max = most_events(fold);
     int64_t settled_us = begun_us;
@@ -284,10 +288,10 @@ enum storage_err fold_catch_up(struct fold *fold, int64_t before_us, int64_t dea
 {
     int64_t now_us = monotonic_us();
     before_us++; /* a round that began in the same microsecond may be too early */
-    atomic_store(&fold->asked_ms, now_us / 1000);
+    atomic_store(&fold->last_question_ms, now_us / 1000);
     set_limit(fold);
     pthread_mutex_lock(&fold->lock);
-    fold->asked_us = before_us > fold->asked_us ? before_us : fold->asked_us;
+    fold->wanted_us = before_us > fold->wanted_us ? before_us : fold->wanted_us;
     fold->woken = true;
     pthread_cond_signal(&fold->work);
     while (!is_answered(fold, before_us, now_us) && monotonic_ms() < deadline_ms) {
@@ -327,8 +331,8 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     fold->hold_ms = hold_ms == NULL ? 0 : strtol(hold_ms, NULL, 10);
     fold->next_poll_ms = monotonic_ms() + POLL_MS;
     fold->heir_until_us = monotonic_us() + HEIR_MS * 1000;
-    atomic_store(&fold->asked_events, ASKED_FIRST);
-    atomic_store(&fold->asked_ms, INT64_MIN / 2);
+    atomic_store(&fold->events_per_fold, PER_FOLD_FIRST);
+    atomic_store(&fold->last_question_ms, INT64_MIN / 2);
     set_limit(fold);
     bool ok = round_init(&fold->round, core, unfolded, seen_fold);
     fold->round.threads.moved = moved;

@@ -53,7 +53,7 @@ static void release_overlap(struct storage_job *job)
 {
     struct overlap_job *overlap = &job->u.overlap;
     counted_keys_release(&overlap->asked.keys, &overlap->asked.n_keys);
-    counted_keys_release(&overlap->asked_b.keys, &overlap->asked_b.n_keys);
+    counted_keys_release(&overlap->asked_second.keys, &overlap->asked_second.n_keys);
     release_set(&overlap->sides[0].set.resolved);
     release_set(&overlap->sides[1].set.resolved);
 }

@@ -103,7 +103,7 @@ struct overlap_job {
     struct window_question asked;
     struct overlap_side sides[2];
     bool two_windows;
-    struct window_question asked_b; /* with two_windows: for side 1; of the same site */
+    struct window_question asked_second; /* with two_windows: for side 1; of the same site */
 
     /* Written by storage. */
     struct hll_joint joint;

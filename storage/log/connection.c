@@ -73,7 +73,7 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
         back_off(w, now_ms);
     }
     core_write_failed(w->core, STORAGE_DOWN);
-    atomic_store(&w->core->unacknowledged, false);
+    atomic_store(&w->core->lacks_replicas, false);
     show_connected(w, false);
     tell(w, STORAGE_DISCONNECTED, "");
 }
@@ -162,7 +162,7 @@ void writer_mind_stall(struct writer *w, int64_t now_ms)
 {
     bool lags = acknowledge_lags(&w->appender, now_ms);
     if (!w->core->is_spread) { /* requests are refused before anything of them is sent */
-        atomic_store(&w->core->unacknowledged, lags);
+        atomic_store(&w->core->lacks_replicas, lags);
         if (lags) {
             writer_fail_writes(w, STORAGE_ALONE);
         }

@@ -214,7 +214,7 @@ enum storage_err overlap_run(struct reader *reader, struct storage_job *job, boo
     }
     err = overlap_read(reader, job, 0, at_once, &overlap->asked, sketches, ret_lost);
     if (err == STORAGE_OK && overlap->two_windows) {
-        err = overlap_read(reader, job, 1, 2, &overlap->asked_b, sketches, ret_lost);
+        err = overlap_read(reader, job, 1, 2, &overlap->asked_second, sketches, ret_lost);
     }
     if (err == STORAGE_OK) {
         hll_joint_estimate(&sketches[OWN], &sketches[OWN + 1], &overlap->joint);

@@ -540,7 +540,7 @@ def test_two_processes_fold_logs_of_their_own_on_a_full_redis(redis, tool, clean
     for t in (slow, quick):
         put(t, model, 1, [Event(now, "shop", "/", None, "before", ())], now)
         assert t.fold() == "ok"
-    time.sleep(1.2)  # behind a question it folds the logs of others, too, for so long (ASKED_FOR_MS)
+    time.sleep(1.2)  # behind a question it folds the logs of others, too, for so long (QUESTIONS_COME_MS)
 
     def second(t, log, at):
         put(t, model, 2, [Event(at, "shop", "/", None, f"{log}-{i}", ("buy",)) for i in range(20)]
