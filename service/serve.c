@@ -206,7 +206,7 @@ static int run(struct service *s, int signal_fd)
 static int serve(struct service *s)
 {
     struct logger_config config = {.fd = STDERR_FILENO,
-        .format = s->options.log_format,
+        .syntax = s->options.log_format,
         .level = s->options.log_level,
         .repeats_per_s = REPEATS_PER_S};
     int status = 1;

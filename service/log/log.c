@@ -21,7 +21,7 @@ struct repeat {
 
 struct logger {
     int fd;
-    enum log_format format;
+    enum log_syntax syntax;
     _Atomic(enum log_level) level;
     unsigned repeats_per_s;
     int64_t (*now_ms)(void *clock);
@@ -57,7 +57,7 @@ struct logger *logger_new(const struct logger_config *config)
         return NULL;
     }
     logger->fd = config->fd;
-    logger->format = config->format;
+    logger->syntax = config->syntax;
     atomic_init(&logger->level, config->level);
     logger->repeats_per_s = config->repeats_per_s;
     logger->now_ms = config->now_ms != NULL ? config->now_ms : system_now_ms;
@@ -77,8 +77,8 @@ uint64_t logger_lost(const struct logger *logger)
 
 static void emit(struct logger *logger, const struct log_record *record)
 {
-    char line[LOG_LINE_MAX];
-    size_t n = log_line_format(record, logger->format, line);
+    char line[LOG_RECORD_MAX];
+    size_t n = log_record_print(record, logger->syntax, line);
     ssize_t written;
     do {
         written = write(logger->fd, line, n);

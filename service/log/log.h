@@ -14,14 +14,14 @@
 #ifndef SERVICE_LOG_LOG_H
 #define SERVICE_LOG_LOG_H
 
-#include "service/log/log_line.h"
+#include "service/log/log_record.h"
 #include "storage/base/compiler.h"
 
 struct logger;
 
 struct logger_config {
     int fd; /* the caller's, never closed */
-    enum log_format format;
+    enum log_syntax syntax;
     enum log_level level;
     unsigned repeats_per_s;         /* records of one message in one second; 0: any number */
     int64_t (*now_ms)(void *clock); /* UTC; NULL: the system's clock */
@@ -47,19 +47,19 @@ int64_t log_now_ms(void);
 void log_write(struct logger *logger, enum log_level level, const char *message,
     const struct log_field *fields, size_t n_fields);
 
-#define LOG_FIELDS(...)                                                                            \
+#define LOG_RECORD_FIELDS(...)                                                                     \
     (const struct log_field[]){__VA_ARGS__},                                                       \
         sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field)
 
 /* log_LEVEL(logger, "message", field...), with any number of fields.  log_text(), log_slice(),
  * log_int(), log_uint() and log_bool() make a field. */
 #define log_error(logger, message, ...)                                                            \
-    log_write(logger, LOG_LEVEL_ERROR, "" message, LOG_FIELDS(__VA_ARGS__))
+    log_write(logger, LOG_LEVEL_ERROR, "" message, LOG_RECORD_FIELDS(__VA_ARGS__))
 #define log_warn(logger, message, ...)                                                             \
-    log_write(logger, LOG_LEVEL_WARN, "" message, LOG_FIELDS(__VA_ARGS__))
+    log_write(logger, LOG_LEVEL_WARN, "" message, LOG_RECORD_FIELDS(__VA_ARGS__))
 #define log_info(logger, message, ...)                                                             \
-    log_write(logger, LOG_LEVEL_INFO, "" message, LOG_FIELDS(__VA_ARGS__))
+    log_write(logger, LOG_LEVEL_INFO, "" message, LOG_RECORD_FIELDS(__VA_ARGS__))
 #define log_debug(logger, message, ...)                                                            \
-    log_write(logger, LOG_LEVEL_DEBUG, "" message, LOG_FIELDS(__VA_ARGS__))
+    log_write(logger, LOG_LEVEL_DEBUG, "" message, LOG_RECORD_FIELDS(__VA_ARGS__))
 
 #endif

@@ -10,7 +10,7 @@
 
 _Static_assert(
     sizeof(enum redis_fsync) == sizeof(unsigned) && sizeof(enum guard_by) == sizeof(unsigned) &&
-        sizeof(enum rotation) == sizeof(unsigned) && sizeof(enum log_format) == sizeof(unsigned) &&
+        sizeof(enum rotation) == sizeof(unsigned) && sizeof(enum log_syntax) == sizeof(unsigned) &&
         sizeof(enum log_level) == sizeof(unsigned),
     "option_set() writes enums as unsigned");
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "service/log/log_line.h"
+#include "service/log/log_record.h"
 #include "storage/job/config.h"
 #include "storage/time/closed.h"
 
@@ -57,7 +57,7 @@ struct options {
     int64_t queue; /* events */
     int64_t log_hold_ms;
     int64_t ack_replicas;
-    enum log_format log_format;
+    enum log_syntax log_format;
     enum log_level log_level;
     bool insecure;
     const char *tokens; /* path; "": none */

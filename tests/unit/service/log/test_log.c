@@ -26,7 +26,7 @@ static int64_t bench_now(void *clock)
     return ((struct bench *)clock)->now_ms;
 }
 
-static void bench_open(struct bench *bench, enum log_format format, unsigned repeats_per_s)
+static void bench_open(struct bench *bench, enum log_syntax syntax, unsigned repeats_per_s)
 {
     int fds[2];
 
@@ -36,7 +36,7 @@ static void bench_open(struct bench *bench, enum log_format format, unsigned rep
     bench->in = fds[1];
     bench->now_ms = T0;
     bench->logger = logger_new(&(struct logger_config){.fd = bench->in,
-        .format = format,
+        .syntax = syntax,
         .level = LOG_LEVEL_INFO,
         .repeats_per_s = repeats_per_s,
         .now_ms = bench_now,
@@ -78,7 +78,7 @@ Test(log, logfmt)
 {
     struct bench bench;
 
-    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 0);
     log_info(bench.logger, "up");
     cr_expect_str_eq(bench_read(&bench), "ts=2026-01-01T00:00:00.123Z level=info msg=up\n");
     log_warn(bench.logger, "two words", log_text("bare", "a/b:c,d"), log_text("empty", ""),
@@ -95,7 +95,7 @@ Test(log, json)
 {
     struct bench bench;
 
-    bench_open(&bench, LOG_FORMAT_JSON, 0);
+    bench_open(&bench, LOG_SYNTAX_JSON, 0);
     log_error(bench.logger, "it \"broke\"", log_text("why", "a\tb"), log_int("n", -3),
         log_bool("again", false));
     json_t *json = bench_json(&bench);
@@ -114,7 +114,7 @@ Test(log, times_before_1970)
 {
     struct bench bench;
 
-    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 0);
     bench.now_ms = -1;
     log_info(bench.logger, "x");
     cr_expect_str_eq(bench_read(&bench), "ts=1969-12-31T23:59:59.999Z level=info msg=x\n");
@@ -125,7 +125,7 @@ Test(log, level_can_be_changed)
 {
     struct bench bench;
 
-    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 0);
     log_debug(bench.logger, "x");
     cr_expect_str_eq(bench_read(&bench), "");
     logger_set_level(bench.logger, LOG_LEVEL_DEBUG);
@@ -153,7 +153,7 @@ Test(log, repeats_are_limited_and_counted)
 {
     struct bench bench;
 
-    bench_open(&bench, LOG_FORMAT_LOGFMT, 3);
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 3);
     for (int i = 0; i < 10; i++) {
         log_warn(bench.logger, "again", log_int("i", i));
     }
@@ -177,7 +177,7 @@ Test(log, a_clock_set_back_blocks_nothing)
 {
     struct bench bench;
 
-    bench_open(&bench, LOG_FORMAT_LOGFMT, 1);
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 1);
     log_warn(bench.logger, "again");
     bench.now_ms -= 3600 * 1000;
     (void)bench_read(&bench);
@@ -190,7 +190,7 @@ Test(log, what_was_suppressed_is_said_at_the_end)
 {
     struct bench bench;
 
-    bench_open(&bench, LOG_FORMAT_LOGFMT, 1);
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 1);
     log_warn(bench.logger, "again");
     log_warn(bench.logger, "again");
     log_warn(bench.logger, "again");
@@ -225,7 +225,7 @@ Test(log, lines_of_threads_do_not_mix)
     int fd = mkstemp(path);
     unsigned n = 0;
 
-    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 0);
     struct logger *logger = logger_new(&(struct logger_config){
         .fd = fd, .level = LOG_LEVEL_INFO, .repeats_per_s = THREADS * RECORDS});
 
@@ -272,7 +272,7 @@ Test(log, controls_and_broken_utf8_are_escaped)
     };
     struct bench bench;
 
-    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char expected[256];
 
@@ -294,7 +294,7 @@ Test(log, every_byte_gives_json)
     for (int i = 0; i < 256; i++) {
         all[i] = (char)i;
     }
-    bench_open(&bench, LOG_FORMAT_JSON, 0);
+    bench_open(&bench, LOG_SYNTAX_JSON, 0);
     log_info(bench.logger, "m", log_slice("k", (struct slice){all + 1, 255}));
     json_decref(bench_json(&bench));
     bench_close(&bench);
@@ -308,7 +308,7 @@ Test(log, long_values_are_cut_and_lines_stay_whole)
     memset(value, 'v', sizeof(value));
     struct slice huge = {value, sizeof(value)};
 
-    bench_open(&bench, LOG_FORMAT_JSON, 0);
+    bench_open(&bench, LOG_SYNTAX_JSON, 0);
     log_info(bench.logger, "m", log_slice("a", huge), log_int("b", 1));
     json_t *json = bench_json(&bench);
     const char *a = json_string_value(json_object_get(json, "a"));
@@ -320,7 +320,7 @@ Test(log, long_values_are_cut_and_lines_stay_whole)
 
     log_info(bench.logger, "m", log_slice("a", huge), log_slice("b", huge), log_slice("c", huge),
         log_slice("d", huge), log_slice("e", huge));
-    cr_expect(strlen(bench_read(&bench)) <= LOG_LINE_MAX);
+    cr_expect(strlen(bench_read(&bench)) <= LOG_RECORD_MAX);
     json = json_loads(bench.text, 0, NULL);
     cr_assert(json != NULL, "%s", bench.text);
     cr_expect(json_object_get(json, "c") != NULL && json_object_get(json, "d") == NULL);
@@ -339,14 +339,14 @@ Test(log, no_length_breaks_a_line)
     memset(value, 'v', sizeof(value));
     struct slice large = {value, sizeof(value)}, small = {value, 40};
 
-    bench_open(&bench, LOG_FORMAT_JSON, 0);
+    bench_open(&bench, LOG_SYNTAX_JSON, 0);
     for (size_t n = 0; n < LOG_VALUE_MAX; n++) {
         log_info(bench.logger, "m", log_slice("a", large), log_slice("b", large),
             log_slice("c", large), log_slice("d", (struct slice){value, n}), log_slice("e", small));
         json_t *json = bench_json(&bench);
         bool whole = json_object_get(json, "e") != NULL;
 
-        cr_expect(strlen(bench.text) <= LOG_LINE_MAX);
+        cr_expect(strlen(bench.text) <= LOG_RECORD_MAX);
         cr_expect_neq(whole, json_is_true(json_object_get(json, "truncated")), "%zu", n);
         truncated += !whole;
         json_decref(json);
@@ -361,7 +361,7 @@ Test(log, a_full_pipe_loses_records_and_counts_them)
     char value[1000];
 
     memset(value, 'v', sizeof(value));
-    bench_open(&bench, LOG_FORMAT_LOGFMT, 0);
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 0);
     errno = ENOTTY;
     for (int i = 0; i < 1000; i++) {
         log_info(bench.logger, "m", log_slice("v", (struct slice){value, sizeof(value)}));

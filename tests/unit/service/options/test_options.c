@@ -118,7 +118,7 @@ Test(options, defaults)
     cr_expect_eq(options.visitor_rotation, ROTATE_NEVER);
     cr_expect_eq(options.request_timeout_ms, 10000);
     cr_expect_eq(options.queue, 50000);
-    cr_expect_eq(options.log_format, LOG_FORMAT_LOGFMT);
+    cr_expect_eq(options.log_format, LOG_SYNTAX_LOGFMT);
     cr_expect_eq(options.log_level, LOG_LEVEL_INFO);
     cr_expect_not(options.insecure);
     options_release(&options);

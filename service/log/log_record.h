@@ -1,24 +1,24 @@
-/* log_line.h - write one log record as one line of text, in logfmt or JSON.
+/* log_record.h - write one log record as one line of text, in logfmt or JSON.
  *
  * Layer: service, pure: no clock, no I/O, no allocation.  Thread-safe.
  *
- * A line never exceeds LOG_LINE_MAX bytes, so that one write(2) of the line to a pipe is atomic
+ * A line never exceeds LOG_RECORD_MAX bytes, so that one write(2) of the line to a pipe is atomic
  * (PIPE_BUF).  An escaped value of more than LOG_VALUE_MAX bytes is cut and ends in "...".  Fields
  * that do not fit into the line are left out, and `truncated=true` says so.
  */
-#ifndef SERVICE_LOG_LOG_LINE_H
-#define SERVICE_LOG_LOG_LINE_H
+#ifndef SERVICE_LOG_LOG_RECORD_H
+#define SERVICE_LOG_LOG_RECORD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "storage/base/slice.h"
 
-#define LOG_LINE_MAX  4096
-#define LOG_VALUE_MAX 1024
+#define LOG_RECORD_MAX 4096
+#define LOG_VALUE_MAX  1024
 
 /* Order and names are those of --log-format and --log-level. */
-enum log_format { LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON };
+enum log_syntax { LOG_SYNTAX_LOGFMT, LOG_SYNTAX_JSON };
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 /* A key, which is a literal of [a-z0-9_], and a value.  Texts live until the record is written. */
@@ -68,7 +68,7 @@ struct log_record {
     uint64_t suppressed; /* records of this message left out before; 0 is not written */
 };
 
-/* Write @record and a newline, without a NUL, to @line, LOG_LINE_MAX bytes.  Returns the length. */
-size_t log_line_format(const struct log_record *record, enum log_format format, char *line);
+/* Write @record and a newline, without a NUL, to @line, LOG_RECORD_MAX bytes.  Returns how many. */
+size_t log_record_print(const struct log_record *record, enum log_syntax syntax, char *line);
 
 #endif

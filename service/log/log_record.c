@@ -1,4 +1,4 @@
-#include "service/log/log_line.h"
+#include "service/log/log_record.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 struct line {
     char *p;
     size_t n, room;
-    enum log_format format;
+    enum log_syntax syntax;
     bool full;
 };
 
@@ -33,7 +33,7 @@ static void put_string(struct line *line, const char *text)
 
 static void put_key(struct line *line, const char *key)
 {
-    if (line->format == LOG_FORMAT_JSON) {
+    if (line->syntax == LOG_SYNTAX_JSON) {
         put_string(line, line->n > 0 ? ",\"" : "{\"");
         put_string(line, key);
         put_string(line, "\":");
@@ -62,7 +62,7 @@ static void put_text(struct line *line, struct slice text)
 {
     char value[LOG_VALUE_MAX];
     size_t taken, n = escape_text(text, value, sizeof(value), &taken);
-    bool quoted = line->format == LOG_FORMAT_JSON || !is_bare(text);
+    bool quoted = line->syntax == LOG_SYNTAX_JSON || !is_bare(text);
     if (quoted) {
         put(line, "\"", 1);
     }
@@ -123,10 +123,10 @@ static void put_time(struct line *line, int64_t at_ms)
     put_text(line, slice_of(text));
 }
 
-size_t log_line_format(const struct log_record *record, enum log_format format, char *text)
+size_t log_record_print(const struct log_record *record, enum log_syntax syntax, char *text)
 {
     static const char *const levels[] = {"error", "warn", "info", "debug"};
-    struct line line = {.p = text, .room = LOG_LINE_MAX - TAIL, .format = format};
+    struct line line = {.p = text, .room = LOG_RECORD_MAX - TAIL, .syntax = syntax};
     struct log_field level = log_text("level", levels[record->level]);
     struct log_field message = log_text("msg", record->message);
     struct log_field suppressed = log_uint("suppressed", record->suppressed);
@@ -139,12 +139,12 @@ size_t log_line_format(const struct log_record *record, enum log_format format, 
     for (size_t i = 0; i < record->n_fields && !line.full; i++) {
         put_field(&line, &record->fields[i]);
     }
-    line.room = LOG_LINE_MAX;
+    line.room = LOG_RECORD_MAX;
     if (line.full) {
         struct log_field truncated = log_bool("truncated", true);
         line.full = false;
         put_field(&line, &truncated);
     }
-    put_string(&line, format == LOG_FORMAT_JSON ? "}\n" : "\n");
+    put_string(&line, syntax == LOG_SYNTAX_JSON ? "}\n" : "\n");
     return line.n;
 }
