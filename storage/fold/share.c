@@ -171,7 +171,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
 
 size_t share_write_questions(struct share *s, struct buffer *out)
 {
-    partition_state_ask(out, s->tag, LOG_FIELDS - STATE_FIELDS + s->batch->n_logs);
+    partition_state_ask(out, s->tag, FIELD_CURSORS - STATE_FIELDS + s->batch->n_logs);
     resp_text(out, "users");
     resp_text(out, "deleted");
     resp_text(out, "deleting");
@@ -234,7 +234,7 @@ static bool keep_read(struct share *s, size_t field, const struct reply *value)
 
 static bool take_state(struct share *s, const struct reply *reply)
 {
-    if (reply->type != REPLY_ARRAY || reply->n != LOG_FIELDS + s->batch->n_logs) {
+    if (reply->type != REPLY_ARRAY || reply->n != FIELD_CURSORS + s->batch->n_logs) {
         return false;
     }
     struct reply fields = *reply;
@@ -249,7 +249,7 @@ static bool take_state(struct share *s, const struct reply *reply)
     take_generation(s, &reply->items[FIELD_USERS]);
     take_deleted(s, s->read[FIELD_DELETED]);
     for (size_t l = 0; l < s->batch->n_logs; l++) {
-        if (!log_cursor_parse(&reply->items[LOG_FIELDS + l], &s->cursors[l])) {
+        if (!log_cursor_parse(&reply->items[FIELD_CURSORS + l], &s->cursors[l])) {
             return false;
         }
     }

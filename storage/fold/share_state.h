@@ -24,8 +24,8 @@
 #define MEMBERS_MAX 1000 /* in one SADD */
 #define OLDEST_NONE INT64_MAX
 
-/* What is read of the state, behind the view's fields; from LOG_FIELDS on the cursors of logs. */
-enum { FIELD_USERS = STATE_FIELDS, FIELD_DELETED, FIELD_DELETING, LOG_FIELDS };
+/* What is read of the state, behind the view's fields.  From FIELD_CURSORS on: cursors of logs. */
+enum { FIELD_USERS = STATE_FIELDS, FIELD_DELETED, FIELD_DELETING, FIELD_CURSORS };
 
 /* Members for one of the sets `open` and `sites`, not known to be in it. */
 struct members {
@@ -61,7 +61,7 @@ struct share {
     size_t n_last_answers; /* ..and how many of both are answered */
 
     /* What was read. */
-    struct slice read[LOG_FIELDS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */
+    struct slice read[FIELD_CURSORS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */
     bool has_state, is_ours;
     bool relies_on_users; /* what is known of users was used */
     struct partition_view view;

@@ -172,12 +172,12 @@ size_t share_write_commands(struct share *s, struct buffer *out)
 
 size_t share_write_expected(const struct share *s, struct buffer *out)
 {
-    static const char *const names[LOG_FIELDS] = {
+    static const char *const names[FIELD_CURSORS] = {
         "cfg", "st", "ver", "kept", "over", "fold", "users", "deleted", "deleting"};
-    size_t n = LOG_FIELDS + s->batch->n_logs;
+    size_t n = FIELD_CURSORS + s->batch->n_logs;
     resp_decimal(out, (int64_t)n);
     for (size_t i = 0; i < n; i++) {
-        resp_text(out, i < LOG_FIELDS ? names[i] : s->batch->logs[i - LOG_FIELDS].id);
+        resp_text(out, i < FIELD_CURSORS ? names[i] : s->batch->logs[i - FIELD_CURSORS].id);
         resp_word(out, s->read[i].p, s->read[i].n);
     }
     return 1 + 2 * n;
