@@ -1,7 +1,8 @@
 /* reread.h - at SIGHUP, read the configuration file and the token file again.
  *
  * Layer: service.  Requests are served meanwhile.  A file with a fault changes nothing at all, and
- * the log says so.  The log also names options that differ now and take effect at the next start.
+ * a log record says so.  Another one names options that differ now and take effect at the next
+ * start.
  * live.h has the part that requests see.
  *
  * Ownership: the service owns everything; service->live is replaced.

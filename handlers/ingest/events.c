@@ -210,7 +210,7 @@ static enum handler_result prepare(struct http_exchange *exchange)
     if (!may_write(exchange, batch)) {
         return HANDLER_REPLY;
     }
-    /* The answer is made before anything is sent: once the request is in the log, memory must not
+    /* The answer is made before anything is sent: once the request is appended, memory must not
      * run out. */
     events_reply_accepted(&exchange->response, batch);
     if (exchange->response.status != 202) {
@@ -340,7 +340,7 @@ static void looked(struct http_exchange *exchange, struct events_state *state)
     }
 }
 
-/* The events are in the log, or not. */
+/* The events were appended, or not. */
 static void written(struct http_exchange *exchange, struct events_state *state)
 {
     if (exchange->job.err == STORAGE_LIMITED) {

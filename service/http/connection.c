@@ -1,4 +1,4 @@
-/* connection.c - a connection and its requests, from the first byte to the line in the log. */
+/* connection.c - a connection and its requests, from the first byte to the log record. */
 #include "service/http/server_private.h"
 
 #include <arpa/inet.h>

@@ -48,7 +48,7 @@ enum redis_child_outcome {
     REDIS_CHILD_FAILED, /* could not be started */
 };
 
-/* What happened, for the log. */
+/* What happened, for operators. */
 struct redis_child_report {
     enum redis_child_outcome outcome;
     pid_t pid;                   /* STARTED, EXITED */

@@ -1,9 +1,8 @@
-/* redis_news.h - tell the log what happens to Redis, and the main thread what it must act on.
+/* redis_news.h - tell operators what happens to Redis, and the main thread what it must act on.
  *
  * Layer: service.  Storage reports about its connection and about rollups (storage.h).  The
  * embedded Redis reports about its process (redis_child.h).  These functions turn reports into
- * lines of the log, and into three flags.  The main thread looks at the flags when `fd` is
- * readable.
+ * log records, and into three flags.  The main thread looks at the flags when `fd` is readable.
  *
  * Ownership: the struct is the caller's, who closes `fd`.  The logger outlives the struct.
  * Thread safety: redis_news_storage() from storage's threads, the others from the main thread.

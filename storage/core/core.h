@@ -207,7 +207,7 @@ bool core_lost_text(const struct core *core, char text[LOST_STATE_TEXT]);
  * Counts STORAGE_OOM. */
 void core_write_failed(struct core *core, enum storage_err err);
 
-/* Tell the caller of storage what has happened, for the log. */
+/* Tell the caller of storage what has happened, for operators. */
 void core_notice(struct core *core, enum storage_notice what, const char *detail);
 
 /* Does the service go on?  For struct redis_look of the threads that no request waits for; @data is

@@ -8,7 +8,7 @@
  *     made         an hour ahead of the period, by the first process that counts an event then;
  *                  or when an event of the period needs it
  *     thrown away  48 h after the end of the period, by Redis and here
- *     late         needed after that, for an old log: a new one is made, and lives for 48 h
+ *     late         needed after that, as for an old access log: a new one is made, for 48 h
  *
  * A visitor of a late period may have been counted before, under the secret that is gone.  So the
  * periods that were late are remembered, for ever, and answers about them say `spans_rotation`.

@@ -28,7 +28,7 @@ int64_t rotation_end_s(enum rotation rotation, int64_t start_s);
 /* What the ingestion guard limits: each token, each address or each site for itself. */
 enum guard_by { GUARD_OFF, GUARD_TOKEN, GUARD_IP, GUARD_SITE };
 
-/* What storage tells its caller about itself, for the log. */
+/* What storage tells its caller about itself, for operators. */
 enum storage_notice {
     STORAGE_CONNECTED,
     STORAGE_DISCONNECTED,
@@ -37,7 +37,7 @@ enum storage_notice {
     STORAGE_REFUSING,
     STORAGE_ROLLUP_FAILED,
     STORAGE_SEEN_FAILED,
-    STORAGE_LOG_BROKEN,    /* an entry of a log cannot be read: its id */
+    STORAGE_LOG_BROKEN,    /* an entry of a log (log/entry.h) cannot be read: that log's id */
     STORAGE_DELETION_LOST, /* a mark was ended whose deletion has no record: its site, or "pages" */
     STORAGE_CLOCK,         /* Redis's clock was seen for the first time, or was set */
     STORAGE_LEADING,

@@ -40,7 +40,7 @@ enum storage_err {
 #undef X
 };
 
-/* The text of an error, static: for answers and logs. */
+/* The text of an error, static: for answers and for operators. */
 const char *storage_err_text(enum storage_err err);
 
 /* A Redis on this machine is away, or is again; @disk_full: its disk has no room.  The text of

@@ -1,4 +1,4 @@
-/* follow.h - `tallyd import --follow`: send a log as it grows and rotates, until SIGTERM.
+/* follow.h - `tallyd import --follow`: send an access log as it grows and rotates, until SIGTERM.
  *
  * Layer: service/client.  Blocking.  Handles SIGTERM and SIGINT.  One call a process.
  *

@@ -1,4 +1,4 @@
-/* follow_files.h - the files of a log that is followed: found, held open, and watched.
+/* follow_files.h - the files of an access log that is followed: found, held open, and watched.
  *
  * Layer: service/client.  Blocking.  Not thread-safe.
  *

@@ -1,4 +1,4 @@
-/* follow_listing.h - what lies in the directory of a log: the log, and its rotated files.
+/* follow_listing.h - what lies in the directory of an access log: the log, and its rotated files.
  *
  * Layer: service/client.  Blocking.  Not thread-safe.
  */

@@ -1,4 +1,4 @@
-/* follow_open.h - one file of a log that is followed, held open: watched while it may grow.
+/* follow_open.h - one file of an access log that is followed, held open: watched while it may grow.
  *
  * Layer: service/client.  Blocking.  Not thread-safe.  Times are of the monotonic clock.
  *

@@ -1,4 +1,4 @@
-/* follow_piece.h - the next bytes of a log, cut behind a line, as a batch of events.
+/* follow_piece.h - the next bytes of an access log, cut behind a line, as a batch of events.
  *
  * Layer: service/client.  Not thread-safe.  Memory is bounded whatever the log holds.
  *

@@ -1,4 +1,4 @@
-/* follow_send.h - send pieces of a log so that each counts once, whatever is killed meanwhile.
+/* follow_send.h - send pieces of an access log so that each counts once, whatever is killed.
  *
  * Layer: service/client.  Blocking.  Not thread-safe.
  *
