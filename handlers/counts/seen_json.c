@@ -12,7 +12,7 @@
 
 _Static_assert(SEEN_PAGES_MAX == 1000, "PAGES_DETAIL says so");
 
-struct reader {
+struct body_reader {
     struct json_scan scan;
     struct seen_body *body;
     struct seen_json_fault *fault; /* the first fault; others are forgotten */
@@ -20,7 +20,7 @@ struct reader {
     bool nomem;
 };
 
-static void refuse(struct reader *r, const char *pointer, const char *detail)
+static void refuse(struct body_reader *r, const char *pointer, const char *detail)
 {
     if (r->fault->detail == NULL) {
         (void)snprintf(r->fault->pointer, sizeof(r->fault->pointer), "%s", pointer);
@@ -31,7 +31,7 @@ static void refuse(struct reader *r, const char *pointer, const char *detail)
 /* ---- members; false: it is not JSON, or memory is out ---- */
 
 /* Take a value.  *ret_fault: why it is no text that passes @check; NULL: @ret is one. */
-static bool read_text(struct reader *r, const char *no_string,
+static bool read_text(struct body_reader *r, const char *no_string,
     const char *(*check)(struct slice text), struct slice *ret, const char **ret_fault)
 {
     struct json_value value;
@@ -48,7 +48,7 @@ static bool read_text(struct reader *r, const char *no_string,
     return true;
 }
 
-static bool read_site(struct reader *r)
+static bool read_site(struct body_reader *r)
 {
     const char *fault = NULL;
     if (!read_text(r, "site must be a string", event_check_site, &r->body->site, &fault)) {
@@ -60,7 +60,7 @@ static bool read_site(struct reader *r)
     return true;
 }
 
-static bool read_user(struct reader *r)
+static bool read_user(struct body_reader *r)
 {
     struct json_value value;
     r->scan.fault = NULL;
@@ -75,7 +75,7 @@ static bool read_user(struct reader *r)
     return true;
 }
 
-static bool read_page(struct reader *r)
+static bool read_page(struct body_reader *r)
 {
     struct seen_body *body = r->body;
     struct slice page = SLICE("");
@@ -95,7 +95,7 @@ static bool read_page(struct reader *r)
     return !r->nomem;
 }
 
-static bool read_pages(struct reader *r)
+static bool read_pages(struct body_reader *r)
 {
     size_t n = 0;
     if (json_scan_peek(&r->scan) != SCAN_ARRAY) {
@@ -114,13 +114,13 @@ static bool read_pages(struct reader *r)
     return step == SCAN_CLOSED;
 }
 
-static bool read_member(struct reader *r)
+static bool read_member(struct body_reader *r)
 {
     const struct {
         struct slice name;
         const char *pointer;
         bool *read;
-        bool (*take)(struct reader *r);
+        bool (*take)(struct body_reader *r);
     } members[] = {
         {SLICE("site"), "/site", &r->site, read_site},
         {SLICE("user"), "/user", &r->user, read_user},
@@ -147,7 +147,7 @@ static bool read_member(struct reader *r)
 
 /* ---- the body ---- */
 
-static bool read_body(struct reader *r)
+static bool read_body(struct body_reader *r)
 {
     enum scan_step step;
     if (json_scan_peek(&r->scan) == SCAN_OBJECT) {
@@ -166,7 +166,7 @@ enum seen_json_result seen_json_decode(
     char *body, size_t n, struct seen_body *ret, struct seen_json_fault *ret_fault)
 {
     char none[1] = ""; /* spares the scanner null pointers */
-    struct reader r = {.body = ret, .fault = ret_fault};
+    struct body_reader r = {.body = ret, .fault = ret_fault};
     *ret = (struct seen_body){.n = 0};
     *ret_fault = (struct seen_json_fault){.pointer = ""};
     json_scan_init(&r.scan, n > 0 ? body : none, n, DEPTH_MAX);

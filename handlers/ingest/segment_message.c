@@ -2,7 +2,7 @@
 
 #include "handlers/text/check.h"
 
-struct reader {
+struct message_reader {
     struct json_scan *scan;
     struct segment_message *message;
 };
@@ -16,7 +16,7 @@ void segment_message_refuse(struct segment_message *message, const char *at, con
 }
 
 /* Take a string, or null.  @at is the member's name, for what is neither. */
-static bool take_text(struct reader *r, const char *at, struct slice *ret)
+static bool take_text(struct message_reader *r, const char *at, struct slice *ret)
 {
     enum scan_kind kind = json_scan_peek(r->scan);
     *ret = (struct slice){NULL, 0};
@@ -29,7 +29,7 @@ static bool take_text(struct reader *r, const char *at, struct slice *ret)
     return json_scan_skip(r->scan);
 }
 
-static bool take_user(struct reader *r)
+static bool take_user(struct message_reader *r)
 {
     struct json_number number;
     if (json_scan_peek(r->scan) != SCAN_NUMBER) {
@@ -46,7 +46,8 @@ static bool take_user(struct reader *r)
 }
 
 /* Take each member of an object by @take.  What is no object is passed over. */
-static bool take_object(struct reader *r, bool (*take)(struct reader *r, struct slice name))
+static bool take_object(
+    struct message_reader *r, bool (*take)(struct message_reader *r, struct slice name))
 {
     if (json_scan_peek(r->scan) != SCAN_OBJECT) {
         return json_scan_skip(r->scan);
@@ -61,7 +62,7 @@ static bool take_object(struct reader *r, bool (*take)(struct reader *r, struct 
     return step == SCAN_CLOSED;
 }
 
-static bool take_property(struct reader *r, struct slice name)
+static bool take_property(struct message_reader *r, struct slice name)
 {
     if (slice_equal(name, SLICE("url"))) {
         return take_text(r, "properties.url", &r->message->url);
@@ -74,7 +75,7 @@ static bool take_property(struct reader *r, struct slice name)
 }
 
 /* Take a text of a dimension; what cannot be a value is passed over. */
-static bool take_value(struct reader *r, const char *at, struct slice *ret)
+static bool take_value(struct message_reader *r, const char *at, struct slice *ret)
 {
     if (!take_text(r, at, ret)) {
         return false;
@@ -85,7 +86,7 @@ static bool take_value(struct reader *r, const char *at, struct slice *ret)
     return true;
 }
 
-static bool take_campaign(struct reader *r, struct slice name)
+static bool take_campaign(struct message_reader *r, struct slice name)
 {
     static const char *const names[UTM_N] = {
         [UTM_SOURCE] = "source",
@@ -102,14 +103,14 @@ static bool take_campaign(struct reader *r, struct slice name)
     return json_scan_skip(r->scan);
 }
 
-static bool take_page(struct reader *r, struct slice name)
+static bool take_page(struct message_reader *r, struct slice name)
 {
     return slice_equal(name, SLICE("referrer"))
                ? take_text(r, "context.page.referrer", &r->message->traits.referrer)
                : json_scan_skip(r->scan);
 }
 
-static bool take_context(struct reader *r, struct slice name)
+static bool take_context(struct message_reader *r, struct slice name)
 {
     if (slice_equal(name, SLICE("campaign"))) {
         return take_object(r, take_campaign);
@@ -128,7 +129,7 @@ static bool take_context(struct reader *r, struct slice name)
                : json_scan_skip(r->scan);
 }
 
-static bool take_member(struct reader *r, struct slice name)
+static bool take_member(struct message_reader *r, struct slice name)
 {
     struct segment_message *message = r->message;
     const struct {
@@ -160,7 +161,7 @@ static bool take_member(struct reader *r, struct slice name)
 
 bool segment_message_read(struct json_scan *scan, struct segment_message *ret)
 {
-    struct reader reader = {scan, ret};
+    struct message_reader reader = {scan, ret};
     *ret = (struct segment_message){.fault = NULL};
     if (json_scan_peek(scan) != SCAN_OBJECT) {
         segment_message_refuse(ret, "message", "must be an object");
