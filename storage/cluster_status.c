@@ -105,7 +105,7 @@ static void put_questions(struct looking *l, struct asks *asks)
 }
 
 /* Replies come in the order of put_questions(): for the first partition of a server two more. */
-static bool take(void *data, size_t i, const struct reply *reply)
+static bool cluster_status_take(void *data, size_t i, const struct reply *reply)
 {
     struct looking *l = data;
     unsigned partition = l->partitions[l->at];
@@ -154,8 +154,8 @@ enum storage_err cluster_status_run(struct reader *reader, struct storage_job *j
         find_servers(&l);
         put_questions(&l, &asks);
         /* who has not answered then does not: that is said, and no error */
-        *ret_lost = asks_run(&asks, until_ms < job->deadline_ms ? until_ms : job->deadline_ms, take,
-                        &l) != REDIS_OK_STATUS;
+        *ret_lost = asks_run(&asks, until_ms < job->deadline_ms ? until_ms : job->deadline_ms,
+                        cluster_status_take, &l) != REDIS_OK_STATUS;
         buffer_release(&b);
     }
     free(l.server_of);

@@ -29,7 +29,7 @@ struct inspection {
     size_t error_n;
 };
 
-static bool complain(struct inspection *in, const char *text)
+static bool inspection_complain(struct inspection *in, const char *text)
 {
     (void)snprintf(in->error, in->error_n, "%s", text);
     return false;
@@ -57,7 +57,8 @@ static bool find_servers(struct inspection *in)
     if (topology != NULL && topology_n_unserved(topology) == in->core.partitions.n) {
         char trouble[TROUBLE_SIZE];
         topology_trouble(topology, trouble);
-        return complain(in, trouble[0] != '\0' ? trouble : "no server with the data is found");
+        return inspection_complain(
+            in, trouble[0] != '\0' ? trouble : "no server with the data is found");
     }
     return true;
 }
@@ -79,7 +80,7 @@ static struct inspection *inspection_begin(
     core_init(&in->core);
     in->reader.core = &in->core;
     partitions_make(partitions, &in->core.partitions);
-    bool ok = servers_start(&in->core, url, &why) ? find_servers(in) : complain(in, why);
+    bool ok = servers_start(&in->core, url, &why) ? find_servers(in) : inspection_complain(in, why);
     if (ok && in->core.is_spread) {
         dispatcher_init(&in->reader.dispatcher, &in->core, &none, SILENCE_MS);
         in->reader.session.dispatcher = &in->reader.dispatcher;
@@ -142,8 +143,9 @@ static bool read_settings(struct inspection *in, unsigned except, struct setting
     }
     enum redis_status status = asks_run(&asks, in->deadline_ms, take_settings, ret);
     buffer_release(&b);
-    return status == REDIS_OK_STATUS ? ret->cfg[0] != '\0' || complain(in, "there is no data yet")
-                                     : complain(in, "a server does not answer");
+    return status == REDIS_OK_STATUS
+               ? ret->cfg[0] != '\0' || inspection_complain(in, "there is no data yet")
+               : inspection_complain(in, "a server does not answer");
 }
 
 /* Connect with as many partitions as the data has. */
@@ -178,8 +180,8 @@ bool storage_inspect(
         return false;
     }
     *ret = (struct storage_job){.op = STORAGE_CLUSTER, .deadline_ms = deadline_ms};
-    bool ok =
-        cluster_status_run(&in->reader, ret, &lost) == STORAGE_OK || complain(in, "out of memory");
+    bool ok = cluster_status_run(&in->reader, ret, &lost) == STORAGE_OK ||
+              inspection_complain(in, "out of memory");
     inspection_end(in);
     return ok;
 }
@@ -245,8 +247,9 @@ static bool count_keys(
     struct part_set servers;
     struct buffer b;
     if (servers_number(&in->core, server) == 0 || !servers_each(&in->core, &servers)) {
-        return complain(in, "some partition has no server: another one may have this partition's "
-                            "data, so nothing is done");
+        return inspection_complain(in,
+            "some partition has no server: another one may have this partition's "
+            "data, so nothing is done");
     }
     buffer_init(&b);
     struct asks asks = asks_to(&in->reader.session, &b);
@@ -260,7 +263,8 @@ static bool count_keys(
     }
     enum redis_status status = asks_run(&asks, in->deadline_ms, take_number, ret);
     buffer_release(&b);
-    return (status == REDIS_OK_STATUS && !ret->failed) || complain(in, "a server does not answer");
+    return (status == REDIS_OK_STATUS && !ret->failed) ||
+           inspection_complain(in, "a server does not answer");
 }
 
 /* Which keys of the slot has its own server? */
@@ -275,7 +279,8 @@ static bool name_keys(
     resp_command(asks_begin(&asks, partition), "CLUSTER", "GETKEYSINSLOT", slot, most, NULL);
     enum redis_status status = asks_run(&asks, in->deadline_ms, take_names, ret);
     buffer_release(&b);
-    return (status == REDIS_OK_STATUS && !ret->failed) || complain(in, "a server does not answer");
+    return (status == REDIS_OK_STATUS && !ret->failed) ||
+           inspection_complain(in, "a server does not answer");
 }
 
 /* Has no server keys of the partition's slot that a state belongs to?  Counts without a state are
@@ -339,9 +344,10 @@ static bool make_state(
     ok =
         ok && now_s > 0 && redis_ask(session.redis, &b, in->deadline_ms, &reply) == REDIS_OK_STATUS;
     if (ok && reply->type == REPLY_ERROR) {
-        ok = complain(in, reply->text.p);
+        ok = inspection_complain(in, reply->text.p);
     } else if (!ok) {
-        (void)complain(in, "the server did not answer: ask for the status whether it was done");
+        (void)inspection_complain(
+            in, "the server did not answer: ask for the status whether it was done");
     }
     buffer_release(&b);
     session_close(&session);
@@ -358,9 +364,10 @@ static bool has_no_state(struct inspection *in, unsigned partition)
     bool answered = asks_run(&asks, in->deadline_ms, take_settings, &own) == REDIS_OK_STATUS;
     buffer_release(&b);
     if (!answered) {
-        return complain(in, "the partition's server does not answer");
+        return inspection_complain(in, "the partition's server does not answer");
     }
-    return own.cfg[0] == '\0' || complain(in, "the partition has its state: nothing is done");
+    return own.cfg[0] == '\0' ||
+           inspection_complain(in, "the partition has its state: nothing is done");
 }
 
 bool storage_reset_partition(
@@ -372,7 +379,8 @@ bool storage_reset_partition(
     if (in == NULL) {
         return false;
     }
-    bool ok = partition < in->core.partitions.n || complain(in, "there is no such partition");
+    bool ok =
+        partition < in->core.partitions.n || inspection_complain(in, "there is no such partition");
     ok = ok && has_no_state(in, partition) && slot_has_no_data(in, partition) &&
          read_settings(in, partition, &settings) && make_state(in, partition, &settings);
     inspection_end(in);

@@ -160,7 +160,7 @@ void topology_hint(struct topology *t, enum topology_hint hint, unsigned partiti
 
 /* ---- when to ask ---- */
 
-static int64_t draw(struct topology *t, int64_t below)
+static int64_t topology_draw(struct topology *t, int64_t below)
 {
     return (int64_t)(t->io->random(t->io_data) % (uint32_t)below);
 }
@@ -174,7 +174,7 @@ static void take_hint(struct topology *t, int64_t now_ms)
     if (!hinted) {
         return;
     }
-    int64_t soonest_ms = now_ms + draw(t, HINT_JITTER_MS);
+    int64_t soonest_ms = now_ms + topology_draw(t, HINT_JITTER_MS);
     int64_t allowed_ms = t->last_ms + GAP_MS;
     soonest_ms = soonest_ms > allowed_ms ? soonest_ms : allowed_ms;
     t->hint_seen = true;
@@ -187,14 +187,14 @@ static void plan_next(struct topology *t, enum round_end end, int64_t now_ms)
         int64_t idle_ms = t->url.kind == REDIS_CLUSTER ? IDLE_CLUSTER_MS : IDLE_MASTER_MS;
         int64_t spread_ms = t->url.kind == REDIS_CLUSTER ? idle_ms : idle_ms / 2;
         t->troubled_ms = 0;
-        t->next_ms = now_ms + idle_ms - spread_ms / 2 + draw(t, spread_ms);
+        t->next_ms = now_ms + idle_ms - spread_ms / 2 + topology_draw(t, spread_ms);
         return;
     }
     if (t->troubled_ms == 0) {
         t->troubled_ms = now_ms;
     }
     int64_t gap_ms = now_ms - t->troubled_ms < LONG_MS ? GAP_MS : GAP_LONG_MS;
-    t->next_ms = t->last_ms + gap_ms + draw(t, gap_ms / 2);
+    t->next_ms = t->last_ms + gap_ms + topology_draw(t, gap_ms / 2);
 }
 
 int64_t topology_step(struct topology *t)

@@ -69,7 +69,7 @@ static struct slice bytes_of(const struct dispatcher *d, const struct dispatcher
 }
 
 /* When all are answered their memory is free. */
-static void tidy(struct dispatcher *d)
+static void dispatcher_tidy(struct dispatcher *d)
 {
     if (d->first == d->n) {
         d->first = d->n = d->seen = 0;
@@ -87,7 +87,7 @@ void dispatcher_forget(struct dispatcher *d)
         link->n_awaited = 0;
     }
     d->first = d->n;
-    tidy(d);
+    dispatcher_tidy(d);
 }
 
 /* ---- sending ---- */
@@ -153,7 +153,7 @@ static bool must_stay(const struct dispatcher_group *group)
     return group->kind == DISPATCH_READS && group->n_replies > 1;
 }
 
-static enum verdict judge(struct dispatcher *d, const struct dispatcher_group *group,
+static enum verdict dispatcher_judge(struct dispatcher *d, const struct dispatcher_group *group,
     struct server_link *link, const struct reply *reply, struct redis_address *ret_ask)
 {
     struct redirect to;
@@ -204,7 +204,7 @@ static enum redis_status take_all(struct dispatcher *d, const struct dispatcher_
 }
 
 /* The reply to a group, or to the next command of a DISPATCH_ORDERED. */
-static enum redis_status take(struct dispatcher *d, struct dispatcher_group *group,
+static enum redis_status dispatcher_take(struct dispatcher *d, struct dispatcher_group *group,
     struct server_link *link, int64_t deadline_ms, const struct reply **ret)
 {
     struct redis *redis = link->session.redis;
@@ -271,7 +271,7 @@ static enum redis_status try_aside(struct dispatcher *d, struct dispatcher_group
     buffer_append(&link->out, bytes.p, bytes.n);
     link->n_skipped = asking;
     link->n_awaited = group->n_replies;
-    return server_link_flush(link) ? take(d, group, link, deadline_ms, ret) : REDIS_LOST;
+    return server_link_flush(link) ? dispatcher_take(d, group, link, deadline_ms, ret) : REDIS_LOST;
 }
 
 /* Have the group carried out wherever it is to be, until @deadline_ms.  @verdict is what the server
@@ -304,7 +304,7 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
             server_link_leave(link);
             return status;
         }
-        verdict = judge(d, group, link, *ret, &ask);
+        verdict = dispatcher_judge(d, group, link, *ret, &ask);
         if (verdict == VERDICT_MOVED) {
             server_links_note_change(&d->links);
         }
@@ -328,13 +328,14 @@ static enum redis_status await_group(struct dispatcher *d, struct dispatcher_gro
     struct server_link *link = group->link;
     enum verdict verdict = VERDICT_LATER;
     if (link != NULL) {
-        enum redis_status status =
-            link->session.redis == NULL ? REDIS_LOST : take(d, group, link, deadline_ms, ret);
+        enum redis_status status = link->session.redis == NULL
+                                       ? REDIS_LOST
+                                       : dispatcher_take(d, group, link, deadline_ms, ret);
         if (status != REDIS_OK_STATUS) {
             server_link_leave(link);
             return status;
         }
-        verdict = judge(d, group, link, *ret, &ask);
+        verdict = dispatcher_judge(d, group, link, *ret, &ask);
         link->is_spent = link->is_spent || verdict == VERDICT_RECONNECT;
     }
     if (verdict == VERDICT_ANSWER) {
@@ -362,7 +363,7 @@ enum redis_status dispatcher_await(
     }
     if (group->kind != DISPATCH_ORDERED || group->n_taken == group->n_replies) {
         d->first++;
-        tidy(d);
+        dispatcher_tidy(d);
     }
     return REDIS_OK_STATUS;
 }

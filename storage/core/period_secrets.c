@@ -33,7 +33,7 @@ void period_secrets_release(struct period_secrets *secrets)
 /* ---- under the lock ---- */
 
 /* Where the secret of @start_s is, or belongs. */
-static size_t place(const struct period_secrets *secrets, int64_t start_s)
+static size_t secret_place(const struct period_secrets *secrets, int64_t start_s)
 {
     size_t low = 0;
     size_t high = secrets->n;
@@ -49,14 +49,14 @@ static size_t place(const struct period_secrets *secrets, int64_t start_s)
 }
 
 /* NULL: there is none. */
-static struct held_secret *find(const struct period_secrets *secrets, int64_t start_s)
+static struct held_secret *secret_find(const struct period_secrets *secrets, int64_t start_s)
 {
-    size_t at = place(secrets, start_s);
+    size_t at = secret_place(secrets, start_s);
     return at < secrets->n && secrets->held[at].period.start_s == start_s ? &secrets->held[at]
                                                                           : NULL;
 }
 
-static void sweep(struct period_secrets *secrets, int64_t now_ms)
+static void secrets_sweep(struct period_secrets *secrets, int64_t now_ms)
 {
     size_t kept = 0;
     if (now_ms < secrets->gone_ms) {
@@ -148,9 +148,9 @@ bool period_secrets_find(struct period_secrets *secrets, enum rotation rotation,
         return false;
     }
     pthread_mutex_lock(&secrets->lock);
-    sweep(secrets, now_ms);
+    secrets_sweep(secrets, now_ms);
     for (size_t i = 0; i < n_starts; i++) {
-        const struct held_secret *held = find(secrets, starts[i]);
+        const struct held_secret *held = secret_find(secrets, starts[i]);
         if (held != NULL && held->proven) {
             ret->known[ret->n_known++] = held->period;
         } else {
@@ -182,7 +182,7 @@ bool period_secrets_ahead(
     *ret_start_s = rotation_start_s(rotation, now_s + PERIOD_SECRET_AHEAD_S);
     pthread_mutex_lock(&secrets->lock);
     if (*ret_start_s > now_s && now_ms >= secrets->ahead_ms) {
-        const struct held_secret *held = find(secrets, *ret_start_s);
+        const struct held_secret *held = secret_find(secrets, *ret_start_s);
         due = held == NULL || !held->proven;
         secrets->ahead_ms = now_ms + AHEAD_LOOK_MS;
     } else if (secrets->ahead_ms > now_ms + AHEAD_LOOK_MS) {
@@ -197,7 +197,7 @@ bool period_secrets_ahead(
 void period_secrets_propose(struct period_secrets *secrets, int64_t start_s, struct secret *ret)
 {
     pthread_mutex_lock(&secrets->lock);
-    const struct held_secret *held = find(secrets, start_s);
+    const struct held_secret *held = secret_find(secrets, start_s);
     if (held != NULL) {
         *ret = held->period.secret;
     } else {
@@ -211,9 +211,9 @@ bool period_secrets_learn(
 {
     bool ok = true;
     pthread_mutex_lock(&secrets->lock);
-    struct held_secret *held = find(secrets, start_s);
+    struct held_secret *held = secret_find(secrets, start_s);
     if (held == NULL) {
-        size_t at = place(secrets, start_s);
+        size_t at = secret_place(secrets, start_s);
         ok = open_place(secrets, at);
         held = &secrets->held[at];
     }
@@ -238,7 +238,7 @@ void period_secrets_doubt(struct period_secrets *secrets)
 void period_secrets_sweep(struct period_secrets *secrets, int64_t now_ms)
 {
     pthread_mutex_lock(&secrets->lock);
-    sweep(secrets, now_ms);
+    secrets_sweep(secrets, now_ms);
     pthread_mutex_unlock(&secrets->lock);
 }
 

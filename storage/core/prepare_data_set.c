@@ -101,7 +101,7 @@ static bool may_go_on(struct preparation *p, bool has_secret)
     return preparation_complain(p, text);
 }
 
-static bool look(struct session *session, struct preparation *p, int64_t deadline_ms)
+static bool data_set_look(struct session *session, struct preparation *p, int64_t deadline_ms)
 {
     struct looking l = {.p = p};
     struct buffer b;
@@ -199,6 +199,6 @@ static bool publish_secret(struct preparation *p)
 
 bool prepare_data_set(struct preparation *p, struct session *session, int64_t deadline_ms)
 {
-    return look(session, p, deadline_ms) && learn_schema(session, p, deadline_ms) &&
+    return data_set_look(session, p, deadline_ms) && learn_schema(session, p, deadline_ms) &&
            publish_secret(p);
 }

@@ -211,7 +211,8 @@ static bool take_identity(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
-static void complain(const struct server *server, const char *why, char *error, size_t error_n)
+static void server_complain(
+    const struct server *server, const char *why, char *error, size_t error_n)
 {
     char name[ADDRESS_TEXT_SIZE];
     redis_address_print(&server->node.address, name, sizeof(name));
@@ -238,7 +239,7 @@ bool server_prove(struct core *core, struct server *server, struct redis *redis,
     if (status == REDIS_OK_STATUS && p.proved && server_is_current(core, server)) {
         return true;
     }
-    complain(server, p.proved ? "another server has the data now" : p.why, error, error_n);
+    server_complain(server, p.proved ? "another server has the data now" : p.why, error, error_n);
     return false;
 }
 
@@ -265,7 +266,7 @@ bool server_is_current(const struct core *core, struct server *server)
     return true;
 }
 
-static void hint(struct core *core, const struct server *server, enum topology_hint what)
+static void server_hint(struct core *core, const struct server *server, enum topology_hint what)
 {
     if (core->topology != NULL && server->node.address.host[0] != '\0') {
         topology_hint(core->topology, what, server->partition, &server->node.address);
@@ -274,17 +275,17 @@ static void hint(struct core *core, const struct server *server, enum topology_h
 
 void server_lost(struct core *core, const struct server *server)
 {
-    hint(core, server, HINT_LOST);
+    server_hint(core, server, HINT_LOST);
 }
 
 void server_silent(struct core *core, const struct server *server)
 {
-    hint(core, server, HINT_SILENT);
+    server_hint(core, server, HINT_SILENT);
 }
 
 void server_stands(struct core *core, const struct server *server)
 {
-    hint(core, server, HINT_UP);
+    server_hint(core, server, HINT_UP);
 }
 
 void server_refused(
@@ -298,8 +299,8 @@ void server_refused(
         topology_hint(core->topology, HINT_MOVED, partition, &to.address);
         server->was_refused = true;
     } else if (reply_is_error(reply, "CLUSTERDOWN")) {
-        hint(core, server, HINT_DOWN);
+        server_hint(core, server, HINT_DOWN);
     } else if (reply_is_error(reply, "READONLY") || reply_is_error(reply, "MASTERDOWN")) {
-        hint(core, server, HINT_READONLY);
+        server_hint(core, server, HINT_READONLY);
     }
 }

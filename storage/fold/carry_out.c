@@ -50,7 +50,7 @@ static void learn_pace(struct transaction *tx, const struct reply *first, const 
     pace_learn(&tx->pace, us, reply_time_us(last) - reply_time_us(first));
 }
 
-static void refused(struct transaction *tx, const struct reply *reply)
+static void transaction_refused(struct transaction *tx, const struct reply *reply)
 {
     unsigned partition = at_hand(tx)->cuts.cuts[0].partition;
     fold_note_redirect(tx->core, partition, reply);
@@ -62,7 +62,7 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
 {
     struct transaction *tx = data;
     if (reply->type == REPLY_ERROR) {
-        refused(tx, reply);
+        transaction_refused(tx, reply);
         tx->found.lost = !fold_note_error(tx->core, reply, &tx->found.err);
         return !tx->found.lost;
     }
@@ -101,7 +101,7 @@ static void write_commands(struct transaction *tx, int trim)
 
 /* Send the commands at hand.  Behind EXEC goes the look for @next, which is written while Redis
  * carries the commands out. */
-static enum redis_status execute(struct transaction *tx, struct fold_cuts next)
+static enum redis_status transaction_execute(struct transaction *tx, struct fold_cuts next)
 {
     struct redis *redis = tx->session->redis;
     bool left;
@@ -151,7 +151,7 @@ static bool take_script(void *data, size_t i, const struct reply *reply)
     struct transaction *tx = data;
     (void)i;
     if (reply->type == REPLY_ERROR) {
-        refused(tx, reply);
+        transaction_refused(tx, reply);
         tx->found.lost = !fold_note_error(tx->core, reply, &tx->found.err);
         return !tx->found.lost;
     }
@@ -186,7 +186,7 @@ static enum redis_status execute_beyond(struct transaction *tx)
     return redis_ask_all(tx->session->redis, &tx->out, 1, tx->deadline_ms, take_script, tx);
 }
 
-static void count(struct transaction *tx)
+static void transaction_count(struct transaction *tx)
 {
     const struct look *look = at_hand(tx);
     atomic_fetch_add(&tx->core->stats.fold_transactions, 1);
@@ -206,7 +206,7 @@ enum fold_end transaction_carry_out(struct transaction *tx, struct fold_cuts nex
     bool *ret_again, enum storage_err *ret_err)
 {
     write_commands(tx, trim);
-    if (execute(tx, next) != REDIS_OK_STATUS || tx->found.lost) {
+    if (transaction_execute(tx, next) != REDIS_OK_STATUS || tx->found.lost) {
         return FOLD_LOST;
     }
     if (!tx->found.done && !transaction_drop_ahead(tx)) {
@@ -216,7 +216,7 @@ enum fold_end transaction_carry_out(struct transaction *tx, struct fold_cuts nex
         return FOLD_LOST;
     }
     if (tx->found.done) {
-        count(tx);
+        transaction_count(tx);
         return FOLD_DONE;
     }
     *ret_again = tx->found.is_void;

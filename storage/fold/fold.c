@@ -81,7 +81,7 @@ static void set_limit(struct fold *fold)
 }
 
 /* A transaction was done. */
-static void moved(void *data)
+static void fold_moved(void *data)
 {
     struct fold *fold = data;
     unfolded_moves(fold->unfolded);
@@ -90,7 +90,7 @@ static void moved(void *data)
 
 /* A fold of @events took @us.  If it was about a full one, the next ones have more events or fewer:
  * by a quarter at most, for one fold alone may have been held up. */
-static void learn(struct fold *fold, size_t events, int64_t us)
+static void fold_learn(struct fold *fold, size_t events, int64_t us)
 {
     size_t full = atomic_load(&fold->events_per_fold);
     if (events < full / 2 || events > 2 * full) {
@@ -168,7 +168,7 @@ void fold_wake(struct fold *fold)
 /* ---- the thread ---- */
 
 /* A round that began at @begun_us has ended.  @all: everything was in its reach. */
-static void answer(struct fold *fold, int64_t begun_us, bool all, enum storage_err err)
+static void fold_answer(struct fold *fold, int64_t begun_us, bool all, enum storage_err err)
 {
     if (all && err == STORAGE_OK) {
         core_settled(fold->core, begun_us);
@@ -185,7 +185,7 @@ static void answer(struct fold *fold, int64_t begun_us, bool all, enum storage_e
     pthread_mutex_unlock(&fold->lock);
 }
 
-static void hold(struct fold *fold)
+static void fold_hold(struct fold *fold)
 {
     int64_t until_ms = monotonic_ms() + fold->hold_ms;
     pthread_mutex_lock(&fold->lock);
@@ -233,7 +233,7 @@ static enum storage_err run_kept(struct fold *fold, int64_t *ret_us)
     return err;
 }
 
-static void run(struct fold *fold, bool asked)
+static void fold_run(struct fold *fold, bool asked)
 {
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
@@ -248,7 +248,7 @@ static void run(struct fold *fold, bool asked)
     pause_us = pause_us < PAUSE_MAX_MS * 1000 ? pause_us : PAUSE_MAX_MS * 1000;
     events = atomic_load(&fold->core->stats.fold_events) - events;
     if (events > 0) {
-        learn(fold, (size_t)events, now_us - begun_us);
+        fold_learn(fold, (size_t)events, now_us - begun_us);
         atomic_store(&fold->core->folded_us, now_us);
         atomic_fetch_add(&fold->core->stats.folds, 1);
         storage_histogram_observe(&fold->core->stats.fold_seconds, now_us - begun_us);
@@ -263,7 +263,7 @@ static void run(struct fold *fold, bool asked)
     if (reach == ROUND_ALL && err == STORAGE_OK && begun_us >= fold->heir_until_us) {
         fold->heir_until_us = INT64_MIN;
     }
-    answer(fold, settled_us, reach == ROUND_ALL, err);
+    fold_answer(fold, settled_us, reach == ROUND_ALL, err);
 }
 
 static void *fold_main(void *argument)
@@ -271,8 +271,8 @@ static void *fold_main(void *argument)
     struct fold *fold = argument;
     bool asked;
     while (wait_for_round(fold, &asked)) {
-        hold(fold);
-        run(fold, asked);
+        fold_hold(fold);
+        fold_run(fold, asked);
     }
     return NULL;
 }
@@ -335,7 +335,7 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     atomic_store(&fold->last_question_ms, INT64_MIN / 2);
     set_limit(fold);
     bool ok = round_init(&fold->round, core, unfolded, seen_fold);
-    fold->round.threads.moved = moved;
+    fold->round.threads.moved = fold_moved;
     fold->round.threads.moved_data = fold;
     if (!ok || pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
         fold_free(fold);

@@ -12,7 +12,7 @@ static bool is_guarded(const struct round *r, const struct goal *goal, const str
 }
 
 /* How far the log is to be folded now: at most what replicas have. */
-static uint64_t foldable(const struct round *r, const struct goal *goal,
+static uint64_t stream_foldable(const struct round *r, const struct goal *goal,
     const struct log_head *head, const struct stream *stream)
 {
     uint64_t to = goal_of(r, goal, head);
@@ -20,7 +20,8 @@ static uint64_t foldable(const struct round *r, const struct goal *goal,
 }
 
 /* NULL: nothing is to be asked about the log. */
-static struct stream *waiting(struct round *r, const struct goal *goal, const struct log_head *head)
+static struct stream *stream_waiting(
+    struct round *r, const struct goal *goal, const struct log_head *head)
 {
     struct stream *stream = streams_find(&r->streams, head->id);
     if (stream == NULL || !is_guarded(r, goal, head)) {
@@ -30,7 +31,7 @@ static struct stream *waiting(struct round *r, const struct goal *goal, const st
     return goal_of(r, goal, head) > known ? stream : NULL;
 }
 
-static void learn(struct stream *stream, uint64_t to, bool is_replicated)
+static void stream_learn(struct stream *stream, uint64_t to, bool is_replicated)
 {
     int64_t now_ms = monotonic_ms();
     if (!is_replicated && stream->lags_since_ms == 0) {
@@ -50,7 +51,7 @@ static enum redis_status ask_replicas(struct round *r, const struct goal *goal, 
     bool any = false;
     for (size_t i = 0; i < r->heads.n; i++) {
         const struct log_head *head = &r->heads.heads[i];
-        if (waiting(r, goal, head) != NULL) {
+        if (stream_waiting(r, goal, head) != NULL) {
             part_set_add(&asked, core_log_partition(r->core, head->place));
             any = true;
         }
@@ -62,9 +63,9 @@ static enum redis_status ask_replicas(struct round *r, const struct goal *goal, 
         r->core, &r->session, &asked, r->core->config.ack_replicas, WAIT_MS, deadline_ms, &have);
     for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
         const struct log_head *head = &r->heads.heads[i];
-        struct stream *stream = waiting(r, goal, head);
+        struct stream *stream = stream_waiting(r, goal, head);
         if (stream != NULL) {
-            learn(stream, goal_of(r, goal, head),
+            stream_learn(stream, goal_of(r, goal, head),
                 part_set_has(&have, core_log_partition(r->core, head->place)));
         }
     }
@@ -126,7 +127,7 @@ enum redis_status gather_streams(struct round *r, const struct goal *goal)
         if (stream == NULL) {
             return REDIS_LOST;
         }
-        uint64_t to = foldable(r, goal, head, stream);
+        uint64_t to = stream_foldable(r, goal, head, stream);
         if (!stream->is_broken && stream->folded < to && (own == NULL || !own->from_memory)) {
             size_t n_logs = r->batch.n_logs;
             status = streams_read(

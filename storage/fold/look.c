@@ -154,7 +154,7 @@ static bool is_answer(struct look *look, size_t i, const struct reply *reply)
     return look->err == STORAGE_OK;
 }
 
-static bool take(void *data, size_t i, const struct reply *reply)
+static bool look_take_one(void *data, size_t i, const struct reply *reply)
 {
     struct look *look = data;
     size_t question;
@@ -204,7 +204,7 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
     look->at = 0;
     look->question = 0;
     enum redis_status status =
-        redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take, look);
+        redis_ask_all(session->redis, out, look->n_replies, deadline_ms, look_take_one, look);
     if (status != REDIS_OK_STATUS || look->err != STORAGE_OK || !look->asks_more) {
         return status;
     }
@@ -216,7 +216,7 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
 }
 
 /* Do all shares go on? */
-static bool fit(struct look *look)
+static bool look_fit(struct look *look)
 {
     bool all = true;
     for (unsigned i = 0; i < look->cuts.n; i++) {
@@ -240,7 +240,7 @@ enum redis_status look_end(struct look *look, struct session *session, struct bu
     if (status != REDIS_OK_STATUS || look->err != STORAGE_OK) {
         return status;
     }
-    if (!fit(look)) {
+    if (!look_fit(look)) {
         *ret_again = true;
         return REDIS_OK_STATUS;
     }

@@ -29,7 +29,7 @@ static void write_script(
     }
 }
 
-static bool take(void *data, size_t i, const struct reply *reply)
+static bool pass_by_take(void *data, size_t i, const struct reply *reply)
 {
     struct passing *p = data;
     unsigned partition = p->asked[i];
@@ -64,7 +64,7 @@ enum fold_end pass_by(struct core *core, struct session *session, const struct b
             write_script(&p, session, i, asks_begin(&asks, i));
         }
     }
-    bool lost = asks.n > 0 && asks_run(&asks, deadline_ms, take, &p) != REDIS_OK_STATUS;
+    bool lost = asks.n > 0 && asks_run(&asks, deadline_ms, pass_by_take, &p) != REDIS_OK_STATUS;
     buffer_release(&out);
     if (lost) {
         return FOLD_LOST;

@@ -173,7 +173,7 @@ static void round_forget_counted(struct round *r)
 }
 
 /* Fill the batch. */
-static enum storage_err gather(struct round *r, struct goal *goal)
+static enum storage_err round_gather(struct round *r, struct goal *goal)
 {
     batch_clear(&r->batch);
     if (!gather_own(r, goal)) {
@@ -231,7 +231,7 @@ enum storage_err round_run(struct round *r, enum round_reach reach)
         return STORAGE_DOWN;
     }
     do {
-        err = gather(r, &goal);
+        err = round_gather(r, &goal);
         if (err == STORAGE_OK && r->batch.n_logs > 0) {
             err = fold_batch(r, &goal);
             if (err == STORAGE_OK && !goal_set(r, &goal)) { /* the transaction has read the heads */

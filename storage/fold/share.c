@@ -71,7 +71,7 @@ static enum known_visit expected_visit(
 }
 
 /* Ask for the names, the visitor and the user of a task. */
-static bool ask(struct share *s, const struct row *row, enum task_kind kind)
+static bool share_ask(struct share *s, const struct row *row, enum task_kind kind)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
     s->asks_last = s->asks_last || row->at_s < s->recent_s;
@@ -161,7 +161,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     for (uint32_t i = cut->from; i < cut->to; i++) {
         enum task_kind kind;
         const struct row *row = task_row(s, i, &kind);
-        if (!ask(s, row, kind)) {
+        if (!share_ask(s, row, kind)) {
             return false;
         }
     }

@@ -69,7 +69,7 @@ static void write_state(struct share *s, struct buffer *out)
 }
 
 /* Have @member added to a set, unless it is known to be there. */
-static void announce(struct share *s, struct members *members, struct slice member)
+static void share_announce(struct share *s, struct members *members, struct slice member)
 {
     bool is_new = !announced_has(&s->memory->announced, s->cut.partition, member);
     for (size_t i = members->n; is_new && i > 0 && i + 8 > members->n; i--) {
@@ -94,7 +94,7 @@ static void announce_target(void *data, struct slice site, const struct write_ta
     if (target->announce) {
         struct key member;
         key_open_member(&member, site, target->parent);
-        announce(s, &s->open, (struct slice){member.p, member.n});
+        share_announce(s, &s->open, (struct slice){member.p, member.n});
     }
 }
 
@@ -106,7 +106,7 @@ static void announce_sites(struct share *s)
         const struct row *row = task_row(s, i, &kind);
         if (kind == TASK_SITE && !slice_equal(row->site, last) && !share_drops(s, row)) {
             last = row->site;
-            announce(s, &s->sites, row->site);
+            share_announce(s, &s->sites, row->site);
         }
     }
 }

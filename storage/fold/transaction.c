@@ -57,7 +57,7 @@ const struct known_sketches *transaction_sketches(const struct transaction *tx)
 /* ---- the look ---- */
 
 /* Put what the transaction before has done into the memory. */
-static void learn(struct transaction *tx)
+static void transaction_learn(struct transaction *tx)
 {
     const struct look *look = the_other(tx);
     for (unsigned i = 0; tx->learns && i < look->cuts.n; i++) {
@@ -77,12 +77,12 @@ static bool has_looked(struct transaction *tx, enum redis_status status)
 
 /* Watch, and read all that is needed to decide, unless that went out before.  False: see
  * tx->found. */
-static bool look(struct transaction *tx, struct fold_cuts cuts)
+static bool transaction_look(struct transaction *tx, struct fold_cuts cuts)
 {
     struct look *look = at_hand(tx);
     buffer_clear(&tx->out, OUT_KEPT);
     if (!look->is_sent) {
-        learn(tx);
+        transaction_learn(tx);
         if (!look_write(look, tx->core, &tx->memory, tx->batch, cuts, &tx->out)) {
             tx->found.err = STORAGE_NOMEM;
             return false;
@@ -100,7 +100,7 @@ static bool end_look(struct transaction *tx, bool *ret_again)
 }
 
 /* False: the connection is lost. */
-static bool discard(struct transaction *tx, struct look *look)
+static bool transaction_discard(struct transaction *tx, struct look *look)
 {
     buffer_clear(&tx->out, OUT_KEPT);
     return look_discard(look, tx->session, tx->deadline_ms, &tx->out);
@@ -114,13 +114,13 @@ bool transaction_drop_ahead(struct transaction *tx)
     }
     buffer_clear(&tx->out, OUT_KEPT);
     return look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads) == REDIS_OK_STATUS &&
-           discard(tx, look);
+           transaction_discard(tx, look);
 }
 
 /* ---- deciding ---- */
 
 /* Do the entries of log @log hold by what its head says? */
-static bool agrees(const struct batch *batch, uint32_t log, const struct log_head *head)
+static bool transaction_agrees(const struct batch *batch, uint32_t log, const struct log_head *head)
 {
     if (head->n < batch->logs[log].to) {
         return false;
@@ -139,7 +139,7 @@ static bool judge_logs(struct transaction *tx, uint32_t *ret_log)
     for (uint32_t l = 0; l < tx->batch->n_logs; l++) {
         const struct log_head *head = heads_find(tx->heads, tx->batch->logs[l].id);
         tx->fates[l] = head == NULL ? LOG_GONE : LOG_COUNTS;
-        if (head != NULL && !agrees(tx->batch, l, head)) {
+        if (head != NULL && !transaction_agrees(tx->batch, l, head)) {
             *ret_log = l;
             return false;
         }
@@ -148,7 +148,7 @@ static bool judge_logs(struct transaction *tx, uint32_t *ret_log)
 }
 
 /* Ask the shares.  *ret_any: some count something; *ret_again: begin again from the WATCH. */
-static enum fold_end decide(struct transaction *tx, bool *ret_again, bool *ret_any,
+static enum fold_end transaction_decide(struct transaction *tx, bool *ret_again, bool *ret_any,
     uint32_t *ret_log, enum storage_err *ret_err)
 {
     const struct look *look = at_hand(tx);
@@ -197,34 +197,34 @@ static enum fold_end decide(struct transaction *tx, bool *ret_again, bool *ret_a
 static enum fold_end end_in_error(struct transaction *tx, enum storage_err *ret_err)
 {
     *ret_err = tx->found.err;
-    return tx->found.lost || !discard(tx, at_hand(tx)) ? FOLD_LOST : FOLD_ERR;
+    return tx->found.lost || !transaction_discard(tx, at_hand(tx)) ? FOLD_LOST : FOLD_ERR;
 }
 
 /* One attempt.  *ret_again: another one. */
-static enum fold_end attempt(struct transaction *tx, struct fold_cuts cuts, struct fold_cuts next,
-    int trim, bool *ret_again, uint32_t *ret_log, enum storage_err *ret_err)
+static enum fold_end transaction_attempt(struct transaction *tx, struct fold_cuts cuts,
+    struct fold_cuts next, int trim, bool *ret_again, uint32_t *ret_log, enum storage_err *ret_err)
 {
     bool any;
     *ret_again = false;
     tx->found = (struct findings){.err = STORAGE_OK};
-    if (!look(tx, cuts)) {
+    if (!transaction_look(tx, cuts)) {
         return end_in_error(tx, ret_err);
     }
     if (tx->core->is_spread && monotonic_ms() - tx->heads->asked_ms > HEADS_AGE_MS) {
         *ret_err = STORAGE_BEHIND; /* the round reads them again */
-        return discard(tx, at_hand(tx)) ? FOLD_ERR : FOLD_LOST;
+        return transaction_discard(tx, at_hand(tx)) ? FOLD_ERR : FOLD_LOST;
     }
-    enum fold_end end = decide(tx, ret_again, &any, ret_log, ret_err);
+    enum fold_end end = transaction_decide(tx, ret_again, &any, ret_log, ret_err);
     if (end != FOLD_DONE || *ret_again || !any) {
-        return discard(tx, at_hand(tx)) ? end : FOLD_LOST;
+        return transaction_discard(tx, at_hand(tx)) ? end : FOLD_LOST;
     }
     if (!end_look(tx, ret_again)) {
         return end_in_error(tx, ret_err);
     }
     if (*ret_again) {
-        return discard(tx, at_hand(tx)) ? FOLD_DONE : FOLD_LOST;
+        return transaction_discard(tx, at_hand(tx)) ? FOLD_DONE : FOLD_LOST;
     }
-    learn(tx); /* no share rests on the memory now */
+    transaction_learn(tx); /* no share rests on the memory now */
     return transaction_carry_out(tx, next, trim, ret_again, ret_err);
 }
 
@@ -239,7 +239,7 @@ enum fold_end transaction_run(struct transaction *tx, struct session *session,
     tx->batch = batch;
     tx->heads = heads;
     do {
-        end = attempt(tx, cuts, next, trim, &again, ret_log, ret_err);
+        end = transaction_attempt(tx, cuts, next, trim, &again, ret_log, ret_err);
         if (again) {
             atomic_fetch_add(&tx->core->stats.fold_again, 1);
             end = FOLD_LOST; /* if it is too late to begin again */

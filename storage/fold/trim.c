@@ -77,7 +77,7 @@ static bool take_any(void *data, size_t i, const struct reply *reply)
 }
 
 /* Cut what had been counted at the reading before. */
-static void cut(
+static void trim_cut(
     struct trimming *t, const struct trimmer *before, struct session *session, int64_t deadline_ms)
 {
     struct asks asks = asks_to(session, &t->out);
@@ -123,7 +123,7 @@ void trim_streams(struct trimmer *trimmer, struct core *core, struct session *se
     if (t.n > 0 && read_cursors(&t, session, deadline_ms)) {
         /* the same connections, which stood when the cursors were read before? */
         if (trimmer->read_ms != 0 && session_stands_since(session) == trimmer->stood_us) {
-            cut(&t, trimmer, session, deadline_ms);
+            trim_cut(&t, trimmer, session, deadline_ms);
         }
         memcpy(trimmer->logs, t.logs, sizeof(t.logs));
         trimmer->read_ms = now_ms;

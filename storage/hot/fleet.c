@@ -43,7 +43,7 @@ static void put_key(struct buffer *out, const struct core *core, const char *pro
 
 /* ---- publishing ---- */
 
-static bool connected(struct hot_fleet *fleet)
+static bool fleet_connected(struct hot_fleet *fleet)
 {
     char error[160];
     if (session_is_current(&fleet->session)) {
@@ -127,9 +127,9 @@ static size_t put_list(struct hot_fleet *fleet)
     return n > 0;
 }
 
-static void publish(struct hot_fleet *fleet)
+static void fleet_publish(struct hot_fleet *fleet)
 {
-    if (!connected(fleet)) {
+    if (!fleet_connected(fleet)) {
         return;
     }
     size_t n = put_presence(fleet);
@@ -148,7 +148,7 @@ static void *fleet_main(void *argument)
         int64_t next_ms = monotonic_ms() + (ready ? PUBLISH_MS : LOOK_MS);
         bool alone = fleet->is_alone;
         if (ready) {
-            publish(fleet);
+            fleet_publish(fleet);
         }
         if (alone == fleet->is_alone) { /* else the list is wanted at once */
             wake_sleep(&fleet->wake, next_ms);
@@ -254,7 +254,7 @@ static bool ask_lists(struct gathering *g)
 }
 
 /* The list of this process, which is the answer so far, becomes that of all. */
-static bool merge(struct gathering *g, struct hot_pages_job *job)
+static bool fleet_merge(struct gathering *g, struct hot_pages_job *job)
 {
     struct hot_page *all = NULL;
     size_t n = 0;
@@ -273,7 +273,7 @@ enum storage_err hot_pages_run(struct reader *reader, struct storage_job *job, b
     struct gathering g = {.core = reader->core};
     pipeline_init(&g.pipe, &reader->session, job->deadline_ms);
     if (ask_others(&g) && ask_lists(&g)) {
-        (void)merge(&g, &job->u.hot);
+        (void)fleet_merge(&g, &job->u.hot);
     }
     published_release(&g.lists);
     arena_release(&g.arena);

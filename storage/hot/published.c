@@ -70,7 +70,7 @@ struct published_part {
     double absent; /* of its list */
 };
 
-static bool take(struct slice *left, void *into, size_t n)
+static bool published_take(struct slice *left, void *into, size_t n)
 {
     if (left->n < n) {
         return false;
@@ -83,7 +83,7 @@ static bool take(struct slice *left, void *into, size_t n)
 static bool take_rate(struct slice *left, double *ret)
 {
     uint64_t number = 0;
-    if (!take(left, &number, sizeof(number))) {
+    if (!published_take(left, &number, sizeof(number))) {
         return false;
     }
     *ret = (double)le64toh(number) / A_SECOND;
@@ -104,13 +104,13 @@ static bool take_part(struct slice *left, struct published_part *ret)
 {
     unsigned char lengths[3];
     return take_rate(left, &ret->reads) && take_rate(left, &ret->writes) &&
-           take_rate(left, &ret->error) && take(left, lengths, sizeof(lengths)) &&
+           take_rate(left, &ret->error) && published_take(left, lengths, sizeof(lengths)) &&
            lengths[0] <= EVENT_SITE_MAX && take_name(left, lengths[0], &ret->site) &&
            take_name(left, (size_t)lengths[1] + 256 * (size_t)lengths[2], &ret->page) &&
            ret->page.n <= EVENT_PAGE_MAX;
 }
 
-static bool append(struct published_lists *lists, const struct published_part *part)
+static bool published_append(struct published_lists *lists, const struct published_part *part)
 {
     if (!array_reserve(&lists->parts, &lists->capacity, lists->n, sizeof(*lists->parts))) {
         return false;
@@ -127,7 +127,7 @@ bool published_add(
     for (size_t i = 0; ok && i < n; i++) {
         const struct published_part part = {pages[i].site, pages[i].page, pages[i].reads_per_s,
             pages[i].writes_per_s, pages[i].error, absent};
-        ok = append(lists, &part);
+        ok = published_append(lists, &part);
     }
     return ok;
 }
@@ -137,13 +137,13 @@ bool published_add_bytes(struct published_lists *lists, struct slice bytes)
     char is[HEAD_SIZE];
     struct published_part part;
     size_t n = 0;
-    if (!take(&bytes, is, sizeof(is)) || memcmp(is, head, sizeof(head)) != 0 ||
+    if (!published_take(&bytes, is, sizeof(is)) || memcmp(is, head, sizeof(head)) != 0 ||
         !take_rate(&bytes, &part.absent)) {
         return true;
     }
     lists->absent += part.absent;
     while (n++ < PUBLISHED_PAGES && take_part(&bytes, &part)) {
-        if (!append(lists, &part)) {
+        if (!published_append(lists, &part)) {
             return false;
         }
     }
@@ -152,7 +152,7 @@ bool published_add_bytes(struct published_lists *lists, struct slice bytes)
 
 /* ---- merging ---- */
 
-static int compare(struct slice a, struct slice b)
+static int published_compare(struct slice a, struct slice b)
 {
     int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
     return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
@@ -162,8 +162,8 @@ static int by_name(const void *a, const void *b)
 {
     const struct published_part *x = a;
     const struct published_part *y = b;
-    int order = compare(x->site, y->site);
-    return order != 0 ? order : compare(x->page, y->page);
+    int order = published_compare(x->site, y->site);
+    return order != 0 ? order : published_compare(x->page, y->page);
 }
 
 /* The @n parts of one page.  False: out of memory. */

@@ -111,7 +111,7 @@ static const struct reply *ask_aside(
 }
 
 /* @reply came for the first job under way.  Returns what to take for it. */
-static const struct reply *judge(
+static const struct reply *sender_judge(
     struct sender *s, struct session *session, const struct reply *reply)
 {
     static const struct reply later = {.type = REPLY_ERROR, .text = {"TRYAGAIN", 8}};
@@ -161,7 +161,7 @@ static void run_batch(struct sender *s, struct session *session, struct storage_
     while (ok && limiter_under_way(l) > 0) {
         const struct reply *reply = NULL;
         ok = redis_await(session->redis, limiter_deadline_ms(l), &reply) == REDIS_OK_STATUS &&
-             limiter_take_reply(l, judge(s, session, reply));
+             limiter_take_reply(l, sender_judge(s, session, reply));
     }
     if (!ok) {
         give_up(s, session);
@@ -216,7 +216,7 @@ static struct storage_job *send_some(struct sender *s, struct storage_job *jobs)
 /* ---- the thread ---- */
 
 /* While it waits for a server: answer who is late. */
-static bool look(void *data)
+static bool sender_look(void *data)
 {
     struct sender *s = data;
     pthread_mutex_lock(&s->lock);
@@ -287,8 +287,8 @@ struct limit_senders *limit_senders_start(struct core *core)
         mutex_init(&s->lock);
         cond_init(&s->work);
         cond_init(&s->idle);
-        sessions_init(&s->sessions, core, (struct redis_look){look, s}, SILENCE_MS);
-        s->aside.look = (struct redis_look){look, s};
+        sessions_init(&s->sessions, core, (struct redis_look){sender_look, s}, SILENCE_MS);
+        s->aside.look = (struct redis_look){sender_look, s};
         limiter_init(&s->limiter, core);
         s->is_started = pthread_create(&s->thread, NULL, sender_main, s) == 0;
         ok = s->is_started;

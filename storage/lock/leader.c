@@ -88,7 +88,7 @@ void leader_nudge(struct leader *l)
 }
 
 /* Lead with @token until @until_ms; token 0: do not lead. */
-static void publish(struct leader *l, int64_t token, int64_t until_ms)
+static void leader_publish(struct leader *l, int64_t token, int64_t until_ms)
 {
     pthread_mutex_lock(&l->lock);
     bool changed = l->token != token;
@@ -174,7 +174,7 @@ static enum lock_answer give_back(struct leader *l)
 
 static void step_down(struct leader *l, enum lock_answer why)
 {
-    publish(l, 0, 0);
+    leader_publish(l, 0, 0);
     core_notice(l->core, STORAGE_LEADER_LOST, lock_answer_text(why));
 }
 
@@ -198,7 +198,7 @@ static void name_locks(struct leader *l)
     memcpy(l->others.lock.token, l->home_lock.token, sizeof(l->home_lock.token));
 }
 
-static void acquire(struct leader *l)
+static void leader_acquire(struct leader *l)
 {
     int64_t number = 0;
     pthread_mutex_lock(&l->lock);
@@ -220,7 +220,7 @@ static void acquire(struct leader *l)
     int64_t until_ms = lock_until_ms(asked_ms, LOCK_LEASE_MS);
     if (answer == LOCK_MINE && monotonic_ms() < until_ms) {
         l->next_ms = asked_ms + LOCK_RENEW_MS;
-        publish(l, number, until_ms);
+        leader_publish(l, number, until_ms);
         core_notice(l->core, STORAGE_LEADING, "");
         return;
     }
@@ -234,7 +234,7 @@ static void acquire(struct leader *l)
     l->next_ms = monotonic_ms() + lock_retry_ms(randombytes_random());
 }
 
-static void renew(struct leader *l, int64_t token, int64_t until_ms)
+static void leader_renew(struct leader *l, int64_t token, int64_t until_ms)
 {
     int64_t number = 0;
     int64_t asked_ms = monotonic_ms();
@@ -255,7 +255,7 @@ static void renew(struct leader *l, int64_t token, int64_t until_ms)
         return;
     }
     l->next_ms = asked_ms + LOCK_RENEW_MS;
-    publish(l, token, lock_until_ms(asked_ms, LOCK_LEASE_MS));
+    leader_publish(l, token, lock_until_ms(asked_ms, LOCK_LEASE_MS));
     if (number == LOCK_RENEWED_WISHED) {
         pthread_mutex_lock(&l->lock);
         l->wish = true;
@@ -265,7 +265,7 @@ static void renew(struct leader *l, int64_t token, int64_t until_ms)
 }
 
 /* One look at the lock. */
-static void look(struct leader *l)
+static void leader_look(struct leader *l)
 {
     struct core *core = l->core;
     int64_t now_ms = monotonic_ms();
@@ -278,16 +278,16 @@ static void look(struct leader *l)
         step_down(l, LOCK_UNKNOWN);
         l->next_ms = now_ms;
     } else if (token != 0 && (outranked || atomic_load(&core->settings_differ))) {
-        publish(l, 0, 0);
+        leader_publish(l, 0, 0);
         core_notice(core, STORAGE_LEADER_LOST, lock_answer_text(give_back(l)));
         l->next_ms = now_ms;
     } else if (token != 0 && now_ms >= l->next_ms) {
-        renew(l, token, until_ms);
+        leader_renew(l, token, until_ms);
     } else if (token == 0 && now_ms >= l->next_ms) {
         bool fit = atomic_load(&core->ready) && !atomic_load(&core->settings_differ);
         l->next_ms = now_ms + NOT_READY_MS;
         if (fit) {
-            acquire(l);
+            leader_acquire(l);
         }
     }
 }
@@ -313,7 +313,7 @@ static void *leader_main(void *argument)
     int64_t at_ms = 0;
     set_look(l);
     while (sleep_until(l, at_ms)) {
-        look(l);
+        leader_look(l);
         at_ms = l->next_ms;
         int64_t chore_ms = do_chore(l);
         at_ms = chore_ms < at_ms ? chore_ms : at_ms;
@@ -322,7 +322,7 @@ static void *leader_main(void *argument)
         pthread_mutex_unlock(&l->lock);
     }
     if (atomic_load(&l->core->stats.rollup_leader) != 0) {
-        publish(l, 0, 0);
+        leader_publish(l, 0, 0);
         (void)give_back(l);
     }
     lock_disconnect(&l->home);

@@ -55,7 +55,7 @@ void lock_disconnect(struct lock_server *server)
 /* ---- questions ---- */
 
 /* Send what is in @b, and release it. */
-static void ask(struct lock_server *server, struct buffer *b)
+static void lock_ask(struct lock_server *server, struct buffer *b)
 {
     bool left = false;
     server->asked =
@@ -87,7 +87,7 @@ void lock_ask_acquire(
     put_keys(&b, lock, fence);
     resp_decimal(&b, lock->lease_ms);
     resp_decimal(&b, floor);
-    ask(server, &b);
+    lock_ask(server, &b);
 }
 
 void lock_ask_renew(struct lock_server *server, const struct lock *lock, const struct key *wish)
@@ -100,7 +100,7 @@ void lock_ask_renew(struct lock_server *server, const struct lock *lock, const s
     script_head(&b, &server->scripts, SCRIPT_RENEW, wish == NULL ? 1 : 2, 2);
     put_keys(&b, lock, wish);
     resp_decimal(&b, lock->lease_ms);
-    ask(server, &b);
+    lock_ask(server, &b);
 }
 
 void lock_ask_release(struct lock_server *server, const struct lock *lock)
@@ -112,7 +112,7 @@ void lock_ask_release(struct lock_server *server, const struct lock *lock)
     buffer_init(&b);
     script_head(&b, &server->scripts, SCRIPT_RELEASE, 1, 1);
     put_keys(&b, lock, NULL);
-    ask(server, &b);
+    lock_ask(server, &b);
 }
 
 /* ---- answers ---- */

@@ -265,7 +265,8 @@ static bool clean_strays(struct closing *c)
 }
 
 /* In a cluster the closer has connections of its own. */
-static struct session *begin(struct log_closer *closer, struct core *core, struct session *session)
+static struct session *closer_begin(
+    struct log_closer *closer, struct core *core, struct session *session)
 {
     const struct redis_look look = {core_runs, core};
     if (!core->is_spread) {
@@ -279,7 +280,7 @@ static struct session *begin(struct log_closer *closer, struct core *core, struc
 }
 
 /* Did the connections stand through all that was read? */
-static bool stood(const struct closing *c)
+static bool closer_stood(const struct closing *c)
 {
     return !c->core->is_spread || c->closer->stood_us == c->closer->dispatcher.links.stood_us;
 }
@@ -289,7 +290,7 @@ bool log_close_silent(
 {
     struct closing c = {.closer = closer,
         .core = core,
-        .session = begin(closer, core, session),
+        .session = closer_begin(closer, core, session),
         .deadline_ms = deadline_ms};
     bool uncounted = false;
     bool read = false;
@@ -300,7 +301,7 @@ bool log_close_silent(
     if (read_cursors(&c)) {
         enum storage_err err =
             log_progress_read(&closer->progress, core, c.session, deadline_ms, &c.lost);
-        read = err == STORAGE_OK && stood(&c);
+        read = err == STORAGE_OK && closer_stood(&c);
     }
     if (read && close_counted(&c, &uncounted) && clean_closed(&c)) {
         counted_logs_keep(&closer->counted);
@@ -338,7 +339,7 @@ static void close_own_spread(struct log_closer *closer, struct core *core, int64
     if (read && left_ms > 0 &&
         replicated_ask(core, c.session, &servers, n, left_ms, deadline_ms, &acked) ==
             REDIS_OK_STATUS &&
-        memcmp(&servers, &acked, sizeof(acked)) == 0 && stood(&c)) {
+        memcmp(&servers, &acked, sizeof(acked)) == 0 && closer_stood(&c)) {
         (void)close_counted(&c, &ignored);
     }
     buffer_release(&c.out);

@@ -19,7 +19,7 @@ static void back_off(struct writer *w, int64_t now_ms)
 }
 
 /* One writer tells at a time, and of a connection only what holds for all of them. */
-static void tell(struct writer *w, enum storage_notice what, const char *detail)
+static void writer_tell(struct writer *w, enum storage_notice what, const char *detail)
 {
     struct writers_share *share = w->share;
     pthread_mutex_lock(&share->news_lock);
@@ -75,7 +75,7 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
     core_write_failed(w->core, STORAGE_DOWN);
     atomic_store(&w->core->lacks_replicas, false);
     show_connected(w, false);
-    tell(w, STORAGE_DISCONNECTED, "");
+    writer_tell(w, STORAGE_DISCONNECTED, "");
 }
 
 /* The data of a cluster, over all its servers; one writer does that, and the others wait. */
@@ -111,7 +111,7 @@ static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms, char *er
 }
 
 /* Is the server ours, and the data? */
-static bool prepare(struct writer *w, int64_t deadline_ms, char *error, size_t error_n)
+static bool writer_prepare(struct writer *w, int64_t deadline_ms, char *error, size_t error_n)
 {
     if (w->core->is_spread) {
         return session_check(&w->session, w->core, deadline_ms, error, error_n) &&
@@ -129,19 +129,19 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
     int64_t deadline_ms = now_ms + CONNECT_MS;
     w->servers_changes = servers_changes(w->core);
     if (session_open(&w->session, w->core, deadline_ms, error, sizeof(error))) {
-        if (prepare(w, deadline_ms, error, sizeof(error)) &&
+        if (writer_prepare(w, deadline_ms, error, sizeof(error)) &&
             appender_connected(&w->appender, &w->session, monotonic_ms() + CONNECT_MS)) {
             w->disconnected_ms = 0;
             w->connected_ms = w->heard_ms = monotonic_ms();
             show_away(w, STORAGE_OK);
             show_connected(w, true);
-            tell(w, STORAGE_CONNECTED, "");
+            writer_tell(w, STORAGE_CONNECTED, "");
             return;
         }
         session_lost(&w->session);
     }
     back_off(w, monotonic_ms());
-    tell(w,
+    writer_tell(w,
         atomic_load(&w->core->settings_differ) ? STORAGE_SETTINGS_DIFFER : STORAGE_CONNECT_FAILED,
         error);
 }

@@ -11,7 +11,7 @@ void counted_logs_release(struct counted_logs *logs)
     *logs = (struct counted_logs){.all = NULL};
 }
 
-static struct counted_log *find(struct counted_logs *logs, const char *id)
+static struct counted_log *counted_logs_find(struct counted_logs *logs, const char *id)
 {
     for (size_t i = 0; i < logs->n; i++) {
         if (strcmp(logs->all[i].head.id, id) == 0) {
@@ -24,7 +24,7 @@ static struct counted_log *find(struct counted_logs *logs, const char *id)
 bool counted_logs_long(
     struct counted_logs *logs, const struct log_head *head, int64_t now_ms, int64_t apart_ms)
 {
-    struct counted_log *log = find(logs, head->id);
+    struct counted_log *log = counted_logs_find(logs, head->id);
     if (log == NULL) {
         if (array_reserve(&logs->all, &logs->capacity, logs->n, sizeof(*logs->all))) {
             logs->all[logs->n++] =

@@ -204,7 +204,7 @@ static void hint_silence(struct writer *w, int64_t now_ms)
 }
 
 /* One turn's work.  It waits where it connects only. */
-static void work(struct writer *w)
+static void writer_work(struct writer *w)
 {
     int64_t now_ms = monotonic_ms();
     if (w->session.redis == NULL &&
@@ -235,7 +235,7 @@ static void work(struct writer *w)
 }
 
 /* How long poll() may sleep, in ms; -1 for ever. */
-static int patience(struct writer *w)
+static int writer_patience(struct writer *w)
 {
     int64_t now_ms = monotonic_ms();
     int64_t wake_ms = writer_next_deadline_ms(w);
@@ -298,7 +298,7 @@ static void wait_for_events(struct writer *w)
         fds[1].events = (short)(POLLIN | (w->output_left ? POLLOUT : 0));
     }
     if (may_sleep(w)) {
-        timeout = patience(w);
+        timeout = writer_patience(w);
     }
     if (poll(fds, 2, timeout) < 0 && errno != EINTR) {
         return;
@@ -326,7 +326,7 @@ void *writer_main(void *argument)
     struct writer *w = argument;
     for (;;) {
         bool stop;
-        work(w);
+        writer_work(w);
         bool over = must_end(w, &stop);
         if (over) {
             give_up(w);

@@ -22,7 +22,7 @@ static void show_queue(struct writer *w)
 }
 
 /* Put @job into its queue.  True: the thread is to be woken. */
-static bool enqueue(struct writer *w, struct storage_job *job)
+static bool writer_enqueue(struct writer *w, struct storage_job *job)
 {
     bool writes = job->op == STORAGE_WRITE;
     struct job_queue *queue = writes ? &w->queue : &w->limits;
@@ -47,7 +47,7 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
                w->queue.events + w->limits.events + job->cost > w->core->config.queue_events) {
         *ret_err = STORAGE_FULL;
     } else {
-        wake = enqueue(w, job);
+        wake = writer_enqueue(w, job);
     }
     pthread_mutex_unlock(&w->lock);
     if (wake && later) {

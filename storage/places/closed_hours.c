@@ -144,8 +144,8 @@ static void write_kept(const struct places *places, const struct place_question 
     }
 }
 
-static bool ask(struct places *places, struct place_question question, enum place_asks asks,
-    const char *tag, struct buffer *out)
+static bool closed_hours_ask_one(struct places *places, struct place_question question,
+    enum place_asks asks, const char *tag, struct buffer *out)
 {
     question.asks = asks;
     if (!places_add_question(places, &question)) {
@@ -172,15 +172,15 @@ bool closed_hours_ask(
     struct place_question question = {.hour = h, .first = first, .last = last};
     bool closed = places->hours[h].is_closed;
     bool before = places->hours[h].before_is_closed;
-    bool ok = !closed || ask(places, question, ASK_KEPT, tag, out);
+    bool ok = !closed || closed_hours_ask_one(places, question, ASK_KEPT, tag, out);
     for (int table = PLACES_COUNTS; ok && table <= PLACES_STARTS; table++) {
         question.table = (enum places_table)table;
         if (next_name(places, &question, first) == last) {
             continue;
         }
-        ok = (!closed || (ask(places, question, ASK_COUNTERS, tag, out) &&
-                             ask(places, question, ASK_SIZE, tag, out))) &&
-             (!before || ask(places, question, ASK_COUNTERS_BEFORE, tag, out));
+        ok = (!closed || (closed_hours_ask_one(places, question, ASK_COUNTERS, tag, out) &&
+                             closed_hours_ask_one(places, question, ASK_SIZE, tag, out))) &&
+             (!before || closed_hours_ask_one(places, question, ASK_COUNTERS_BEFORE, tag, out));
     }
     return ok;
 }
@@ -214,9 +214,9 @@ bool closed_hours_ask_lists(struct places *places, const char *tag, struct buffe
         for (int table = PLACES_COUNTS; ok && table <= PLACES_STARTS; table++) {
             struct place_question question = {.hour = h, .table = (enum places_table)table};
             if (places->hours[h].is_closed && needs_list(places, &question)) {
-                ok = ask(places, question, ASK_LIST, tag, out) &&
+                ok = closed_hours_ask_one(places, question, ASK_LIST, tag, out) &&
                      (!places->hours[h].before_is_closed ||
-                         ask(places, question, ASK_LIST_BEFORE, tag, out));
+                         closed_hours_ask_one(places, question, ASK_LIST_BEFORE, tag, out));
             }
         }
     }

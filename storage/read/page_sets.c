@@ -73,7 +73,7 @@ struct request {
     struct pipeline pipe;
 };
 
-static void begin(struct request *r, struct reader *reader, const struct storage_job *job)
+static void page_set_begin(struct request *r, struct reader *reader, const struct storage_job *job)
 {
     r->core = reader->core;
     pipeline_init(&r->pipe, &reader->session, job->deadline_ms);
@@ -121,7 +121,7 @@ enum storage_err page_set_resolve(struct reader *reader, struct storage_job *job
     if (set->name.n == 0 || set->resolved != NULL) {
         return STORAGE_OK;
     }
-    begin(&r, reader, job);
+    page_set_begin(&r, reader, job);
     (void)take_set(&r, site, set->name, &set->resolved, pages, n_pages);
     return pipeline_answer(&r.pipe, job, ret_lost);
 }
@@ -130,14 +130,14 @@ enum storage_err page_set_get_run(struct reader *reader, struct storage_job *job
 {
     struct page_set_job *set = &job->u.page_set;
     struct request r;
-    begin(&r, reader, job);
+    page_set_begin(&r, reader, job);
     set->n_pages = 0;
     (void)take_set(&r, set->site, set->name, &set->resolved, &set->pages, &set->n_pages);
     return pipeline_answer(&r.pipe, job, ret_lost);
 }
 
 /* Send a change, and take its number; the request is over. */
-static enum storage_err change(
+static enum storage_err page_set_change(
     struct request *r, struct storage_job *job, uint64_t *ret, bool *ret_lost)
 {
     const struct reply *reply = pipeline_ask(&r->pipe, true);
@@ -169,12 +169,12 @@ enum storage_err page_set_put_run(struct reader *reader, struct storage_job *job
         buffer_append(&value, set->pages[i].p, set->pages[i].n);
         buffer_append(&value, "\n", 1);
     }
-    begin(&r, reader, job);
+    page_set_begin(&r, reader, job);
     struct buffer *out = put_head(&r, "HSET", set->site, set->name, 1);
     resp_word(out, value.p, value.n);
     out->failed = out->failed || value.failed;
     buffer_release(&value);
-    enum storage_err err = change(&r, job, &added, ret_lost);
+    enum storage_err err = page_set_change(&r, job, &added, ret_lost);
     set->created = added > 0;
     return err;
 }
@@ -185,8 +185,8 @@ enum storage_err page_set_delete_run(struct reader *reader, struct storage_job *
     bool again = set->sent; /* a lost one may have done it */
     struct request r;
     uint64_t removed = 0;
-    begin(&r, reader, job);
+    page_set_begin(&r, reader, job);
     (void)put_head(&r, "HDEL", set->site, set->name, 0);
-    enum storage_err err = change(&r, job, &removed, ret_lost);
+    enum storage_err err = page_set_change(&r, job, &removed, ret_lost);
     return err == STORAGE_OK && removed == 0 && !again ? STORAGE_NO_SET : err;
 }

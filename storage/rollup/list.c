@@ -23,7 +23,7 @@ void rollup_list_release(struct rollup_list *list)
     *list = (struct rollup_list){0};
 }
 
-static bool copy(struct arena *arena, struct slice from, struct slice *ret)
+static bool list_copy(struct arena *arena, struct slice from, struct slice *ret)
 {
     char *p = arena_alloc(arena, from.n);
     if (p == NULL) {
@@ -91,7 +91,7 @@ bool rollup_list_add_site(
     }
     struct rollup_site *added = &list->sites[list->n_sites];
     *added = (struct rollup_site){.cut = wanted.cut};
-    if (!copy(&list->arena, site, &added->name)) {
+    if (!list_copy(&list->arena, site, &added->name)) {
         return false;
     }
     index_set(&list->site_index, slot, hash, (uint32_t)list->n_sites++);
@@ -127,7 +127,7 @@ bool rollup_list_add_item(struct rollup_list *list, uint32_t site, enum key_kind
     if (slot->item == INDEX_NONE) {
         struct rollup_item *item = &list->items[list->n_items];
         *item = (struct rollup_item){.site = site, .kind = kind};
-        if (!copy(&list->arena, page, &item->page)) {
+        if (!list_copy(&list->arena, page, &item->page)) {
             return false;
         }
         index_set(&list->index, slot, hash, (uint32_t)list->n_items++);

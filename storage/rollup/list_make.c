@@ -24,7 +24,7 @@ static void step_release(struct list_step *step)
     buffer_release(&step->out);
 }
 
-static void begin(const struct rollup_scope *scope, struct list_step *step)
+static void list_begin(const struct rollup_scope *scope, struct list_step *step)
 {
     struct key state;
     struct key pass;
@@ -63,7 +63,7 @@ static void put_scan(
 }
 
 /* Send the step; *ret has an item for each key that was put, and one more. */
-static enum pass_result finish(
+static enum pass_result list_finish(
     const struct rollup_scope *scope, struct list_step *step, const struct reply **ret)
 {
     script_head(&step->out, &scope->session->scripts, SCRIPT_LIST, step->n_keys, step->n_args);
@@ -122,9 +122,9 @@ static enum pass_result list_sites(
     key_fixed(&open, scope->tag, "open", SLICE(""));
     do {
         const struct reply *reply = NULL;
-        begin(scope, step);
+        list_begin(scope, step);
         put_scan(step, "SSCAN", &open, cursor);
-        enum pass_result result = finish(scope, step, &reply);
+        enum pass_result result = list_finish(scope, step, &reply);
         if (result != PASS_DONE) {
             return result;
         }
@@ -152,7 +152,8 @@ struct scan {
     bool done[PARTS_MAX + 1];
 };
 
-static struct bucket scanned(const struct rollup_list *list, const struct scan *scan, size_t part)
+static struct bucket list_scanned(
+    const struct rollup_list *list, const struct scan *scan, size_t part)
 {
     const struct rollup_cut *cut = rollup_cut_of(list, scan->site);
     return part == cut->n_parts ? cut->target : cut->parts[part];
@@ -161,21 +162,21 @@ static struct bucket scanned(const struct rollup_list *list, const struct scan *
 static void part_key(const struct rollup_scope *scope, const struct rollup_list *list,
     const struct scan *scan, size_t part, struct key *key)
 {
-    key_bucket(key, scope->tag, scan->kind, list->sites[scan->site].name, scanned(list, scan, part),
-        SLICE(""));
+    key_bucket(key, scope->tag, scan->kind, list->sites[scan->site].name,
+        list_scanned(list, scan, part), SLICE(""));
 }
 
 static enum pass_result ask_sizes(const struct rollup_scope *scope, const struct rollup_list *list,
     struct scan *scan, struct list_step *step)
 {
     const struct reply *reply = NULL;
-    begin(scope, step);
+    list_begin(scope, step);
     for (size_t i = scan->first; i < scan->end; i++) {
         struct key key;
         part_key(scope, list, scan, i, &key);
-        put_size(step, scanned(list, scan, i).level == LEVEL_MINUTE ? "HLEN" : "ZCARD", &key);
+        put_size(step, list_scanned(list, scan, i).level == LEVEL_MINUTE ? "HLEN" : "ZCARD", &key);
     }
-    enum pass_result result = finish(scope, step, &reply);
+    enum pass_result result = list_finish(scope, step, &reply);
     for (size_t i = scan->first; result == PASS_DONE && i < scan->end; i++) {
         scan->size[i] = reply_integer(&reply->items[i - scan->first], -1);
         scan->done[i] = scan->size[i] == 0;
@@ -193,14 +194,14 @@ static size_t write_scans(const struct rollup_scope *scope, const struct rollup_
 {
     size_t n = 0;
     int64_t entries = 0;
-    begin(scope, step);
+    list_begin(scope, step);
     for (size_t i = scan->first; i < scan->end && entries < SCAN_AT_ONCE; i++) {
         if (scan->done[i]) {
             continue;
         }
         struct key key;
         part_key(scope, list, scan, i, &key);
-        put_scan(step, scanned(list, scan, i).level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN", &key,
+        put_scan(step, list_scanned(list, scan, i).level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN", &key,
             scan->cursor[i]);
         entries += scan->size[i] < SCAN_COUNT ? scan->size[i] : SCAN_COUNT;
         which[n++] = i;
@@ -245,7 +246,7 @@ static enum pass_result run_scan(const struct rollup_scope *scope, struct rollup
         if (n == 0) {
             return PASS_DONE;
         }
-        result = finish(scope, step, &reply);
+        result = list_finish(scope, step, &reply);
         for (size_t i = 0; result == PASS_DONE && i < n; i++) {
             if (!take_piece(list, scan, which[i], &reply->items[i])) {
                 result = PASS_FAILED;

@@ -53,7 +53,7 @@ static void new_id(struct pass *pass)
     sodium_bin2hex(pass->id + 1, sizeof(pass->id) - 1, bytes, sizeof(bytes));
 }
 
-static enum pass_result mark(struct pass *pass)
+static enum pass_result pass_mark(struct pass *pass)
 {
     struct rollup_state closed = pass->view.state;
     int64_t done = 0;
@@ -113,7 +113,7 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
 
 /* ---- advance ---- */
 
-static enum pass_result advance(struct pass *pass)
+static enum pass_result pass_advance(struct pass *pass)
 {
     struct rollup_state done_state = pass->view.state;
     char ver[PASS_ID + 4];
@@ -194,7 +194,7 @@ static enum pass_result read_open(struct pass *pass, char *open)
     return PASS_DONE;
 }
 
-static enum pass_result work(struct pass *pass)
+static enum pass_result pass_work(struct pass *pass)
 {
     char open[PASS_ID];
     int64_t now_s = 0;
@@ -207,14 +207,14 @@ static enum pass_result work(struct pass *pass)
         pass->again = true;
         result = take_over(pass, slice_of(open));
     } else if (find_due(pass, now_s)) {
-        result = mark(pass);
+        result = pass_mark(pass);
     } else {
         return PASS_NOTHING;
     }
     if (result == PASS_DONE && pass->cur[0] == 'm') {
         result = pass_list(pass, false, false);
         result = result == PASS_DONE ? pass_merge(pass) : result;
-        result = result == PASS_DONE ? advance(pass) : result;
+        result = result == PASS_DONE ? pass_advance(pass) : result;
     }
     return result == PASS_DONE ? pass_expire(pass) : result;
 }
@@ -227,7 +227,7 @@ enum pass_result rollup_pass(struct core *core, struct session *session, unsigne
         .partition = partition,
         .tag = core->partitions.tag[partition],
         .leadership = leadership};
-    enum pass_result result = work(&pass);
+    enum pass_result result = pass_work(&pass);
     if (result == PASS_DONE) {
         atomic_fetch_add(&core->stats.rollup_passes, 1);
     } else if (result != PASS_NOTHING) {

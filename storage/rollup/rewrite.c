@@ -17,7 +17,7 @@ static int64_t due_day(int64_t now_s)
 }
 
 /* NULL: the connection must be closed. */
-static const struct reply *ask(struct session *session, struct buffer *b)
+static const struct reply *rewrite_ask(struct session *session, struct buffer *b)
 {
     const struct reply *reply = NULL;
     enum redis_status status = redis_ask(session->redis, b, monotonic_ms() + ASK_MS, &reply);
@@ -36,7 +36,7 @@ static bool ask_for_day(
     if (day > 0) {
         resp_decimal(&b, day);
     }
-    const struct reply *reply = ask(session, &b);
+    const struct reply *reply = rewrite_ask(session, &b);
     *ret_day = reply == NULL ? 0 : reply_integer(reply, 0);
     return reply != NULL;
 }
@@ -48,7 +48,7 @@ static bool begin_rewrite(struct session *session, bool *ret_begun)
     buffer_init(&b);
     resp_head(&b, 1);
     resp_text(&b, "BGREWRITEAOF");
-    const struct reply *reply = ask(session, &b);
+    const struct reply *reply = rewrite_ask(session, &b);
     *ret_begun = reply != NULL && reply->type != REPLY_ERROR;
     return reply != NULL;
 }

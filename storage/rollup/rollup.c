@@ -43,7 +43,7 @@ struct rollup {
     int64_t close_ms; /* when to look for such logs next */
 };
 
-static bool connected(struct rollup *r)
+static bool rollup_connected(struct rollup *r)
 {
     char error[160];
     if (session_is_current(&r->session)) {
@@ -86,7 +86,7 @@ static bool still_mine(void *data)
            leader_token(r->leader) == r->leadership.fencing_token;
 }
 
-static void fenced(void *data, int64_t token)
+static void rollup_fenced(void *data, int64_t token)
 {
     leader_outranked(((struct rollup *)data)->leader, token);
 }
@@ -153,11 +153,11 @@ static void answer_jobs(struct rollup *r)
 
 /* Everything that is due, as the leader; with @asked also what is over just now.  False: try again
  * soon. */
-static bool lead(struct rollup *r, bool asked)
+static bool rollup_lead(struct rollup *r, bool asked)
 {
     char wish[WISH_ID_SIZE] = "";
     r->leadership.grace_s = asked ? 0 : PASS_GRACE_S;
-    if (!atomic_load(&r->core->ready) || !connected(r)) {
+    if (!atomic_load(&r->core->ready) || !rollup_connected(r)) {
         return false;
     }
     if (asked) {
@@ -167,7 +167,7 @@ static bool lead(struct rollup *r, bool asked)
         (void)core_catch_up(r->core, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     bool ok = roll_all(r);
-    ok = ok && connected(r);
+    ok = ok && rollup_connected(r);
     if (ok && wish[0] != '\0') {
         wish_fulfil(r->core, &r->session, wish);
     }
@@ -201,7 +201,7 @@ static int64_t keep_house(struct rollup *r)
     if (now_ms < r->close_ms) {
         return r->close_ms - now_ms;
     }
-    if (!atomic_load(&r->core->ready) || !connected(r) || !still_mine(r)) {
+    if (!atomic_load(&r->core->ready) || !rollup_connected(r) || !still_mine(r)) {
         return RETRY_MS;
     }
     bool ok = log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS) ||
@@ -224,7 +224,7 @@ static int64_t turn_of_leader(struct rollup *r, int64_t token)
     r->wishing = false;
     int64_t wait_ms = due_in_ms(r->core);
     if (asked || r->clean_token != token || wait_ms == 0) {
-        bool ok = lead(r, asked);
+        bool ok = rollup_lead(r, asked);
         r->clean_token = ok ? token : 0; /* a pass may have been left open */
         wait_ms = ok ? due_in_ms(r->core) : RETRY_MS;
         wait_ms = wait_ms == 0 ? RETRY_MS : wait_ms;
@@ -243,7 +243,7 @@ static int64_t await_other(struct rollup *r)
         rollup_jobs_finish(&r->jobs, STORAGE_DOWN, NULL);
         return RETRY_MS;
     }
-    if (!connected(r)) {
+    if (!rollup_connected(r)) {
         return RETRY_MS;
     }
     /* A job that came after a wish waits for the next one.  If all jobs that the wish was made for
@@ -267,7 +267,8 @@ static int64_t turn_of_follower(struct rollup *r)
     }
     r->wishing = false;
     int64_t wait_ms = due_in_ms(r->core);
-    if (wait_ms == 0 && atomic_load(&r->core->ready) && connected(r)) { /* for lag_s and the like */
+    if (wait_ms == 0 && atomic_load(&r->core->ready) &&
+        rollup_connected(r)) { /* for lag_s and the like */
         struct rollup_job ignored;
         (void)read_status(r, &ignored);
         wait_ms = due_in_ms(r->core);
@@ -281,7 +282,7 @@ static int64_t turn_of_follower(struct rollup *r)
 static int64_t work_at_deletions(struct rollup *r, int64_t token)
 {
     bool lost = false;
-    bool can = atomic_load(&r->core->ready) && connected(r);
+    bool can = atomic_load(&r->core->ready) && rollup_connected(r);
     struct session *session = can ? session_of_all(r) : NULL;
     if (session == NULL) {
         return RETRY_MS;
@@ -345,7 +346,8 @@ struct rollup *rollup_start(struct core *core, struct leader *leader)
     r->core = core;
     r->session.look = (struct redis_look){core_runs, core};
     r->leader = leader;
-    r->leadership = (struct leadership){.still_mine = still_mine, .fenced = fenced, .data = r};
+    r->leadership =
+        (struct leadership){.still_mine = still_mine, .fenced = rollup_fenced, .data = r};
     rollup_jobs_init(&r->jobs);
     if (!begin_spread(r) || pthread_create(&r->thread, NULL, rollup_main, r) != 0) {
         rollup_workers_free(r->workers);

@@ -42,7 +42,7 @@ struct reading {
     bool lost;
 };
 
-static enum storage_err take(struct reading *r, size_t i, const struct reply *reply)
+static enum storage_err rollup_status_take(struct reading *r, size_t i, const struct reply *reply)
 {
     struct rollup_job *ret = r->ret;
     if (reply->type == REPLY_ERROR) {
@@ -68,7 +68,7 @@ static enum storage_err take(struct reading *r, size_t i, const struct reply *re
 static bool take_reply(void *data, size_t i, const struct reply *reply)
 {
     struct reading *r = data;
-    enum storage_err err = take(r, i, reply);
+    enum storage_err err = rollup_status_take(r, i, reply);
     r->err = r->err == STORAGE_OK ? err : r->err;
     return true;
 }

@@ -167,7 +167,7 @@ static struct ver ver_of(const struct look *look, const struct place *place)
 
 /* Each step of a fold brings a new `ver`.  So a string that was read behind this one has all bits
  * of the filter that this one stands for. */
-static bool recall(struct look *look, struct place *places, size_t n)
+static bool bits_recall(struct look *look, struct place *places, size_t n)
 {
     struct key key;
     struct places some = {look, places, n};
@@ -180,7 +180,7 @@ static bool recall(struct look *look, struct place *places, size_t n)
     return cache_get(look->bits->cache, &id, &ver, look_up, &some);
 }
 
-static void remember(struct look *look, const struct place *places, struct slice string)
+static void bits_remember(struct look *look, const struct place *places, struct slice string)
 {
     struct key key;
     struct ver ver = ver_of(look, places);
@@ -210,7 +210,7 @@ static bool take_whole(struct look *look, struct place *places, size_t n)
     }
     struct slice string = reply->type == REPLY_TEXT ? reply->text : SLICE("");
     look_up(&some, string.p, string.n);
-    remember(look, places, string);
+    bits_remember(look, places, string);
     return true;
 }
 
@@ -280,7 +280,7 @@ static bool read_places(struct look *look, unsigned from, unsigned to)
     size_t n;
     for (size_t at = 0; at < look->n; at += n) {
         n = string_at(look, at);
-        if (!has_bits(look, at, from) || recall(look, &look->places[at], n)) {
+        if (!has_bits(look, at, from) || bits_recall(look, &look->places[at], n)) {
             continue;
         }
         if (n >= MANY) {

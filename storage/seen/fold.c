@@ -35,7 +35,8 @@ struct seen_fold {
 /* ---- what is due ---- */
 
 /* Take the key of a log apart: t:{tag}:seen:<site>:<month>:log */
-static bool parse(struct core *core, unsigned partition, struct slice text, struct due *ret)
+static bool seen_fold_parse(
+    struct core *core, unsigned partition, struct slice text, struct due *ret)
 {
     struct key head;
     struct slice site;
@@ -55,18 +56,18 @@ static bool parse(struct core *core, unsigned partition, struct slice text, stru
     return true;
 }
 
-static bool same(const struct due *a, const struct due *b)
+static bool seen_fold_same(const struct due *a, const struct due *b)
 {
     return a->partition == b->partition && a->month.start_s == b->month.start_s &&
            a->site_n == b->site_n && memcmp(a->site, b->site, a->site_n) == 0;
 }
 
-static void append(struct seen_fold *fold, const struct due *due)
+static void seen_fold_append(struct seen_fold *fold, const struct due *due)
 {
     pthread_mutex_lock(&fold->lock);
     bool known = fold->n == DUE_MAX;
     for (size_t i = 0; !known && i < fold->n; i++) {
-        known = same(&fold->due[(fold->first + i) % DUE_MAX], due);
+        known = seen_fold_same(&fold->due[(fold->first + i) % DUE_MAX], due);
     }
     if (!known) {
         fold->due[(fold->first + fold->n++) % DUE_MAX] = *due;
@@ -85,15 +86,15 @@ void seen_fold_due(struct seen_fold *fold, unsigned partition, struct slice keys
             return;
         }
         struct slice key = {keys.p + at, (size_t)(end - keys.p) - at};
-        if (parse(fold->core, partition, key, &due)) {
-            append(fold, &due);
+        if (seen_fold_parse(fold->core, partition, key, &due)) {
+            seen_fold_append(fold, &due);
         }
         at += key.n + 1;
     }
 }
 
 /* False: it is time to stop. */
-static bool next(struct seen_fold *fold, struct due *ret)
+static bool seen_fold_next(struct seen_fold *fold, struct due *ret)
 {
     pthread_mutex_lock(&fold->lock);
     while (fold->n == 0 && !fold->stop) {
@@ -133,7 +134,7 @@ static void *fold_main(void *argument)
 {
     struct seen_fold *fold = argument;
     struct due due;
-    while (next(fold, &due)) {
+    while (seen_fold_next(fold, &due)) {
         fold_due(fold, &due);
     }
     fold_log_release(&fold->log);

@@ -57,7 +57,7 @@ static void put_in(struct fold_log *f, const struct bloom_layer *layer, struct b
 
 /* ---- what questions remember ---- */
 
-static void exists(void *data, const void *string, size_t n)
+static void fold_log_exists(void *data, const void *string, size_t n)
 {
     (void)data;
     (void)string;
@@ -67,7 +67,7 @@ static void exists(void *data, const void *string, size_t n)
 /* A string that questions have lately read is remembered as it is now, under the `ver` that the
  * end of the fold sets: so the next question need not read it again.  If the fold does not come to
  * that end, nobody ever finds that `ver` in Redis. */
-static void remember(struct fold_log *f, unsigned index, uint64_t segment)
+static void fold_log_remember(struct fold_log *f, unsigned index, uint64_t segment)
 {
     struct key key;
     const struct fold_month *m = &f->month;
@@ -77,8 +77,8 @@ static void remember(struct fold_log *f, unsigned index, uint64_t segment)
     }
     key_seen_bits(&key, m->tag, m->site, m->month, index, segment);
     struct cache_id id = cache_id(cache, key.p, key.n);
-    if (cache_get(cache, &id, &f->begin, exists, NULL) ||
-        cache_get(cache, &id, &f->end, exists, NULL)) {
+    if (cache_get(cache, &id, &f->begin, fold_log_exists, NULL) ||
+        cache_get(cache, &id, &f->end, fold_log_exists, NULL)) {
         cache_put(cache, &id, &f->end, f->bits.p, f->bits.n);
     }
 }
@@ -116,7 +116,7 @@ static enum fold_step fold_segment(
             fold_month_write_bits(&f->month, index, segment, (struct slice){f->bits.p, f->bits.n});
     }
     if (step == STEP_DONE) {
-        remember(f, index, segment);
+        fold_log_remember(f, index, segment);
     }
     return step;
 }
@@ -211,7 +211,7 @@ static size_t worth_bytes(const struct fold_log *f)
     return (logs > LOGS_MAX ? LOGS_MAX : logs) * SEEN_LOG_BYTES;
 }
 
-static enum fold_step fold(struct fold_log *f)
+static enum fold_step fold_log_step(struct fold_log *f)
 {
     size_t old = 0;
     size_t log = 0;
@@ -239,5 +239,5 @@ bool fold_log(struct fold_log *f, struct session *session, unsigned partition, s
     if (f->pending == NULL) {
         f->pending = malloc(FOLD_PIECE * sizeof(*f->pending));
     }
-    return f->pending == NULL || fold(f) != STEP_LOST;
+    return f->pending == NULL || fold_log_step(f) != STEP_LOST;
 }

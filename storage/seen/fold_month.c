@@ -23,7 +23,7 @@ void fold_month_begin(struct fold_month *m, struct session *session, unsigned pa
 /* ---- asking ---- */
 
 /* Send out, await one reply. */
-static enum fold_step ask(struct fold_month *m, const struct reply **ret)
+static enum fold_step fold_month_ask(struct fold_month *m, const struct reply **ret)
 {
     if (redis_ask(m->session->redis, &m->out, m->deadline_ms, ret) != REDIS_OK_STATUS) {
         return STEP_LOST;
@@ -57,7 +57,7 @@ enum fold_step fold_month_length(struct fold_month *m, const char *which, size_t
     resp_head(&m->out, 2);
     resp_text(&m->out, "STRLEN");
     put_key(m, which);
-    enum fold_step step = ask(m, &reply);
+    enum fold_step step = fold_month_ask(m, &reply);
     *ret = step == STEP_DONE ? (size_t)reply_integer(reply, 0) : 0;
     return step;
 }
@@ -69,7 +69,7 @@ enum fold_step fold_month_seal(struct fold_month *m)
     resp_text(&m->out, "RENAMENX");
     put_key(m, "log");
     put_key(m, "old");
-    return ask(m, &reply);
+    return fold_month_ask(m, &reply);
 }
 
 enum fold_step fold_month_read_piece(
@@ -81,7 +81,7 @@ enum fold_step fold_month_read_piece(
     put_key(m, "old");
     resp_decimal(&m->out, (int64_t)from);
     resp_decimal(&m->out, (int64_t)(from + most * sizeof(*fingerprints) - 1));
-    enum fold_step step = ask(m, &reply);
+    enum fold_step step = fold_month_ask(m, &reply);
     *ret_n = 0;
     if (step == STEP_DONE && reply->text.n > 0) {
         *ret_n = reply->text.n / sizeof(*fingerprints);
@@ -100,7 +100,7 @@ enum fold_step fold_month_read_filter(struct fold_month *m)
     resp_head(&m->out, 2);
     resp_text(&m->out, "HGETALL");
     put_key(m, "filter");
-    enum fold_step step = ask(m, &reply);
+    enum fold_step step = fold_month_ask(m, &reply);
     if (step == STEP_DONE && !seen_filter_read(reply, &params, &m->filter)) {
         return STEP_YIELD;
     }
@@ -117,7 +117,7 @@ enum fold_step fold_month_read_bits(struct fold_month *m, const struct bloom_lay
     resp_head(&m->out, 2);
     resp_text(&m->out, "GET");
     resp_word(&m->out, key.p, key.n);
-    enum fold_step step = ask(m, &reply);
+    enum fold_step step = fold_month_ask(m, &reply);
     if (step != STEP_DONE) {
         return step;
     }
@@ -174,7 +174,7 @@ static enum fold_step write_step(struct fold_month *m, const struct ver *ver, co
     resp_decimal(&m->out, filter->n);
     resp_decimal(&m->out, index);
     resp_decimal(&m->out, (int64_t)filter->items[index]);
-    enum fold_step step = ask(m, &reply);
+    enum fold_step step = fold_month_ask(m, &reply);
     if (step != STEP_DONE) {
         return step;
     }

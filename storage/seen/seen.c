@@ -26,7 +26,7 @@ struct question {
     unsigned n_months;
 };
 
-static enum storage_err prepare(struct question *q)
+static enum storage_err seen_prepare(struct question *q)
 {
     struct core *core = q->core;
     const struct secret *secret = atomic_load(&core->secret);
@@ -153,7 +153,7 @@ static bool read_all(struct question *q, const struct bloom_params *params)
     return ok;
 }
 
-static void tell(const struct question *q)
+static void seen_tell(const struct question *q)
 {
     q->job->seen = q->wanted.n_found > 0;
     for (size_t i = 0; q->job->each != NULL && i < q->job->n_pages; i++) {
@@ -190,7 +190,7 @@ static enum storage_err look_in_redis(
     pipeline_init(&q->pipe, &reader->session, job->deadline_ms);
     pipeline_keep_order(&q->pipe);
     if (read_all(q, &params)) {
-        tell(q);
+        seen_tell(q);
     }
     q->job->false_positives = false_positives(q);
     err = pipeline_answer(&q->pipe, job, ret_lost);
@@ -208,12 +208,12 @@ static bool look_at_waiting(struct question *q, size_t most)
     return waiting_find(&q->waiting, q->job->site, q->job->user, take_waiting, is_decided, q);
 }
 
-static enum storage_err look(
+static enum storage_err seen_look(
     struct question *q, struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     enum storage_err err = page_set_resolve(
         reader, job, &q->job->set, q->job->site, &q->job->pages, &q->job->n_pages, ret_lost);
-    err = err == STORAGE_OK ? prepare(q) : err;
+    err = err == STORAGE_OK ? seen_prepare(q) : err;
     if (err != STORAGE_OK) {
         return err;
     }
@@ -224,7 +224,7 @@ static enum storage_err look(
     if (!is_decided(q)) {
         return look_in_redis(q, reader, job, ret_lost);
     }
-    tell(q);
+    seen_tell(q);
     q->job->false_positives = 0; /* the views themselves were found */
     return STORAGE_OK;
 }
@@ -232,7 +232,7 @@ static enum storage_err look(
 enum storage_err seen_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct question q = {.core = reader->core, .job = &job->u.seen};
-    enum storage_err err = look(&q, reader, job, ret_lost);
+    enum storage_err err = seen_look(&q, reader, job, ret_lost);
     wanted_release(&q.wanted);
     waiting_release(&q.waiting);
     return err;

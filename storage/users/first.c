@@ -96,7 +96,7 @@ static bool keep_actions(struct first_job *job, struct first_event *event)
     return copy != NULL;
 }
 
-static enum storage_err tell(struct storage_job *job)
+static enum storage_err first_tell(struct storage_job *job)
 {
     struct first_job *first = &job->u.first;
     struct slice left = first->text;
@@ -184,7 +184,7 @@ enum storage_err first_run(struct reader *reader, struct storage_job *job, bool 
     (void)read_notes(&a, &job->u.first, &partitions, &text);
     err = pipeline_answer(&a.pipe, job, ret_lost);
     if (err == STORAGE_OK && is_final(reader, job, (struct slice){text.p, text.n}, begun_ms, &ok)) {
-        err = tell(job);
+        err = first_tell(job);
         atomic_fetch_add(&core->stats.first_requests, err == STORAGE_OK);
     }
     buffer_release(&text);

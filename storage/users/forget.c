@@ -193,8 +193,8 @@ static bool clear_gone(struct activity *a, unsigned partition, struct slice own,
 
 #define NOBODY (-1) /* forget_user.lua's answer in place of the index that the user had */
 
-static enum storage_err forget(struct reader *reader, struct storage_job *job, unsigned partition,
-    int64_t *ret_index, bool *ret_lost)
+static enum storage_err forget_in_partition(struct reader *reader, struct storage_job *job,
+    unsigned partition, int64_t *ret_index, bool *ret_lost)
 {
     struct forget_user_job *user = &job->u.forget_user;
     const char *tag = reader->core->partitions.tag[partition];
@@ -224,7 +224,7 @@ enum storage_err forget_user_run(struct reader *reader, struct storage_job *job,
     struct activity a;
     enum storage_err err = activity_partition(reader->core, user->site, user->user, &partition);
     if (err == STORAGE_OK) {
-        err = forget(reader, job, partition, &index, ret_lost);
+        err = forget_in_partition(reader, job, partition, &index, ret_lost);
     }
     if (err != STORAGE_OK) {
         return err;
