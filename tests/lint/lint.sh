@@ -48,6 +48,10 @@ complain "every script begins with #!lua:" \
 complain "files of more than 500 lines:" \
     "$(wc -l $storage $handlers $service | awk '$1 > 500 && $2 != "total" {print $2": "$1}')"
 
+# A function fits a screen: its body and the line of its name.
+complain "functions of more than 50 lines:" \
+    "$(awk '/^{/ {from = FNR - 1} /^}/ && from {if (FNR - from >= 50) print FILENAME":"from": "FNR - from + 1; from = 0}' $storage $handlers $service)"
+
 if command -v cppcheck >/dev/null; then
     complain "cppcheck:" "$(cppcheck -q -j2 --enable=warning,portability --inline-suppr --std=c11 -I. \
         --suppress=missingIncludeSystem --suppress=varFuncNullUB --suppress=comparePointers:storage/redis/script.c -D_GNU_SOURCE storage handlers service 2>&1)"
