@@ -72,6 +72,13 @@ static enum redis_status ask_replicas(struct round *r, const struct goal *goal, 
     return status;
 }
 
+/* Are entries of the log to be read from its stream, and not taken from memory? */
+static bool stream_is_source(const struct goal *goal, const struct log_head *head)
+{
+    const struct own_log *own = goal_own_log(goal, head->id);
+    return own == NULL || !own->from_memory;
+}
+
 /* The logs that are behind their goals, and are not there from memory: how far are they counted?
  * One that cannot be read here another process may count, of a later version. */
 static enum redis_status learn_streams(
@@ -81,12 +88,11 @@ static enum redis_status learn_streams(
     for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
         const struct log_head *head = &r->heads.heads[i];
         struct stream *stream = streams_find(&r->streams, head->id);
-        const struct own_log *own = goal_own_log(goal, head->id);
         if (stream == NULL) {
             return REDIS_LOST;
         }
         if ((stream->is_broken || !stream->is_known) && stream->folded < goal_of(r, goal, head) &&
-            (own == NULL || !own->from_memory)) {
+            stream_is_source(goal, head)) {
             uint64_t was = stream->folded;
             status = streams_learn(r->core, &r->session, deadline_ms, stream);
             stream->is_broken = stream->is_broken && stream->folded == was;
@@ -123,12 +129,11 @@ enum redis_status gather_streams(struct round *r, const struct goal *goal)
     for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
         const struct log_head *head = &r->heads.heads[i];
         struct stream *stream = streams_find(&r->streams, head->id);
-        const struct own_log *own = goal_own_log(goal, head->id);
         if (stream == NULL) {
             return REDIS_LOST;
         }
         uint64_t to = stream_foldable(r, goal, head, stream);
-        if (!stream->is_broken && stream->folded < to && (own == NULL || !own->from_memory)) {
+        if (!stream->is_broken && stream->folded < to && stream_is_source(goal, head)) {
             size_t n_logs = r->batch.n_logs;
             status = streams_read(
                 &r->streams, r->core, &r->session, deadline_ms, stream, head->place, to, &r->batch);
