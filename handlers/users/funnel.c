@@ -1,7 +1,7 @@
 /* funnel.c - GET /funnel: how many users did the first of some actions, the first two, and so on.
  *
- * Who did an action on a day is known, and not when on that day.  So the steps have no order: a
- * user counts who did all of them on any of the days.  The answer says so. */
+ * It is known on which days a user did an action, and not when on a day.  So the steps have no
+ * order: a user counts who did all of them on any of the days.  The answer says so. */
 #include "handlers/routes.h"
 
 #include <jansson.h>

@@ -3,11 +3,11 @@
  * Layer: storage, pure.  Thread-safe, but for the beginning and the end: the threads of a fold
  * share it, so that whoever folds a partition profits by what another one has learnt of it.
  *
- * Who is asked for by name is found in a hash of all users there ever were.  What Redis remembers
- * of a visit has the user's index, too (merge_visits.h), and is asked for anyway.  So a user whose
- * visit is remembered need not be asked for by name.  This memory tells whom to expect there, and
- * in which slot: 16 bits a user, 1 MB.  It is a guess.  Whom it promises in vain is taken out of
- * it, and the share begins again; whom it lacks is asked for by name.
+ * A user who is asked for by name is found in a hash of all users there ever were.  What Redis
+ * remembers of a visit has the user's index, too (merge_visits.h), and is asked for anyway.  So a
+ * user whose visit is remembered need not be asked for by name.  This memory tells whom to expect
+ * there, and in which slot: 16 bits a user, 1 MB.  It is a guess.  A user whom it promises in vain
+ * is taken out of it, and the share begins again; a user whom it lacks is asked for by name.
  *
  * What Redis remembers of a visit expires with its slot, so the slot is part of what is known.
  * When the first one comes in a new slot, marks older than the slot before are taken out: a walk

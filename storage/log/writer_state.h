@@ -85,17 +85,18 @@ int64_t writer_next_deadline_ms(struct writer *writer);
 
 /* ---- connection.c ---- */
 
-/* One attempt.  Who is late meanwhile is answered. */
+/* One attempt.  Requests that are late meanwhile are answered. */
 void writer_try_connect(struct writer *writer, int64_t now_ms);
 
 void writer_disconnect(struct writer *writer, int64_t now_ms);
 
-/* Without a connection for too long: answer who waits, and refuse who comes, at once. */
+/* Without a connection for too long: the requests that wait are answered, and new ones are refused
+ * at once. */
 void writer_lose_patience(struct writer *writer, int64_t now_ms);
 
 /* Connected, but too few replicas acknowledge; or, of a cluster, the server takes nothing for too
- * long, because the slot is being moved.  Who waits is refused; of a cluster, goes to another
- * writer if there is no key. */
+ * long, because the slot is being moved.  Requests that wait are refused; in a cluster those
+ * without a key go to another writer. */
 void writer_mind_stall(struct writer *writer, int64_t now_ms);
 
 /* ---- loop.c ---- */

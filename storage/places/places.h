@@ -10,11 +10,12 @@
  * that has a place in an hour has had it since it came first, and what is counted for it in that
  * hour is all of it.
  *
- * Who has a place stands in Redis, in a hash a site and hour (schema/key.h).  It is read behind the
- * WATCH of the partition's state, and written in the transaction that counts.  So all processes
- * come to the same places, and a transaction that is repeated to the same.  A name stands there as
- * a keyed hash of 8 bytes: nobody can find two names with the same one.  It is kept until 26
- * hours after the hour's end, and for 15 minutes behind that, or behind a name that came later.
+ * Which names have a place stands in Redis, in a hash a site and hour (schema/key.h).  The hash is
+ * read behind the WATCH of the partition's state, and written in the transaction that counts.  So
+ * all processes come to the same places, and a transaction that is repeated to the same.  A name
+ * stands there as a keyed hash of 8 bytes: nobody can find two names with the same one.  It is kept
+ * until 26 hours after the hour's end, and for 15 minutes behind that, or behind a name that came
+ * later.
  *
  * An hour that ended so long ago, and is closed for readers (time/closed.h), needs no hash.  Its
  * counters have each name that was counted there, under a name of its own or among those that were
