@@ -556,6 +556,69 @@ static void print(const struct load *load, int64_t took_ns)
     printf("%s}\n", load->n_targets > 0 ? "]" : "");
 }
 
+/* False: an option is wrong, which getopt() has said. */
+static bool read_options(struct load *load, int argc, char **argv)
+{
+    for (int o; (o = getopt(argc, argv, "c:r:d:e:b:P:U:S:a:k")) != -1;) {
+        switch (o) {
+        case 'c':
+            load->connections = (unsigned)number(optarg, 1, 1000);
+            break;
+        case 'r':
+            load->rate = number(optarg, 1, 1e6);
+            break;
+        case 'd':
+            load->seconds = number(optarg, 0.01, 600);
+            break;
+        case 'e':
+            load->events_max = (uint64_t)number(optarg, 1, 1e9);
+            break;
+        case 'b':
+            load->batch = (unsigned)number(optarg, 1, 10000);
+            break;
+        case 'P':
+            load->pages = (uint64_t)number(optarg, 1, 1e7);
+            break;
+        case 'U':
+            load->users = (uint64_t)number(optarg, 1, 1e8);
+            break;
+        case 'S':
+            load->random = (uint64_t)number(optarg, 1, 1e9) * 0x9e3779b97f4a7c15u;
+            break;
+        case 'a':
+            load->age_s = (uint64_t)number(optarg, 0, 1e9);
+            break;
+        case 'k':
+            load->keyed = true;
+            break;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
+static void open_connections(struct load *load)
+{
+    load->epoll = epoll_create1(EPOLL_CLOEXEC);
+    load->all = calloc(load->connections, sizeof(*load->all));
+    load->free_list = calloc(load->connections, sizeof(*load->free_list));
+    if (load->epoll < 0 || load->all == NULL || load->free_list == NULL) {
+        fail("rate");
+    }
+    for (unsigned i = 0; i < load->connections; i++) {
+        if (load->n_targets == 0) {
+            load->all[i].request = malloc(load->request_n);
+            if (load->all[i].request == NULL) {
+                fail("rate");
+            }
+            memcpy(load->all[i].request, load->request, load->request_n);
+            load->all[i].request_n = load->request_n;
+        }
+        open_connection(load, i);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct load load = {.connections = 32,
@@ -565,42 +628,8 @@ int main(int argc, char **argv)
         .pages = 10000,
         .users = 1000000,
         .random = 20261120};
-
-    for (int o; (o = getopt(argc, argv, "c:r:d:e:b:P:U:S:a:k")) != -1;) {
-        switch (o) {
-        case 'c':
-            load.connections = (unsigned)number(optarg, 1, 1000);
-            break;
-        case 'r':
-            load.rate = number(optarg, 1, 1e6);
-            break;
-        case 'd':
-            load.seconds = number(optarg, 0.01, 600);
-            break;
-        case 'e':
-            load.events_max = (uint64_t)number(optarg, 1, 1e9);
-            break;
-        case 'b':
-            load.batch = (unsigned)number(optarg, 1, 10000);
-            break;
-        case 'P':
-            load.pages = (uint64_t)number(optarg, 1, 1e7);
-            break;
-        case 'U':
-            load.users = (uint64_t)number(optarg, 1, 1e8);
-            break;
-        case 'S':
-            load.random = (uint64_t)number(optarg, 1, 1e9) * 0x9e3779b97f4a7c15u;
-            break;
-        case 'a':
-            load.age_s = (uint64_t)number(optarg, 0, 1e9);
-            break;
-        case 'k':
-            load.keyed = true;
-            break;
-        default:
-            return 2;
-        }
+    if (!read_options(&load, argc, argv)) {
+        return 2;
     }
     if (argc - optind != 2 && argc - optind != 3) {
         (void)fprintf(stderr, "usage: rate [OPTION...] PORT TARGET [EVENT]   (see rate.c)\n");
@@ -615,23 +644,7 @@ int main(int argc, char **argv)
     }
 
     (void)prctl(PR_SET_TIMERSLACK, 1UL); /* else each wait may be 50 µs longer */
-    load.epoll = epoll_create1(EPOLL_CLOEXEC);
-    load.all = calloc(load.connections, sizeof(*load.all));
-    load.free_list = calloc(load.connections, sizeof(*load.free_list));
-    if (load.epoll < 0 || load.all == NULL || load.free_list == NULL) {
-        fail("rate");
-    }
-    for (unsigned i = 0; i < load.connections; i++) {
-        if (load.n_targets == 0) {
-            load.all[i].request = malloc(load.request_n);
-            if (load.all[i].request == NULL) {
-                fail("rate");
-            }
-            memcpy(load.all[i].request, load.request, load.request_n);
-            load.all[i].request_n = load.request_n;
-        }
-        open_connection(&load, i);
-    }
+    open_connections(&load);
     int64_t took_ns = run(&load);
     if (load.answered == 0) {
         (void)fprintf(stderr, "rate: no answer came\n");

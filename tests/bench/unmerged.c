@@ -415,35 +415,43 @@ static double number(const char *text, double least, double most)
     return value;
 }
 
+/* False: an option is wrong, which getopt() has said. */
+static bool read_options(struct load *load, double *pages, int argc, char **argv)
+{
+    for (int o; (o = getopt(argc, argv, "c:d:b:P:U:S:")) != -1;) {
+        switch (o) {
+        case 'c':
+            load->connections = (unsigned)number(optarg, 1, CONNECTIONS_MAX);
+            break;
+        case 'd':
+            load->seconds = number(optarg, 0.01, 600);
+            break;
+        case 'b':
+            load->batch = (unsigned)number(optarg, 1, 100000);
+            break;
+        case 'P':
+            *pages = number(optarg, 1, 1e7);
+            break;
+        case 'U':
+            load->users = (uint64_t)number(optarg, 1, 1e8);
+            break;
+        case 'S':
+            load->random = (uint64_t)number(optarg, 1, 1e9) * 0x9e3779b97f4a7c15u;
+            break;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static struct load load = {
         .connections = 8, .batch = 1000, .seconds = 5, .users = 1000000, .random = 20261120};
     double pages = 10000;
-
-    for (int o; (o = getopt(argc, argv, "c:d:b:P:U:S:")) != -1;) {
-        switch (o) {
-        case 'c':
-            load.connections = (unsigned)number(optarg, 1, CONNECTIONS_MAX);
-            break;
-        case 'd':
-            load.seconds = number(optarg, 0.01, 600);
-            break;
-        case 'b':
-            load.batch = (unsigned)number(optarg, 1, 100000);
-            break;
-        case 'P':
-            pages = number(optarg, 1, 1e7);
-            break;
-        case 'U':
-            load.users = (uint64_t)number(optarg, 1, 1e8);
-            break;
-        case 'S':
-            load.random = (uint64_t)number(optarg, 1, 1e9) * 0x9e3779b97f4a7c15u;
-            break;
-        default:
-            return 2;
-        }
+    if (!read_options(&load, &pages, argc, argv)) {
+        return 2;
     }
     if (argc - optind != 1) {
         (void)fprintf(stderr, "usage: unmerged [OPTION...] SOCKET   (see unmerged.c)\n");
