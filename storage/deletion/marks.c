@@ -29,11 +29,10 @@ bool mark_partition(struct turn *turn, unsigned partition)
     const char *tag = turn->core->partitions.tag[partition];
     char id[ACTIVITY_GENERATION];
     struct key key;
-    struct slice site = work->target.page.n == 0 ? work->target.site : SLICE("");
     activity_new_generation(id);
     bool is_first = partition == 0;
     struct buffer *out = pipeline_script(
-        &turn->pipe, partition, SCRIPT_DELETION_MARK, is_first ? 3 : 2, is_first ? 8 : 6);
+        &turn->pipe, partition, SCRIPT_DELETION_MARK, is_first ? 3 : 2, is_first ? 7 : 6);
     key_fixed(&key, tag, "state", SLICE(""));
     resp_word(out, key.p, key.n);
     key_fixed(&key, tag, "pass", SLICE(""));
@@ -43,13 +42,12 @@ bool mark_partition(struct turn *turn, unsigned partition)
         resp_word(out, key.p, key.n);
     }
     resp_decimal(out, work->token);
-    resp_word(out, site.p, site.n);
+    resp_word(out, work->field.p, work->field.n);
     resp_decimal(out, work->record.until_ms);
     resp_text(out, id);
     resp_decimal(out, redis_clock_ms(&turn->core->clock) - REPEAT_MS);
     resp_text(out, work->phase == DELETION_MARK ? work->record.id : "");
     if (is_first) {
-        resp_word(out, work->field.p, work->field.n);
         resp_text(out, work->record.id);
     }
     const struct reply *reply = pipeline_ask(&turn->pipe, false);

@@ -1,4 +1,5 @@
 /* orphans.c - marks that no deletion knows of any more, because a server went back, are ended. */
+#include <stdio.h>
 #include <string.h>
 
 #include "storage/base/clock.h"
@@ -44,27 +45,26 @@ static struct tombstones tombstones_in(const struct reply *marks)
     return tombstones_of(has_any ? marks->items[1].text : SLICE(""));
 }
 
-/* The site of a deletion that goes on becomes the target; an empty one: pages are deleted.  Its id,
- * if the partition has one, becomes the record's.  False: there is no mark. */
+/* The deletion that goes on becomes the one at hand.  Its id, if the partition has one, becomes the
+ * record's.  False: there is no mark. */
 static bool take_target(struct deletion_work *work, const struct reply *marks)
 {
     struct tombstones tombstones = tombstones_in(marks);
-    struct slice site = tombstones_going_on(&tombstones);
     struct slice id = marks->items[0].type == REPLY_TEXT ? marks->items[0].text : SLICE("");
-    if (site.n >= sizeof(work->field.p) || id.n >= sizeof(work->record.id) ||
-        (site.n == 0 && id.n == 0)) {
+    work->target = (struct deletion_target){.site = {NULL, 0}};
+    bool is_marked =
+        tombstones_going_on(&tombstones, &work->field) &&
+        deletion_field_parse((struct slice){work->field.p, work->field.n}, &work->target);
+    if (!is_marked) {
+        work->field.n = 0;
+    }
+    if (id.n >= sizeof(work->record.id) || (!is_marked && id.n == 0)) {
         return false;
     }
     work->record = (struct deletion_record){.done = 0};
     if (id.n > 0) {
         memcpy(work->record.id, id.p, id.n);
     }
-    if (site.n > 0) {
-        memcpy(work->field.p, site.p, site.n);
-    }
-    work->field.n = site.n;
-    work->field.p[site.n] = '\0';
-    work->target = (struct deletion_target){.site = {work->field.p, site.n}};
     return true;
 }
 
@@ -82,7 +82,8 @@ static bool find_instant(struct turn *turn)
         return true;
     }
     struct tombstones tombstones = tombstones_in(marks);
-    int64_t before_ms = tombstones_before(&tombstones, work->target.site);
+    int64_t before_ms =
+        tombstones_before(&tombstones, (struct slice){work->field.p, work->field.n});
     bool is_over = before_ms != INT64_MIN && before_ms != INT64_MAX;
     work->record.until_ms = is_over ? before_ms : AT_ONCE_MS;
     return true;
@@ -136,8 +137,12 @@ bool end_orphan(struct turn *turn)
         return false;
     }
     if (is_done) {
-        core_notice(turn->core, STORAGE_DELETION_LOST,
-            work->target.site.n > 0 ? work->target.site.p : "pages");
+        char site[EVENT_SITE_MAX + 1] = "pages";
+        if (work->target.site.n > 0) {
+            (void)snprintf(
+                site, sizeof(site), "%.*s", (int)work->target.site.n, work->target.site.p);
+        }
+        core_notice(turn->core, STORAGE_DELETION_LOST, site);
     }
     return true;
 }

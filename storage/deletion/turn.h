@@ -34,8 +34,8 @@ static inline void begin_again(struct deletion_work *work)
  * NULL: see the pipeline's err. */
 const struct reply *read_marks(struct turn *turn, unsigned partition) MUST_CHECK;
 
-/* Tell a partition of the deletion at hand: no event of its site is counted that arrives before the
- * record's instant (0: none at all).  In DELETION_MARK it learns, too, that keys are taken away
+/* Tell a partition of the deletion at hand: nothing of it is counted that arrives before the
+ * record's instant (0: nothing at all).  In DELETION_MARK it learns, too, that keys are taken away
  * from now on; in any other phase, that none are any more.  False: another process leads, or
  * see the pipeline's err. */
 bool mark_partition(struct turn *turn, unsigned partition) MUST_CHECK;

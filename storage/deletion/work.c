@@ -9,10 +9,10 @@
 
 #define TURN_MS  100  /* a turn; the rollup's thread has other work as well */
 #define ASK_MS   2000 /* longest wait for an answer */
-#define AHEAD_MS 2500 /* the instant of a site's end: every process must have heard of it */
+#define AHEAD_MS 2500 /* the instant of the end: every process must have heard of it */
 #define RETRY_MS 1000
 #define AGAIN_MS 10
-#define SWEEPS   50 /* of pages that are written to all the while, 3 */
+#define SWEEPS   50
 
 /* How much of a deletion is done at the end of each step. */
 #define DONE_MARKED 0.05
@@ -161,11 +161,9 @@ static bool do_sweep(struct turn *turn)
     case SWEEP_DONE:
         break;
     }
-    /* Pages may be written to while they are deleted; what is new then is kept, or not.  What was
-     * swept may be back if a connection is not that of the sweep's beginning. */
-    unsigned most = work->target.page.n > 0 ? 3 : SWEEPS;
+    /* What was swept may be back if a connection is not that of the sweep's beginning. */
     bool is_clean = work->sweep.n_found == 0 && !has_reconnected(turn);
-    if (is_clean || ++work->n_sweeps >= most) {
+    if (is_clean || ++work->n_sweeps >= SWEEPS) {
         begin_marks(turn, DELETION_END);
     } else {
         begin_sweep(turn);
@@ -174,14 +172,12 @@ static bool do_sweep(struct turn *turn)
 }
 
 /* All partitions get the same instant, and before it has come; then it is written down, so that
- * processes take events from then on.  Of pages there is none: the partitions learn only that what
- * was remembered of them does not hold any more. */
+ * processes take events from then on. */
 static bool do_end(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
     int64_t now_ms = 0;
-    bool is_site = work->target.page.n == 0;
-    if (work->partition == 0 && is_site) {
+    if (work->partition == 0) {
         if (!redis_now_ms(turn, &now_ms)) {
             return false;
         }
@@ -192,10 +188,10 @@ static bool do_end(struct turn *turn)
          * nothing that was remembered while they were swept. */
         return mark_partition(turn, ++work->partition % turn->core->partitions.n);
     }
-    if (is_site && !redis_now_ms(turn, &now_ms)) {
+    if (!redis_now_ms(turn, &now_ms)) {
         return false;
     }
-    if (is_site && now_ms >= work->record.until_ms) {
+    if (now_ms >= work->record.until_ms) {
         /* It took too long: what has come since the instant, some partitions have counted. */
         begin_marks(turn, DELETION_MARK);
         return true;
@@ -209,14 +205,12 @@ static bool do_over(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
     int64_t now_ms = 0;
-    if (work->target.page.n == 0) {
-        if (!redis_now_ms(turn, &now_ms)) {
-            return false;
-        }
-        if (now_ms < work->record.until_ms) {
-            turn->until_ms = 0; /* nothing to do until then */
-            return true;
-        }
+    if (!redis_now_ms(turn, &now_ms)) {
+        return false;
+    }
+    if (now_ms < work->record.until_ms) {
+        turn->until_ms = 0; /* nothing to do until then */
+        return true;
     }
     if (work->partition < turn->core->partitions.n) {
         return check_end(turn);

@@ -4,13 +4,13 @@
  *
  * A deletion goes through these steps; the record (schema/deletion_record.h) says how far it is:
  *
- *     mark     every partition learns of it: from then on no fold counts events of the site
- *              (schema/tombstones.h), no fold sets a counter to what it knows of the counter
- *              (known/known_counts.h), and no leader of before does anything
+ *     mark     every partition learns of it: from then on no fold counts events of the site, or
+ *              views for the pages (schema/tombstones.h), no fold sets a counter to what it knows
+ *              of the counter (known/known_counts.h), and no leader of before does anything
  *     sweep    what there is of it is taken away, until a sweep finds nothing (sweep.h)
- *     end      every partition learns that nothing is taken away any more; of a site, too, that
- *              events count again which arrive from an instant on that has not come yet.  Then the
- *              instant is written into the record
+ *     end      every partition learns that nothing is taken away any more, and that what arrives
+ *              from an instant on counts again, which has not come yet.  Then the instant is
+ *              written into the record
  *     over     once that instant has come, every partition is asked whether it still knows the end,
  *              and the record is taken away
  *

@@ -63,7 +63,7 @@ static bool add_visit(struct share *s, const struct row *row, const struct write
     if (!step.begins) {
         return add_gain(s, row, &step, plan);
     }
-    size_t n = place_names_of_visit(&s->names, row, names);
+    size_t n = place_names_of_visit(&s->names, row, !share_drops_page(s, row), names);
     return merge_counts_add(s->starts, row, names, n, plan->targets, plan->n);
 }
 
@@ -77,6 +77,9 @@ static bool merge_task(
     s->n_rows++;
     if (kind == TASK_SITE && !row->is_view) {
         return true; /* the site has data: see announce_sites() */
+    }
+    if (kind == TASK_PAGE && share_drops_page(s, row)) {
+        return true;
     }
     write_plan_in(plan, row->zone);
     write_plan_at(plan, row->at_s);

@@ -135,4 +135,12 @@ static inline bool share_drops(const struct share *s, const struct row *row)
     return arrival_ms < s->deleted.last_ms && tombstones_cover(&s->deleted, row->site, arrival_ms);
 }
 
+/* Was the row's page deleted since the row arrived?  Then it counts for the site alone. */
+static inline bool share_drops_page(const struct share *s, const struct row *row)
+{
+    int64_t arrival_ms = s->batch->entries[row->entry].entry->arrival_ms;
+    return arrival_ms < s->deleted.last_ms &&
+           tombstones_cover_page(&s->deleted, row->site, row->page, arrival_ms);
+}
+
 #endif

@@ -199,10 +199,13 @@ size_t place_names_of_site(
     return add_values(names, row, false, ret, 1);
 }
 
-size_t place_names_of_visit(
-    struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX])
+size_t place_names_of_visit(struct place_names *names, const struct row *row, bool with_page,
+    struct counted_for ret[PLACE_NAMES_MAX])
 {
-    ret[0] = counted_for_site(row);
-    ret[1] = page_name(names, row, PLACES_STARTS);
-    return add_values(names, row, true, ret, 2);
+    size_t n = 0;
+    ret[n++] = counted_for_site(row);
+    if (with_page) {
+        ret[n++] = page_name(names, row, PLACES_STARTS);
+    }
+    return add_values(names, row, true, ret, n);
 }

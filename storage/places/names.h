@@ -64,7 +64,7 @@ size_t place_names_of_page(
     struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX]);
 size_t place_names_of_site(
     struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX]);
-size_t place_names_of_visit(
-    struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX]);
+size_t place_names_of_visit(struct place_names *names, const struct row *row, bool with_page,
+    struct counted_for ret[PLACE_NAMES_MAX]);
 
 #endif

@@ -6,8 +6,8 @@
  *             <site>\n=<page>      one page of it
  *             <site>\n^<prefix>    all pages that begin so
  *     value   <id> <done> <until>  16 hexadecimal digits, random; how much is done, in millionths;
- *                                  of a site: events that arrive from this instant on are counted
- *                                  again, ms by Redis's clock; 0: not known yet
+ *                                  what arrives from this instant on is counted again, ms by
+ *                                  Redis's clock; 0: not known yet
  *
  * No site and no page has a '\n' in it.
  */
@@ -37,7 +37,7 @@ bool deletion_field_parse(struct slice field, struct deletion_target *ret) MUST_
 void deletion_record_print(const struct deletion_record *record, char ret[static DELETION_VALUE]);
 bool deletion_record_parse(struct slice value, struct deletion_record *ret) MUST_CHECK;
 
-/* Is the deletion of a site over at @now_ms, by Redis's clock, though its record still stands? */
+/* Is the deletion over at @now_ms, by Redis's clock, though its record still stands? */
 static inline bool deletion_is_over(const struct deletion_record *record, int64_t now_ms)
 {
     return record->until_ms != 0 && now_ms >= record->until_ms;

@@ -68,7 +68,8 @@
  *     zones    the zones of the sites (time/site_zones.h); no field if all are UTC
  *     users    an id: new when a user is forgotten or a bit of a user is taken back; no field
  *              before that
- *     deleted  sites whose events are not counted (tombstones.h); no field before the first one
+ *     deleted  sites and pages of which nothing is counted (tombstones.h); no field before the
+ *              first one
  *     deleting the id of a deletion (deletion_record.h) while it takes keys and fields away
  *     swept    the first day whose bitmaps of activity have not been taken away
  *     fold     a random id: new with each fold, and at both ends of a deletion.  What another fold
@@ -183,7 +184,7 @@
 #include "storage/job/job.h"
 #include "storage/time/bucket.h"
 
-#define KEY_SCHEMA 14 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
+#define KEY_SCHEMA 15 /* another number in t:{0}:meta: the start refuses (core/prepare.c) */
 
 /* What a bucket's key counts: visitors, addresses, page views, visits. */
 enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };

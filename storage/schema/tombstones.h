@@ -1,12 +1,15 @@
-/* tombstones.h - sites that were deleted, as a partition's state names them: field `deleted`.
+/* tombstones.h - sites and pages that were deleted, as a partition's state names them: field
+ * `deleted`.
  *
  * Layer: storage, pure.  Thread-safe: no state.
  *
- * A line a site: its name, an instant in ms by Redis's clock, and an id, with blanks between.
- * Events of the site that arrived before the instant are not counted, whichever log they stand in
- * and whenever they are folded.  All partitions get the same instant, before it has come, and an
- * entry arrived at one time.  So a request's events of a site are counted all, or none.  While the
- * instant is 0 the deletion goes on, and no event of the site is counted.
+ * A line a deletion: its field (deletion_record.h), an instant in ms by Redis's clock, and an id,
+ * with blanks between.  In the field blanks, line ends and '%' are written as "%20", "%0A", "%25".
+ * What arrived before the instant is not counted, whichever log it stands in and whenever it is
+ * folded: of a site its events, and of pages what their views count for the pages.  All partitions
+ * get the same instant, before it has come, and an entry arrived at one time.  So a request's
+ * events of a site are counted all, or none, and a view is counted in all buckets of its page, or
+ * in none.  While the instant is 0 the deletion goes on, and nothing of that is counted.
  */
 #ifndef STORAGE_SCHEMA_TOMBSTONES_H
 #define STORAGE_SCHEMA_TOMBSTONES_H
@@ -15,7 +18,7 @@
 #include <stdint.h>
 
 #include "storage/base/compiler.h"
-#include "storage/base/slice.h"
+#include "storage/schema/key.h"
 
 /* The text of the field, and the latest instant in it. */
 struct tombstones {
@@ -26,14 +29,19 @@ struct tombstones {
 /* @text: of the field, which must live as long; empty: the field is not there. */
 struct tombstones tombstones_of(struct slice text);
 
-/* The instant before which no event of @site counts; INT64_MIN: all count; INT64_MAX: none does. */
-int64_t tombstones_before(const struct tombstones *tombstones, struct slice site) MUST_CHECK;
+/* The instant before which nothing of the deletion @field counts, which is a site or stands for
+ * pages.  INT64_MIN: all counts; INT64_MAX: nothing does. */
+int64_t tombstones_before(const struct tombstones *tombstones, struct slice field) MUST_CHECK;
 
-/* The first site whose deletion goes on; empty: there is none. */
-struct slice tombstones_going_on(const struct tombstones *tombstones) MUST_CHECK;
+/* The field of the first deletion that goes on.  False: there is none. */
+bool tombstones_going_on(const struct tombstones *tombstones, struct key *ret) MUST_CHECK;
 
 /* Is an event of @site that arrived at @arrival_ms not to be counted? */
 bool tombstones_cover(
     const struct tombstones *tombstones, struct slice site, int64_t arrival_ms) MUST_CHECK;
+
+/* Is it not to be counted for its page? */
+bool tombstones_cover_page(const struct tombstones *tombstones, struct slice site,
+    struct slice page, int64_t arrival_ms) MUST_CHECK;
 
 #endif

@@ -1,6 +1,7 @@
 """DELETE /sites/{site} and DELETE /pages: all of it goes, nothing else does, whatever breaks; and Redis is never held."""
 
 import hashlib
+import itertools
 import json
 import pathlib
 import re
@@ -10,9 +11,10 @@ import time
 import pytest
 
 from lib.client import Unknown
-from lib.clock import epoch
+from lib.clock import epoch, rfc3339
 from lib.cluster import Cluster
 from lib.log import counted
+from lib.truth import is_close
 from lib.waiting import wait_until
 from lib.world import FOREVER, World
 
@@ -339,6 +341,79 @@ def test_pages_go_and_the_site_keeps_its_sums(world):
     world.check("shop", *DAY)
     http.accept([visit("shop", "/3", "new", NOON)])
     assert http.question("/pv", site="shop", page="/3", from_=DAY[0], to=DAY[1])["pv"] == 1
+
+
+class Writers:
+    """Views of a page, all the while: each of another visitor.  events(n) makes a request."""
+
+    def __init__(self, tallyd, events, n=2):
+        self.stop, self.sent, self.threads = threading.Event(), 0, []
+        for i in range(n):
+            self.threads.append(threading.Thread(target=self.write, args=(tallyd.client(), events, i)))
+            self.threads[-1].start()
+
+    def write(self, http, events, writer):
+        for n in itertools.count():
+            if self.stop.is_set():
+                break
+            http.accept(events(writer, n))
+            self.sent += 1
+            if n % 3 == 0:  # so there are folds of few events
+                http.question("/pv", site="shop", page="/x")
+
+    def end(self):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join(30)
+
+
+def test_a_page_that_is_written_to_is_counted_in_all_its_buckets_or_in_none(world):
+    """Old views, which go into minutes, hours and days."""
+    http, hour = world.http, ("2026-03-10T10:00:00Z", "2026-03-10T11:00:00Z")
+    world.post([visit("shop", f"/{i % 3000}", f"u{i % 50}", NOON - 7200 + i % 3600) for i in range(20000)])
+    world.move(NOON + 40 * 3600)
+    world.wait_cover("shop", *hour, hour=1)
+    writers = Writers(world.tallyd, lambda writer, n: [
+        visit("shop", "/x", f"v{writer}-{n}-{i}", NOON - 7200 + (n * 7 + i * 60) % 3600) for i in range(20)])
+    for _ in range(3):
+        sent = writers.sent
+        wait_until(lambda: writers.sent > sent + 20, "some views")
+        delete(http, "/pages", site="shop", page="/x")
+        await_pages(world.redis)
+    writers.end()
+
+    def count(metric, from_, to):
+        return http.question("/" + metric, site="shop", page="/x", from_=from_, to=to)[metric]
+
+    minutes = [rfc3339(NOON - 7200 + 60 * i) for i in range(61)]
+    in_minutes = {m: sum(count(m, a, b) for a, b in zip(minutes, minutes[1:])) for m in ("pv", "visits")}
+    assert count("pv", *DAY) == count("pv", *hour) == in_minutes["pv"]
+    assert count("visits", *DAY) == count("visits", *hour) == in_minutes["visits"]
+    if not count("pv", *DAY):
+        http.accept([visit("shop", "/x", "last", NOON - 7200)])
+    uv = count("uv", *DAY)
+    assert is_close(count("uv", *hour), uv) and is_close(uv, count("pv", *DAY))
+
+
+def test_a_page_that_is_viewed_while_it_is_deleted(start_redis, start_tallyd):
+    """What is left has a page view, a visitor and a visit each; the site has lost nothing."""
+    redis = start_redis()
+    tallyd = start_tallyd("--partitions", "4", redis=redis)
+    http = tallyd.client()
+    for first in range(0, 9000, 3000):
+        http.accept([{"site": "shop", "page": f"/{first + i}", "user": f"u{i % 50}"} for i in range(3000)])
+    writers = Writers(tallyd, lambda writer, n: [{"site": "shop", "page": "/x", "user": f"v{writer}-{n}-{i}"} for i in range(5)], 3)
+    for _ in range(3):
+        sent = writers.sent
+        wait_until(lambda: writers.sent > sent + 20, "some views")
+        delete(http, "/pages", site="shop", page="/x")
+        await_pages(redis)
+    sent = writers.sent
+    wait_until(lambda: writers.sent > sent + 20, "some views")
+    writers.end()
+    left = http.question("/stats", site="shop", page="/x")
+    assert left["pv"] == left["visits"] > 20 and is_close(left["uv"], left["pv"])
+    assert http.count("pv", site="shop") == 9000 + 5 * writers.sent
 
 
 def test_a_page_that_was_deleted_counts_anew(world):

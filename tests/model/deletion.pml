@@ -1,4 +1,4 @@
-/* deletion.pml - a site is deleted while processes take events, fold them, die and take over.
+/* deletion.pml - a site, or pages, are deleted while processes take events, fold them, die and take over.
  *
  * Follows: storage/deletion/{ask,work,sweep}.c, storage/lua/{deletion_mark,deletion_step,delete}.lua, schema/tombstones.h,
  * fold/share.c (take_deleted; an EXEC is void when the state has changed), what rollup.c does if deletion_work.in_doubt.

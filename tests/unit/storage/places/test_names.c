@@ -82,14 +82,19 @@ Test(place_names, what_is_put_together, .init = setup, .fini = teardown)
             "blog",
             true, true);
         cr_expect_eq(names.n_capped, 2u);
-        cr_assert_eq(place_names_of_visit(&names, &b, is), 3u); /* of visits the first one */
+        cr_assert_eq(place_names_of_visit(&names, &b, true, is), 3u); /* of visits the first one */
         EXPECT(&is[1], "/b", true, true);
         EXPECT(&is[2],
             "\x03"
             "blog",
             true, true);
-        cr_assert_eq(place_names_of_visit(&names, &a, is), 3u);
+        cr_assert_eq(place_names_of_visit(&names, &a, true, is), 3u);
         EXPECT(&is[1], "\x04", true, true);
+        cr_assert_eq(place_names_of_visit(&names, &b, false, is), 2u);
+        EXPECT(&is[1],
+            "\x03"
+            "blog",
+            true, true);
         cr_expect_eq(names.n_capped, 3u);
     }
 }
