@@ -263,7 +263,9 @@ static enum decoded decode_chunks(struct batch *batch, const struct core *core,
             ok = add_row(batch, core, secret, &reader, entry, has_key);
         }
     }
-    enum decoded result = !ok ? DECODED_NOMEM : reader.failed ? DECODED_BROKEN : DECODED;
+    enum decoded result = !ok || reader.no_memory ? DECODED_NOMEM
+                          : reader.failed         ? DECODED_BROKEN
+                                                  : DECODED;
     chunk_reader_release(&reader);
     return result;
 }

@@ -81,7 +81,8 @@ struct chunk_reader {
     uint32_t numbers[EVENT_VALUES_MAX]; /* of the values of the event at hand */
     struct slice actions[EVENT_ACTIONS_MAX];
     const uint8_t *ticket; /* of the chunk at hand; NULL: none so far */
-    bool failed;           /* the bytes are no chunks, or memory is out */
+    bool failed;           /* the bytes are no chunks, or.. */
+    bool no_memory;        /* ..memory is out */
 };
 
 /* @bytes live until the reader is released. */

@@ -25,6 +25,12 @@ static bool fail(struct chunk_reader *reader)
     return false;
 }
 
+static bool run_out(struct chunk_reader *reader)
+{
+    reader->no_memory = true;
+    return fail(reader);
+}
+
 static bool get_bytes(struct chunk_reader *reader, size_t n, struct slice *ret)
 {
     if (n > reader->left.n) {
@@ -96,7 +102,7 @@ static bool get_page(struct chunk_reader *reader, unsigned flags, struct chunk_e
     }
     if (!array_reserve(
             &reader->pages, &reader->capacity, reader->n_pages, sizeof(*reader->pages))) {
-        return fail(reader);
+        return run_out(reader);
     }
     reader->pages[reader->n_pages++] = event->page;
     return true;
@@ -130,10 +136,12 @@ static bool get_new_value(struct chunk_reader *reader)
         return false;
     }
     char mark = counted_name_mark(name);
-    if ((mark != NAME_MARK_VALUE && mark != NAME_MARK_SECTION) ||
-        !array_reserve(
-            &reader->values, &reader->values_capacity, reader->n_values, sizeof(*reader->values))) {
+    if (mark != NAME_MARK_VALUE && mark != NAME_MARK_SECTION) {
         return fail(reader);
+    }
+    if (!array_reserve(
+            &reader->values, &reader->values_capacity, reader->n_values, sizeof(*reader->values))) {
+        return run_out(reader);
     }
     reader->values[reader->n_values++] = (struct chunk_value){name, (head & 1) != 0, UINT32_MAX};
     return true;
