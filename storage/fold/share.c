@@ -9,6 +9,10 @@
  * first, and none of these is decided twice. */
 #define NEAR_CAPS_SHARES 4
 
+/* By so much Redis's clock may be set back: a visitor's event of before may lie in a slot that has
+ * not begun.  To ask for the next slot costs as much as to ask for the one at hand. */
+#define SET_BACK_S 60
+
 struct share *share_new(struct core *core, struct fold_memory *memory)
 {
     struct share *s = calloc(1, sizeof(*s));
@@ -143,7 +147,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     merge_counts_clear(s->counts);
     merge_counts_clear(s->starts);
     merge_visits_clear(s->visits);
-    merge_visits_now(s->visits, s->recent_s + KNOWN_RECENT_S);
+    merge_visits_now(s->visits, s->recent_s + KNOWN_RECENT_S + SET_BACK_S);
     merge_activity_clear(s->activity);
     merge_seen_clear(s->seen);
     merge_first_clear(s->first);

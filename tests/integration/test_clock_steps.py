@@ -114,6 +114,18 @@ def test_steps_under_load(start_world, site, chance, steps):
     check_all(senders, world, chance)
 
 
+@pytest.mark.parametrize("start", ["2026-03-10 11:00:20", "2026-03-10 11:30:20"])
+def test_a_step_back_begins_no_visit(start_world, site, start):
+    """Also over the border of an hour, by which the last events of visitors are kept."""
+    world = start_world(start, "--partitions", "4", *FOREVER)
+    http, window = world.http, {"site": site, "from_": "2026-03-09", "to": "2026-03-20"}
+    for back_s in (0, 40):
+        world.clock.set_back(back_s)
+        for _ in range(3):
+            http.accept({"site": site, "page": "/p", "user": "ann"})
+            assert http.count("visits", **window) == 1
+
+
 def test_a_step_back_out_of_a_month(start_world, site):
     """What was seen in the month that has not begun yet, by the clock now: a no is certain."""
     world = start_world("2026-04-01 00:02:00", "--partitions", "4", *FOREVER)
