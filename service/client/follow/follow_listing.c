@@ -221,19 +221,15 @@ static bool may_follow(const char *path, char *ret_error, size_t error_n)
     return true;
 }
 
-/* Can a rename have gone unseen while the directory was read?  A directory's time is as fine as a
- * tick of the system's clock.  @before: what it was. */
-static bool may_have_moved(int fd, const struct stat *before)
+static int64_t nanoseconds(struct timespec at)
 {
-    struct stat after;
-    struct timespec now;
-    if (fstat(fd, &after) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0) {
-        return false;
-    }
-    int64_t age_ns = (int64_t)(now.tv_sec - before->st_mtim.tv_sec) * 1000000000 + now.tv_nsec -
-                     before->st_mtim.tv_nsec;
-    return after.st_mtim.tv_sec != before->st_mtim.tv_sec ||
-           after.st_mtim.tv_nsec != before->st_mtim.tv_nsec || (age_ns >= 0 && age_ns < TICK_NS);
+    return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
+}
+
+bool follow_may_have_moved(struct timespec before, struct timespec after, struct timespec began)
+{
+    int64_t age_ns = nanoseconds(began) - nanoseconds(before);
+    return nanoseconds(after) != nanoseconds(before) || (age_ns > -TICK_NS && age_ns < TICK_NS);
 }
 
 /* Add what lies beside the log.  False: a file may have been passed over, because it was renamed
@@ -242,8 +238,11 @@ static bool list_others(struct follow_listing *listing, const struct follow_stat
     const char *base, const char *name)
 {
     struct stat before;
+    struct stat after;
+    struct timespec began;
     DIR *directory = opendir(listing->directory);
-    if (directory == NULL || fstat(dirfd(directory), &before) != 0) {
+    if (directory == NULL || clock_gettime(CLOCK_REALTIME, &began) != 0 ||
+        fstat(dirfd(directory), &before) != 0) {
         listing->is_complete = false;
         if (directory != NULL) {
             (void)closedir(directory);
@@ -259,7 +258,8 @@ static bool list_others(struct follow_listing *listing, const struct follow_stat
             add(listing, state, found->d_name, false, is_rotated);
         }
     }
-    bool is_sound = !may_have_moved(dirfd(directory), &before);
+    bool is_sound = fstat(dirfd(directory), &after) != 0 ||
+                    !follow_may_have_moved(before.st_mtim, after.st_mtim, began);
     (void)closedir(directory);
     return is_sound;
 }

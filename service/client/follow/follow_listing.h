@@ -5,6 +5,8 @@
 #ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_LISTING_H
 #define SERVICE_CLIENT_FOLLOW_FOLLOW_LISTING_H
 
+#include <time.h>
+
 #include "service/client/follow/follow_state.h"
 #include "storage/base/compiler.h"
 
@@ -38,6 +40,11 @@ struct follow_listing {
 /* Is @name that of a rotated file of the log @base?  That is @base or, before its extension, a
  * number or a time: access.log.1, access.log-20261122.gz, access.1.log, access-2026-11-22.log. */
 bool follow_is_rotated_name(const char *base, const char *name);
+
+/* Can a rename have gone unseen while a directory was read?  Its time was @before when that @began,
+ * or a moment later, and @after at the end.  A directory's time is as fine as a tick of the clock:
+ * what is renamed in the tick of an earlier change leaves the time as it is. */
+bool follow_may_have_moved(struct timespec before, struct timespec after, struct timespec began);
 
 /* Look at the log @path and at the files beside it that have a rotated log's name or one of the
  * inodes in @state.  A symbolic link is followed, and its target's directory is looked at.  While

@@ -86,3 +86,22 @@ Test(follow_listing, a_file_that_is_renamed_meanwhile_is_listed, .timeout = 60)
     (void)unlink(log);
     (void)rmdir(base);
 }
+
+static bool may_have_moved(long before_ms, long after_ms, long began_ms)
+{
+    const struct timespec at[] = {{1800000000, before_ms * 1000000},
+        {1800000000, after_ms * 1000000}, {1800000000, began_ms * 1000000}};
+    return follow_may_have_moved(at[0], at[1], at[2]);
+}
+
+/* However long the directory is read: it counts whether it began in the tick of another change. */
+Test(follow_listing, what_a_directorys_time_tells)
+{
+    cr_expect(may_have_moved(100, 101, 900), "it was changed meanwhile");
+    cr_expect_not(may_have_moved(100, 100, 900));
+    cr_expect(may_have_moved(100, 100, 101), "the next rename has the same time");
+    cr_expect(may_have_moved(100, 100, 109));
+    cr_expect_not(may_have_moved(100, 100, 110));
+    cr_expect(may_have_moved(100, 100, 99), "it was changed behind the look at the clock");
+    cr_expect_not(may_have_moved(900, 900, 100), "another host's clock, or one that was set back");
+}
