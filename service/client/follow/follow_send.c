@@ -6,6 +6,7 @@
 #include "service/client/import_cut.h"
 
 #define RETRY_AFTER_MAX 600 /* seconds of a Retry-After that are believed */
+#define KEYS_IN_A_ROW   8   /* of a piece: more are not all used */
 
 void follow_sender_init(struct follow_sender *ret, struct import_upload *upload,
     struct import_lines *lines, struct follow_store *store, struct follow_state *state,
@@ -196,10 +197,29 @@ static enum follow_sent send_smaller(struct follow_sender *sender, int64_t now_m
     return FOLLOW_SENT_ALL;
 }
 
+static void say_refused(
+    const struct follow_sender *sender, const struct import_upload_answer *answer)
+{
+    import_report_say(sender->lines->report,
+        "%s; nothing is lost: started again, it goes on where it stopped", answer->detail);
+}
+
+/* The attempt did not get the piece counted.  If no other did, that is written down. */
+static bool note_not_counted(struct follow_sender *sender)
+{
+    if (sender->is_doubted) {
+        return true;
+    }
+    sender->state->piece.sent_at_s = 0;
+    return save(sender);
+}
+
 /* The piece's key, of @n events, was used with another body.  Either that is what a follower with
  * other options had counted, or the empty list of a question whose answer was lost: then nothing
- * is counted, and the piece gets another key. */
-static enum follow_sent take_used_key(struct follow_sender *sender, int64_t now_ms, size_t n)
+ * is counted, and the piece gets another key.  @answer said so; where it says so of each key, it is
+ * the body that something refuses. */
+static enum follow_sent take_used_key(struct follow_sender *sender, int64_t now_ms, size_t n,
+    const struct import_upload_answer *answer)
 {
     switch (ask(sender, now_ms)) {
     case ASKED_COUNTED:
@@ -207,9 +227,13 @@ static enum follow_sent take_used_key(struct follow_sender *sender, int64_t now_
         pass(sender, n);
         return FOLLOW_SENT_ALL;
     case ASKED_NOT_COUNTED:
-        sender->state->piece.attempt++;
         sender->is_doubted = sender->is_doubt_ours = false;
-        return FOLLOW_SENT_ALL;
+        if (++sender->state->piece.attempt % KEYS_IN_A_ROW != 0) {
+            return FOLLOW_SENT_ALL;
+        }
+        say_refused(sender, answer);
+        (void)note_not_counted(sender);
+        return FOLLOW_SENT_STOP;
     case ASKED_WAIT:
         return FOLLOW_SENT_WAIT;
     case ASKED_STOP:
@@ -224,16 +248,6 @@ static void take_answer(struct follow_sender *sender, size_t n, struct import_up
     import_lines_answered(sender->lines, sender->first, n, answer);
     said_well(sender);
     pass(sender, n);
-}
-
-/* The attempt did not get the piece counted.  If no other did, that is written down. */
-static bool note_not_counted(struct follow_sender *sender)
-{
-    if (sender->is_doubted) {
-        return true;
-    }
-    sender->state->piece.sent_at_s = 0;
-    return save(sender);
 }
 
 /* One attempt to send the state's piece, @n events. */
@@ -254,7 +268,7 @@ static enum follow_sent attempt(struct follow_sender *sender, int64_t now_ms, si
         take_answer(sender, n, &answer);
         return FOLLOW_SENT_ALL;
     case IMPORT_UPLOAD_KEY_USED:
-        return take_used_key(sender, now_ms, n);
+        return take_used_key(sender, now_ms, n, &answer);
     case IMPORT_UPLOAD_TOO_LARGE:
         return send_smaller(sender, now_ms, n);
     case IMPORT_UPLOAD_IN_DOUBT:
@@ -266,8 +280,7 @@ static enum follow_sent attempt(struct follow_sender *sender, int64_t now_ms, si
     case IMPORT_UPLOAD_REFUSED:
         break;
     }
-    import_report_say(sender->lines->report,
-        "%s; nothing is lost: started again, it goes on where it stopped", answer.detail);
+    say_refused(sender, &answer);
     (void)note_not_counted(sender);
     return FOLLOW_SENT_STOP;
 }

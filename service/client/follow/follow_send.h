@@ -10,7 +10,8 @@
  *   the server says                       the piece
  *   accepted or rejected                  is done
  *   the key was used with another body    was counted, by a follower with other options; or was
- *                                         only asked: the key is asked, which tells
+ *                                         only asked: the key is asked, which tells.  Of several
+ *                                         keys in a row: is refused
  *   503, 429, or it does not listen       was not counted now; waits, and is sent again
  *   504, or no answer                     is in doubt; waits, and is sent again
  *   too large                             is cut in two; if in doubt, its key is asked first

@@ -13,7 +13,7 @@
 #include "tests/lib/scripted_http.h"
 
 #define EVENTS   4
-#define SCRIPT   8
+#define SCRIPT   16
 #define A_DAY_S  86400
 #define AN_EVENT SLICE("{\"page\":\"/\"}")
 
@@ -320,6 +320,19 @@ Test(follow_send, a_key_that_was_only_asked)
     const char *sent = strstr(scripted_http_request(5)->head, "Idempotency-Key: ");
     cr_assert(asked != NULL && sent != NULL);
     cr_expect_neq(strncmp(asked, sent, strcspn(asked, "\r")), 0);
+}
+
+/* Something between refuses the body as the server refuses a used key, whatever the key. */
+Test(follow_send, a_body_that_is_refused_under_each_key)
+{
+    cut();
+    for (unsigned i = 0; i < 8; i++) {
+        says(422, "", "{}");
+        says(202, "", "{\"accepted\":0,\"rejected\":0}");
+    }
+    cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_STOP);
+    cr_expect_eq(scripted_http_requests(), 16u);
+    expect_kept(false);
 }
 
 /* The piece's bytes are not there any more: only its key can tell. */
