@@ -207,8 +207,8 @@ void seen_finish(struct http_exchange *exchange)
         buffer_init(&list);
         put_flags(&list, seen->each, seen->n_pages / 2);
         reply_json_with(&exchange->response,
-            json_pack("{s:f}", "false_positive_rate", state->is_mapped ? 1 - (1 - p) * (1 - p) : p),
-            "seen", &list);
+            json_pack("{s:f}", "false_positive_rate", state->is_mapped ? p + p - p * p : p), "seen",
+            &list);
         return;
     }
     reply_json(&exchange->response, 200,

@@ -80,6 +80,24 @@ def test_seen_is_asked_by_the_name_that_was_sent(start):
     assert seen("w") == [False] * 5
 
 
+def test_a_page_with_two_names_may_be_wrong_twice(start):
+    """However small the error is: 1 - (1 - p)² would be 0."""
+    http = start("page.1 = /user/* -> /user/:id\n", "--partitions", "1", "--seen-capacity", "100000000").client()
+    for k in range(5):
+        http.accept([{"page": f"/{k}/{i}", "user": i} for i in range(4000)])
+
+    def of_each(page):
+        body = {"user": "nobody", "pages": [page]}
+        return http.request("POST", "/seen", json.dumps(body), {"Content-Type": "application/json"}).json["false_positive_rate"]
+
+    def rate(page):
+        return http.question("/seen", user="nobody", page=page)["false_positive_rate"]
+
+    wait_until(lambda: rate("/x") > 0, "a log is folded, for a while")
+    for page in "/x", "/user/7":
+        assert 0 < rate(page) <= of_each(page) <= rate(page) < 1e-17, page
+
+
 @pytest.mark.parametrize("bad, place", [
     ("policy.a = funnel 9/1h\npolicy.x = funnel 0/1h\n", "tallyd.conf:2: policy.x"),
     ("policy.a = funnel 9/1h\nno-such = 1\n", "tallyd.conf:2: unknown option"),
