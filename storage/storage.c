@@ -201,11 +201,10 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
     return oldest_s;
 }
 
-int64_t storage_oldest_day_s(struct storage *s, int64_t now_s)
+int64_t storage_days_from_s(struct storage *s, int64_t now_s)
 {
     int64_t keep_s = s->core.config.retention.keep_s[LEVEL_DAY];
-    return keep_s == KEEP_FOREVER ? INT64_MIN
-                                  : site_zones_start(&s->core.sites, LEVEL_DAY, now_s - keep_s);
+    return keep_s == KEEP_FOREVER ? INT64_MIN : now_s - keep_s;
 }
 
 uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)

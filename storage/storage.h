@@ -80,8 +80,9 @@ int64_t storage_now_ms(struct storage *storage);
  * cut.  INT64_MIN: some level is kept for ever. */
 int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
 
-/* The same of activity, which is kept by day. */
-int64_t storage_oldest_day_s(struct storage *storage, int64_t now_s);
+/* At @now_s days of a site's zone are kept that end behind this, and their activity.
+ * INT64_MIN: all are. */
+int64_t storage_days_from_s(struct storage *storage, int64_t now_s);
 
 /* A number that changes whenever Redis refuses to write or the connection for writing is lost.
  * *ret_err is the reason for its last change.  Of a cluster it stays the same: what one server

@@ -7,6 +7,7 @@
 #include "handlers/text/json_value.h"
 #include "handlers/text/timestamp.h"
 #include "storage/job/counted_name.h"
+#include "storage/time/bucket.h"
 
 #include <stdio.h>
 
@@ -335,6 +336,16 @@ static bool read_members(struct event_reader *reader)
     return step == SCAN_CLOSED;
 }
 
+/* Is the event's day, in its site's zone, over for so long that it is not kept? */
+static bool is_old_day(const struct event_reader *reader)
+{
+    const struct event_rules *rules = reader->rules;
+    const struct event *event = reader->event;
+    return event->at_s < rules->days_from_s &&
+           bucket_at(rules->zone_of(rules->app->storage, event->site), LEVEL_DAY, event->at_s)
+                   .end_s <= rules->days_from_s;
+}
+
 /* What the event is (storage/job/event.h): a page view, a named event, or activity of a user. */
 static void check_kind(struct event_reader *reader)
 {
@@ -345,7 +356,7 @@ static void check_kind(struct event_reader *reader)
         refuse(reader, "/page", "one of page, event and actions is required");
     } else if (event->page.n == 0 && event->user.n == 0) {
         refuse(reader, "/user", "user is required where actions stand without page and event");
-    } else if (event->page.n == 0 && event->at_s < reader->rules->oldest_day_s) {
+    } else if (event->page.n == 0 && is_old_day(reader)) {
         refuse(reader, "/ts", "ts is older than the days that are kept, and actions count by day");
     }
 }

@@ -19,10 +19,13 @@
 
 /* Times are UTC epoch seconds. */
 struct event_rules {
-    int64_t now_s;                 /* time of arrival: an event without ts gets it, unchecked */
-    int64_t latest_s;              /* a ts after this is rejected */
-    int64_t oldest_s;              /* a ts before this is rejected; INT64_MIN: nothing is too old */
-    int64_t oldest_day_s;          /* the same of actions alone */
+    int64_t now_s;    /* time of arrival: an event without ts gets it, unchecked */
+    int64_t latest_s; /* a ts after this is rejected */
+    int64_t oldest_s; /* a ts before this is rejected; INT64_MIN: nothing is too old */
+    /* Actions alone are rejected if their day, in the zone of their site, ends before that.
+     * @zone_of is asked with app->storage. */
+    int64_t days_from_s;
+    const struct zone *(*zone_of)(struct storage *storage, struct slice site);
     size_t max_events;             /* in one request, whatever becomes of them */
     bool needs_time;               /* an event without ts is rejected, and all others with it */
     struct robots_cache *robots;   /* which are dropped; NULL: they count */

@@ -176,6 +176,21 @@ def test_actions_older_than_the_days_that_are_kept(http, site):
     assert http.question("/users/u/activity", site=site, action="checkin", from_=first, to="now")["days"] == [first]
 
 
+def test_actions_of_the_first_day_that_is_kept_beside_another_zone(start_redis, start_tallyd, directory):
+    """In another site's zone the day before is not kept any more: its midnight was within the hour."""
+    hour, config = int(time.time()) // 3600 % 24, directory / "tallyd.conf"
+    directory.mkdir(exist_ok=True)
+    config.write_text(f"site.other.tz = Etc/GMT{f'+{hour}' if hour <= 12 else f'-{24 - hour}'}\n")
+    http = start_tallyd("--config", config, "--keep-days", "100d", redis=start_redis()).client()
+    told = http.get("/users/u/activity", from_="2020-01-01", to="now").json["detail"]
+    first = re.search(r"days before (\d{4}-\d\d-\d\d)", told)[1]
+    begin = calendar.timegm(time.strptime(first, "%Y-%m-%d"))
+    event = {"user": "u", "actions": ["checkin"]}
+    answer = http.post([{**event, "ts": begin}, {**event, "ts": begin - 1}])
+    assert (answer.json["accepted"], [error["index"] for error in answer.json["errors"]]) == (1, [1])
+    assert http.question("/users/u/activity", action="checkin", from_=first, to="now")["days"] == [first]
+
+
 def test_a_user_never_seen(http, site):
     answer = http.question("/users/nobody/activity", site=site, from_="2026-01-01", to="2026-01-03")
     assert answer == {"site": site, "user": "nobody", "action": "active", "from": "2026-01-01", "to": "2026-01-03",
