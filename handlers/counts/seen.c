@@ -1,6 +1,6 @@
 /* seen.c - /seen: did this user view this page, or a page of this set (GET); which of these (POST)?
  *
- * Who asks names a page as events do, and a rule may count the page under another name
+ * Pages are named as events name them, and a rule may count a page under another name
  * (dimension/page_rules.h).  Both names are looked for: a view from before the rule has the first.
  */
 #include "handlers/routes.h"
@@ -26,11 +26,9 @@ static const struct param_spec specs[] = {
 /* What outlives the start of an exchange; the slices of the job point into it. */
 struct seen_state {
     struct params params;
-    struct slice page[2];  /* of a GET: both names of the page */
+    struct slice page;     /* of a GET */
     struct seen_body body; /* of a POST.. */
-    struct slice *names;   /* ..both names of each of its pages, owned.. */
-    bool *each;            /* ..and whether they were seen, owned */
-    bool is_mapped;        /* a rule maps one of the pages */
+    bool *each;            /* ..and its answers; owned */
 };
 
 static void release(struct http_exchange *exchange)
@@ -39,9 +37,13 @@ static void release(struct http_exchange *exchange)
     params_release(&state->params);
     storage_job_release(&exchange->job);
     seen_body_release(&state->body);
-    free(state->names);
     free(state->each);
     free(state);
+}
+
+static struct slice name_by_rules(const void *app, struct slice page)
+{
+    return page_rules_apply(app, page);
 }
 
 /* The question was read. */
@@ -54,6 +56,8 @@ static enum handler_result ask(struct http_exchange *exchange, const struct seen
     }
     exchange->job.op = STORAGE_SEEN;
     exchange->job.u.seen = *job;
+    exchange->job.u.seen.other_name = name_by_rules;
+    exchange->job.u.seen.names = exchange->app;
     return HANDLER_WAIT;
 }
 
@@ -90,7 +94,7 @@ static bool read_params(struct http_exchange *exchange, struct seen_job *job)
            access_site(exchange, job->site) &&
            read_param(exchange, "user", event_check_user, true, &job->user) &&
            read_param(exchange, "pageset", check_set, false, set) &&
-           read_param(exchange, "page", event_check_page, set->n == 0, &state->page[0]);
+           read_param(exchange, "page", event_check_page, set->n == 0, &state->page);
 }
 
 enum handler_result seen_start(struct http_exchange *exchange)
@@ -100,11 +104,8 @@ enum handler_result seen_start(struct http_exchange *exchange)
     if (state == NULL || !read_params(exchange, &job)) {
         return HANDLER_REPLY;
     }
-    job.pages = state->page;
-    if (state->page[0].n > 0) {
-        state->page[1] = page_rules_apply(exchange->app, state->page[0]);
-        job.n_pages = slice_equal(state->page[0], state->page[1]) ? 1 : 2;
-    }
+    job.pages = &state->page;
+    job.n_pages = state->page.n > 0 ? 1 : 0;
     return ask(exchange, &job);
 }
 
@@ -151,16 +152,11 @@ static bool read_body(struct http_exchange *exchange, struct seen_job *job)
         return refuse_body(exchange, result, &fault);
     }
     job->user = body->user;
-    job->n_pages = 2 * body->n;
-    job->pages = state->names = calloc(job->n_pages, sizeof(*state->names));
-    job->each = state->each = calloc(job->n_pages, sizeof(*state->each));
-    if (state->names == NULL || state->each == NULL) {
+    job->pages = body->pages;
+    job->n_pages = body->n;
+    job->each = state->each = calloc(body->n, sizeof(*state->each));
+    if (state->each == NULL) {
         return refuse_body(exchange, SEEN_JSON_NOMEM, &fault);
-    }
-    for (size_t i = 0; i < body->n; i++) {
-        state->names[2 * i] = body->pages[i];
-        state->names[2 * i + 1] = page_rules_apply(exchange->app, body->pages[i]);
-        state->is_mapped |= !slice_equal(state->names[2 * i], state->names[2 * i + 1]);
     }
     return read_site(exchange, job);
 }
@@ -178,12 +174,11 @@ enum handler_result seen_many_start(struct http_exchange *exchange)
 
 /* ---- answers ---- */
 
-/* @flags: two for each of @n pages, one a name. */
 static void put_flags(struct buffer *out, const bool *flags, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         buffer_text(out, i == 0 ? "[" : ",");
-        buffer_text(out, flags[2 * i] || flags[2 * i + 1] ? "true" : "false");
+        buffer_text(out, flags[i] ? "true" : "false");
     }
     buffer_text(out, n == 0 ? "[]" : "]");
 }
@@ -201,14 +196,11 @@ void seen_finish(struct http_exchange *exchange)
     }
     const struct seen_job *seen = &job->u.seen;
     if (seen->each != NULL) {
-        const struct seen_state *state = exchange->state;
-        double p = seen->false_positives;
         struct buffer list;
         buffer_init(&list);
-        put_flags(&list, seen->each, seen->n_pages / 2);
+        put_flags(&list, seen->each, seen->n_pages);
         reply_json_with(&exchange->response,
-            json_pack("{s:f}", "false_positive_rate", state->is_mapped ? p + p - p * p : p), "seen",
-            &list);
+            json_pack("{s:f}", "false_positive_rate", seen->false_positives), "seen", &list);
         return;
     }
     reply_json(&exchange->response, 200,

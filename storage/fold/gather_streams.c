@@ -96,6 +96,7 @@ static enum redis_status learn_streams(
             uint64_t was = stream->folded;
             status = streams_learn(r->core, &r->session, deadline_ms, stream);
             stream->is_broken = stream->is_broken && stream->folded == was;
+            stream->is_told = stream->is_told && stream->folded == was;
         }
     }
     return status;

@@ -18,7 +18,7 @@ struct stream {
     uint64_t folded;    /* all partitions have counted the entries up to this one, at least.. */
     bool is_known;      /* ..and somebody has looked */
     bool is_broken;     /* the entry behind `folded` cannot be read.. */
-    bool is_told;       /* ..which was said once */
+    bool is_told;       /* ..which was said, once an entry */
     uint64_t must_read; /* entries up to this one are read from Redis, not taken from memory */
     /* Of another process of a cluster: entries up to this one may be folded (gather_streams.h).. */
     uint64_t replicated;

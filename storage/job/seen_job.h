@@ -34,6 +34,10 @@ struct seen_job {
     const struct slice *pages; /* the caller's; storage adds those of the set */
     size_t n_pages;
     struct page_set_ref set;
+    /* Another name under which a view of @page may have been counted, or @page.  It lives as long
+     * as the page, or as `names`. */
+    struct slice (*other_name)(const void *names, struct slice page);
+    const void *names;
 
     /* Written by storage. */
     bool seen;              /* any of them; false is certain */

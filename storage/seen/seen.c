@@ -19,12 +19,18 @@ struct question {
     struct visitor_id user;
     unsigned partition;
     const char *tag;
-    struct wanted wanted; /* the pages */
+    struct wanted wanted; /* the pages, each by both its names */
+    bool has_others;      /* a page has two that differ */
     int64_t now_s;
     struct bucket months[SEEN_MONTHS_MAX];
     struct seen_filter filters[SEEN_MONTHS_MAX];
     unsigned n_months;
 };
+
+static bool want(struct question *q, struct slice page)
+{
+    return wanted_add(&q->wanted, seen_fingerprint(&q->user, page_hash(q->job->site, page)));
+}
 
 static enum storage_err seen_prepare(struct question *q)
 {
@@ -34,12 +40,14 @@ static enum storage_err seen_prepare(struct question *q)
         return STORAGE_DOWN;
     }
     identity_user(secret, q->job->site, q->job->user, &q->user);
-    if (!wanted_expect(&q->wanted, q->job->n_pages)) {
+    if (!wanted_expect(&q->wanted, 2 * q->job->n_pages)) {
         return STORAGE_NOMEM;
     }
     for (size_t i = 0; i < q->job->n_pages; i++) {
-        uint64_t page = page_hash(q->job->site, q->job->pages[i]);
-        if (!wanted_add(&q->wanted, seen_fingerprint(&q->user, page))) {
+        struct slice page = q->job->pages[i];
+        struct slice other = q->job->other_name(q->job->names, page);
+        q->has_others |= !slice_equal(page, other);
+        if (!want(q, page) || !want(q, other)) {
             return STORAGE_NOMEM;
         }
     }
@@ -157,16 +165,17 @@ static void seen_tell(const struct question *q)
 {
     q->job->seen = q->wanted.n_found > 0;
     for (size_t i = 0; q->job->each != NULL && i < q->job->n_pages; i++) {
-        q->job->each[i] = wanted_found(&q->wanted, i);
+        q->job->each[i] = wanted_found(&q->wanted, 2 * i) || wanted_found(&q->wanted, 2 * i + 1);
     }
 }
 
-/* A filter says yes by chance: for a page, or for any of the pages where one is enough. */
+/* A filter says yes by chance: for a name of a page, or for any of the names where one is
+ * enough. */
 static double false_positives(const struct question *q)
 {
     double of_page = 0;
     double of_all = 0;
-    size_t n = q->job->each == NULL ? q->job->n_pages : 1;
+    size_t n = q->job->each == NULL ? q->wanted.n_first : q->has_others ? 2 : 1;
     for (unsigned m = 0; m < q->n_months; m++) {
         of_page = bloom_either(of_page, seen_filter_false_positives(&q->filters[m]));
     }

@@ -78,6 +78,8 @@ def test_seen_is_asked_by_the_name_that_was_sent(start):
     http.accept([{"page": "/user/7", "user": "v"}])
     assert seen("v") == [True, True, True, False, False]
     assert seen("w") == [False] * 5
+    assert http.request("PUT", "/pagesets/some", json.dumps({"pages": ["/user/7", "/y"]}), {"Content-Type": "application/json"}).status == 201
+    assert [http.question("/seen", user=user, pageset="some")["seen"] for user in "uvw"] == [False, True, False]
 
 
 def test_a_page_with_two_names_may_be_wrong_twice(start):

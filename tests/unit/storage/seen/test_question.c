@@ -54,6 +54,12 @@ static const struct reply *reply_next(struct dispatcher *dispatcher)
     return &reply;
 }
 
+static struct slice same_name(const void *names, struct slice page)
+{
+    (void)names;
+    return page;
+}
+
 static void setup(void)
 {
     static const struct slice page = {"/a", 2};
@@ -70,7 +76,11 @@ static void setup(void)
     buffer_init(&w.asked);
     w.job = (struct storage_job){.op = STORAGE_SEEN,
         .arrived_us = 500,
-        .u.seen = {.site = {"s", 1}, .user = {"ann", 3}, .pages = &page, .n_pages = 1}};
+        .u.seen = {.site = {"s", 1},
+            .user = {"ann", 3},
+            .pages = &page,
+            .n_pages = 1,
+            .other_name = same_name}};
     stand_in.group = note_group;
     stand_in.dispatched = reply_next;
 }
