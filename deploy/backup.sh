@@ -28,11 +28,15 @@ runs() {
 }
 
 # Copy the files of append-only file $1 to $2.  Redis writes its manifest anew when it begins or ends a file:
-# then once more.
+# then once more.  A rewrite that tallyd asks for may begin amid the copy, whatever the percentage is.  So the manifest
+# that is copied must be the one that was there before the first file was, and is there behind the last.
 copy() {
+  manifest=appendonly.aof.manifest
   for _ in 1 2 3 4 5; do
     rm -rf "$2"
-    if why=$(cp -R "$1" "$2" 2>&1) && cmp -s "$1/appendonly.aof.manifest" "$2/appendonly.aof.manifest"; then
+    was=$(cat "$1/$manifest") || fail "$1 has no manifest"
+    if why=$(cp -R "$1" "$2" 2>&1) && [ "$was" = "$(cat "$2/$manifest")" ] &&
+      [ "$was" = "$(cat "$1/$manifest")" ]; then
       rm -f "$2"/temp-*
       return
     fi

@@ -1,5 +1,7 @@
 """deploy/backup.sh: a copy made under load has all that was acknowledged before; restored, it answers the same."""
 
+import os
+import shutil
 import subprocess
 import threading
 
@@ -10,8 +12,9 @@ from lib.process import ROOT, Tallyd, short_directory
 SCRIPT = ROOT / "deploy/backup.sh"
 
 
-def backup(*args, status=0):
-    done = subprocess.run(["sh", SCRIPT, *args], capture_output=True, text=True, check=False, timeout=60)
+def backup(*args, status=0, path=os.environ["PATH"]):
+    done = subprocess.run(["sh", SCRIPT, *args], capture_output=True, text=True, check=False, timeout=60,
+                          env={**os.environ, "PATH": path})
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -80,6 +83,33 @@ def test_rewriting_goes_on_after_a_backup(place, cleanup):
     assert before.split()[1] != "0"
     backup("save", data, place / "copy")
     assert subprocess.run(setting, capture_output=True, text=True, check=True).stdout == before
+
+
+def test_a_rewrite_that_begins_amid_the_copy(place, cleanup):
+    """Such as the one that tallyd asks for each night: the first copy has a manifest whose files it lacks."""
+    data, copy, tools = place / "data", place / "copy", place / "tools"
+    first = serve(data, cleanup, "first")
+    first.client().accept(events("/before", 30))
+    expected = figures(first.client())
+    tools.mkdir()
+    (tools / "cp").write_text(f"""#!/bin/sh
+# cp -R, once: the files that were there when it began, and the manifest last.
+if mkdir {place}/once 2>/dev/null; then
+  mkdir "$3"
+  for file in $(ls "$2" | grep -v manifest); do {shutil.which("cp")} "$2/$file" "$3"; done
+  before=$(cat "$2/appendonly.aof.manifest")
+  redis-cli -s {data}/redis.sock bgrewriteaof >/dev/null
+  while redis-cli -s {data}/redis.sock info persistence | grep -Eq 'aof_rewrite_(in_progress|scheduled):1'; do sleep 0.1; done
+  [ "$before" != "$(cat "$2/appendonly.aof.manifest")" ] || exit 9
+  exec {shutil.which("cp")} "$2/appendonly.aof.manifest" "$3"
+fi
+exec {shutil.which("cp")} "$@"
+""")
+    (tools / "cp").chmod(0o755)
+    backup("save", data, copy, path=f"{tools}:{os.environ['PATH']}")
+    assert (place / "once").exists()
+    backup("restore", copy, place / "other")
+    assert figures(serve(place / "other", cleanup, "second").client()) == expected
 
 
 def test_what_was_there_is_moved_aside(place, cleanup):
