@@ -75,10 +75,10 @@ bool aof_rewrite_look(
     if (!ask_for_day(session, &key, 0, &last)) {
         return false;
     }
-    if (last < day && !begin_rewrite(session, &begun)) {
+    if (last != day && !begin_rewrite(session, &begun)) {
         return false;
     }
-    if (last < day && begun && !ask_for_day(session, &key, day, &last)) {
+    if (last != day && begun && !ask_for_day(session, &key, day, &last)) {
         return false;
     }
     rewriter->due_s = begun ? (day + 1) * DAY_S + REWRITE_HOUR * HOUR_S : now_s + REWRITE_AGAIN_S;

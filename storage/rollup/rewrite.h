@@ -23,9 +23,10 @@ struct aof_rewriter {
 };
 
 /* Begin a rewrite if one is due: the first one after REWRITE_HOUR of each day.  The day is kept in
- * Redis, so it is one rewrite a day whoever leads.  Nothing is done where Redis has no such file,
- * or tallyd is not to do so.  @session is connected to the server of @partition, where the day is
- * kept.  False: it must be closed. */
+ * Redis, so it is one rewrite a day whoever leads.  A day of the future, which a clock that was
+ * ahead has left, says nothing.  Nothing is done where Redis has no such file, or tallyd is not to
+ * do so.  @session is connected to the server of @partition, where the day is kept.  False: it must
+ * be closed. */
 bool aof_rewrite_look(struct aof_rewriter *rewriter, struct core *core, struct session *session,
     unsigned partition) MUST_CHECK;
 

@@ -217,6 +217,18 @@ def test_one_rewrite_a_night(rotating, site):
     wait_until(lambda: rewrites(world) == 3, "the next nightly rewrite", deadline_s=30)
 
 
+def test_a_rewrite_a_night_after_the_clock_was_wrong(rotating, site):
+    """A clock that was ahead has left a day of the future as that of the last rewrite."""
+    world = rotating(at="2026-03-10 02:50", rotation="never", appendonly=True)
+    wait_until(lambda: rewrites(world) == 1, "the one of the day before, which nobody began")
+    (key,) = keys(world, "rewritten")
+    wait_until(lambda: world.redis.command("GET", key), "it is written down")
+    world.redis.command("INCRBY", key, "30")
+    for n, at in ((2, "2026-03-10 03:01"), (3, "2026-03-11 03:02")):
+        world.move(at)
+        wait_until(lambda n=n: rewrites(world) == n, f"the nightly rewrite, {at}", deadline_s=30)
+
+
 def test_no_rewrite(rotating, site):
     off = rotating("--aof-rewrite", "off", at="2026-03-10 02:50", rotation="never", appendonly=True)
     without = rotating(at="2026-03-10 02:50", rotation="never")
