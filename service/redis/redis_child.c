@@ -164,9 +164,9 @@ static bool spawn(struct redis_child *child, char *error)
     return process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
 }
 
-static bool mend(struct redis_child *child, char *error)
+static bool mend(struct redis_child *child, int64_t *ret_cut, char *error)
 {
-    return redis_mend(child->dir.path, child->server, child->log, error, REDIS_CHILD_TEXT);
+    return redis_mend(child->dir.path, child->server, child->log, ret_cut, error, REDIS_CHILD_TEXT);
 }
 
 /* End an orphan, mend the file that it left, and start the server. */
@@ -177,7 +177,7 @@ static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_
         .outcome = REDIS_CHILD_FAILED, .retry_in_ms = -1, .disk_full = data_dir_full(&child->dir)};
     if (!redis_orphan_end(child->dir.path, child->server, child->orphan_patience_ms, &orphan,
             report->text, sizeof(report->text)) ||
-        !mend(child, report->text) || !spawn(child, report->text)) {
+        !mend(child, &report->cut, report->text) || !spawn(child, report->text)) {
         return false;
     }
     child->started_ms = now_ms;

@@ -54,6 +54,7 @@ struct redis_child_report {
     pid_t pid;                   /* STARTED, EXITED */
     pid_t orphan;                /* STARTED: the orphan that was ended before, 0: none */
     bool orphan_forced;          /* the orphan had to be killed */
+    int64_t cut;                 /* STARTED: bytes of an unfinished write that were taken away */
     int64_t retry_in_ms;         /* EXITED, FAILED: until the next start; -1: none */
     bool disk_full;              /* the data directory's disk has no room; not of NOTHING */
     char text[REDIS_CHILD_TEXT]; /* EXITED: how the server ended; FAILED: why */

@@ -9,23 +9,25 @@
  * had remained, and which was done again, would be counted once more.
  *
  * redis-check-aof cuts in front of the MULTI, so redis_mend() runs redis-check-aof before every
- * start.  That program is the server's own binary, by another name.
+ * start.  That program is the server's own binary, by another name.  It would cut at a fault in the
+ * middle, too, and throw away all that is behind: so the file is looked at before (aof_scan.h).
  *
- * Thread safety: any thread.  The function blocks until the file has been read, which takes less
- * time than Redis takes to load the file.
+ * Thread safety: any thread.  The function blocks until the file has been read twice, which takes
+ * less time than Redis takes to load the file.
  */
 #ifndef SERVICE_REDIS_REDIS_MEND_H
 #define SERVICE_REDIS_REDIS_MEND_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "storage/base/compiler.h"
 
 /* Mend the file in @dir, an absolute path, with the binary @server, whose output goes to @log.  A
- * missing file is fine.  False: the file is damaged in its middle, or the binary cannot be run;
- * @error, cut to @room bytes, says which. */
-bool redis_mend(
-    const char *dir, const char *server, const char *log, char *error, size_t room) MUST_CHECK;
+ * missing file is fine.  *ret_cut: so many bytes were taken away.  False: the file is damaged in
+ * its middle, or the binary cannot be run; @error, cut to @room bytes, says which. */
+bool redis_mend(const char *dir, const char *server, const char *log, int64_t *ret_cut, char *error,
+    size_t room) MUST_CHECK;
 
 #endif

@@ -115,6 +115,10 @@ void redis_news_child(struct redis_news *news, const struct redis_child_report *
             log_warn(news->logger, "ended a redis-server that an earlier tallyd left behind",
                 log_int("pid", report->orphan), log_bool("killed", report->orphan_forced));
         }
+        if (report->cut > 0) {
+            log_warn(news->logger, "took an unfinished write off the end of the append-only file",
+                log_int("bytes", report->cut));
+        }
         log_info(news->logger, "started redis-server", log_int("pid", report->pid));
         break;
     case REDIS_CHILD_EXITED:

@@ -359,6 +359,33 @@ def test_half_a_transaction_is_none(embedded):
     assert [embedded.redis_command("EXISTS", key) for key in ("half", "other")] == [0, 0]
 
 
+def test_what_was_cut_off_is_told(embedded):
+    embedded.client().accept([{"page": "/"}])
+    assert embedded.terminate() == 0
+    half_a_transaction(embedded)
+    embedded.start()
+    assert 'msg="took an unfinished write off the end of the append-only file" bytes=67' in embedded.log.read_text()
+    assert embedded.client().count("pv", from_="now-1h") == 1
+
+
+def test_damage_in_the_middle_throws_nothing_away(embedded):
+    """redis-check-aof --fix would cut there, and with it goes all that was acknowledged since."""
+    embedded.client().accept([{"page": "/"}] * 3)
+    assert embedded.terminate() == 0
+    (file,) = (embedded.data_dir / "appendonlydir").glob("*.incr.aof")
+    whole = file.read_bytes()
+    at = whole.find(b"\r\n*", len(whole) // 3) + 2
+    damaged = whole[:at] + b"\0" + whole[at + 1:]
+    file.write_bytes(damaged)
+    with pytest.raises(RuntimeError):
+        embedded.start()
+    assert f"is damaged at byte {at} of {len(whole)}" in embedded.log.read_text() + embedded.out.read_text()
+    assert file.read_bytes() == damaged
+    file.write_bytes(whole + bytes(4096))  # but what a power cut leaves is no damage
+    embedded.start()
+    assert embedded.client().count("pv", from_="now-1h") == 3
+
+
 def test_a_file_that_cannot_be_mended_is_told(embedded):
     embedded.client().accept([{"page": "/"}])
     assert embedded.terminate() == 0

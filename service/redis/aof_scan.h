@@ -1,0 +1,25 @@
+/* aof_scan.h - is Redis's append-only file damaged elsewhere than at its end?
+ *
+ * Layer: service.  Does not log.
+ *
+ * redis-check-aof --fix cuts a file at its first fault, wherever that is: one bad sector would take
+ * with it all that was acknowledged since.  What a kill or a power cut leaves is told from that by
+ * its form.  It is the beginning of a command, or of a transaction, at the end of the file; zeros
+ * may follow, where the file had grown and its bytes were not written.
+ *
+ * Thread safety: any thread.  The function blocks until the file has been read.
+ */
+#ifndef SERVICE_REDIS_AOF_SCAN_H
+#define SERVICE_REDIS_AOF_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "storage/base/compiler.h"
+
+/* True: the file @path, commands as Redis writes them, is whole, but that its end may be missing.
+ * False: it is damaged at byte *ret_at, or cannot be read: *ret_at is -1 then, and errno is set. */
+bool aof_scan(const char *path, int64_t *ret_at) MUST_CHECK;
+
+#endif
