@@ -82,15 +82,26 @@ restore() {
   if [ -d "$data" ] && runs "$data"; then
     fail "a Redis runs on $data: stop tallyd first"
   fi
+  # A tallyd whose Redis does not start tries again each second, and would begin with half a copy.
+  if command -v flock >/dev/null && [ -e "$data/tallyd.lock" ] && ! flock -n "$data/tallyd.lock" true; then
+    fail "a tallyd runs on $data: stop it first"
+  fi
   [ -d "$data" ] || mkdir -m 0700 "$data"
+  # Half a copy would be taken for all: it gets its name when it is whole.
+  part=$data/appendonlydir.part
+  rm -rf "$part"
+  trap 'rm -rf "$part"' EXIT
+  cp -R "$backup" "$part"
+  # The owner is that of the directory around it, the service's user.
+  [ "$(id -u)" != 0 ] || chown -R --reference="$data" "$part"
+  sync -f "$part" 2>/dev/null || sync
   if [ -e "$data/appendonlydir" ]; then
     aside=$data/appendonlydir.before.$(date +%Y%m%d%H%M%S)
     mv "$data/appendonlydir" "$aside"
     echo "what was there is now $aside"
   fi
-  cp -R "$backup" "$data/appendonlydir"
-  # The owner is that of the directory around it, the service's user.
-  [ "$(id -u)" != 0 ] || chown -R --reference="$data" "$data/appendonlydir"
+  mv "$part" "$data/appendonlydir"
+  trap - EXIT
   echo "restored; start tallyd on $data"
 }
 

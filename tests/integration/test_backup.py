@@ -125,6 +125,38 @@ def test_what_was_there_is_moved_aside(place, cleanup):
     assert len(list(data.glob("appendonlydir.before.*"))) == 1
 
 
+def test_a_restore_that_is_cut_short_changes_nothing(place, cleanup):
+    data, copy, tools = place / "data", place / "copy", place / "tools"
+    tallyd = serve(data, cleanup, "tallyd")
+    tallyd.client().accept(events("/before", 20))
+    backup("save", data, copy)
+    tallyd.client().accept(events("/before", 20))
+    expected = figures(tallyd.client())
+    tallyd.stop()
+    tools.mkdir()
+    (tools / "cp").write_text(f"""#!/bin/sh
+{shutil.which("cp")} "$@"
+for file in "$3"/*.incr.aof; do truncate -s -100 "$file"; done
+echo "cp: no space left on device" >&2
+exit 1
+""")
+    (tools / "cp").chmod(0o755)
+    backup("restore", copy, data, status=1, path=f"{tools}:{os.environ['PATH']}")
+    assert sorted(path.name for path in data.glob("appendonlydir*")) == ["appendonlydir"]
+    assert figures(serve(data, cleanup, "again").client()) == expected
+
+
+def test_no_restore_under_a_tallyd_whose_redis_is_away(place, cleanup):
+    data, copy = place / "data", place / "copy"
+    tallyd = serve(data, cleanup, "tallyd")
+    tallyd.client().accept(events("/", 1))
+    backup("save", data, copy)
+    (data / "redis.sock").rename(data / "away")  # as while Redis is started again
+    assert "a tallyd runs" in backup("restore", copy, data, status=1)
+    (data / "away").rename(data / "redis.sock")
+    assert len(list(data.glob("appendonlydir*"))) == 1
+
+
 def test_what_it_refuses(place):
     assert "not a data directory" in backup("save", place, place / "copy", status=1)
     assert "no manifest" in backup("restore", place, place / "data", status=1)
