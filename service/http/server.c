@@ -83,7 +83,10 @@ struct http_server *http_server_start(
     atomic_init(&server->context.app, config->app);
     server->context.tokens = config->tokens;
     server->context.max_body = config->max_body;
-    server->context.budget.max = config->max_body_memory;
+    /* One of max_body must fit, also with what zlib takes: else it would be a 503 for ever. */
+    size_t largest = config->max_body + BODY_INFLATE_MEM;
+    server->context.budget.max =
+        config->max_body_memory > largest ? config->max_body_memory : largest;
     server->listen_fd = -1;
     const char *error = start(server);
     if (error == NULL) {

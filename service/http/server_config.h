@@ -19,7 +19,7 @@ struct http_server_config {
     unsigned threads;         /* at least 1 */
     unsigned max_connections; /* at least 1; more wait in the kernel's queue */
     size_t max_body;          /* bytes, decompressed */
-    size_t max_body_memory;   /* bytes, all bodies in flight together */
+    size_t max_body_memory;   /* bytes, all bodies in flight together; one always fits */
     int64_t request_timeout_ms;
     int64_t idle_timeout_ms; /* of silence between requests, and of a client that does not read */
 

@@ -1,5 +1,6 @@
 """HTTP as tallyd takes it: strictly; what it refuses, how it says so, and that deadlines and limits hold."""
 
+import gzip
 import json
 import re
 import threading
@@ -471,6 +472,9 @@ def test_client_that_leaves_does_no_harm(tallyd, http, site):
 # Deadlines and limits, on a tallyd of its own
 
 
+MIB = 1 << 20
+
+
 @pytest.fixture(scope="module")
 def hasty(redis):
     daemon = Tallyd("--request-timeout", "1s", "--max-body", "1MiB", "--max-body-memory", "1MiB",
@@ -504,6 +508,15 @@ def test_slow_request_ends_at_the_deadline(hasty, site, part):
         assert json.loads(body)["detail"] == "the request did not come whole within 1 s"
         assert raw.closed()
     assert hasty.client().count("pv", site=site, from_="now-1h") == 0
+
+
+@pytest.mark.parametrize(("n", "status"), [(MIB // 2 + 100000, 202), (MIB, 202), (MIB + 1, 413)])
+def test_a_body_as_large_as_all_may_be_fits_by_itself(hasty, site, n, status):
+    """--max-body-memory may be as small as --max-body; what zlib takes to inflate a body comes on top."""
+    event = json.dumps({"site": site, "page": "/"}).encode()
+    body = b" " * (n - len(event)) + event
+    for sent, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
+        assert hasty.client().request("POST", "/events", sent, headers).status == status
 
 
 def test_a_slow_request_does_not_get_the_id_of_the_one_before(hasty):
