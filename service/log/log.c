@@ -1,6 +1,7 @@
 #include "service/log/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,8 +28,8 @@ struct logger {
     int64_t (*now_ms)(void *clock);
     void *clock;
     atomic_uint_fast64_t lost;
-    pthread_mutex_t mu;
-    struct repeat repeats[REPEAT_PLACES]; /* guarded by mu */
+    pthread_mutex_t mu; /* guards `repeats`, and is held by who writes */
+    struct repeat repeats[REPEAT_PLACES];
 };
 
 int64_t log_now_ms(void)
@@ -75,14 +76,30 @@ uint64_t logger_lost(const struct logger *logger)
     return atomic_load_explicit(&logger->lost, memory_order_relaxed);
 }
 
+/* Is there room for a record?  A pipe that has room takes LOG_RECORD_MAX bytes, which is PIPE_BUF.
+ * A pipe that nobody reads must not stop the service, and O_NONBLOCK would be set for all who have
+ * the descriptor. */
+static bool has_room(const struct logger *logger)
+{
+    struct pollfd out = {.fd = logger->fd, .events = POLLOUT};
+    int n;
+    do {
+        n = poll(&out, 1, 0);
+    } while (n < 0 && errno == EINTR);
+    return n != 0; /* what cannot be polled is written to, and says what is wrong */
+}
+
 static void emit(struct logger *logger, const struct log_record *record)
 {
     char line[LOG_RECORD_MAX];
     size_t n = log_record_print(record, logger->syntax, line);
     ssize_t written;
+    (void)pthread_mutex_lock(&logger->mu); /* nobody else takes the room; cannot fail */
+    bool room = has_room(logger);
     do {
-        written = write(logger->fd, line, n);
+        written = room ? write(logger->fd, line, n) : 0;
     } while (written < 0 && errno == EINTR);
+    (void)pthread_mutex_unlock(&logger->mu);
     if (written != (ssize_t)n) {
         atomic_fetch_add_explicit(&logger->lost, 1, memory_order_relaxed);
     }

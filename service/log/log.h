@@ -5,7 +5,7 @@
  * A record is one write(2).  Records of one message that come faster than a limit are left out. The
  * next record of that message, in a later second, says how many were left out (`suppressed=N`).
  * What is unsaid when the logger is freed is said then.  A record that the descriptor does not take
- * is lost, and counted.  So logging never fails, and never changes errno.
+ * at once is lost, and counted.  So logging never fails, never waits, and never changes errno.
  *
  * Thread safety: logger_new() and logger_free() from one thread, all others from any thread.
  *

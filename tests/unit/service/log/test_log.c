@@ -370,3 +370,25 @@ Test(log, a_full_pipe_loses_records_and_counts_them)
     cr_expect(logger_lost(bench.logger) > 0);
     bench_close(&bench);
 }
+
+/* With a descriptor that blocks, as stderr is: the reader of a pipe may stop. */
+Test(log, a_pipe_that_nobody_reads_holds_nobody_up)
+{
+    int fds[2];
+    char value[900], text[65536];
+    memset(value, 'v', sizeof(value));
+    cr_assert(pipe(fds) == 0 && fcntl(fds[1], F_SETPIPE_SZ, 16384) > 0);
+    struct logger *logger = logger_new(&(struct logger_config){.fd = fds[1]});
+    cr_assert_not_null(logger);
+    for (unsigned i = 0; i < 100; i++) {
+        log_error(logger, "m", log_slice("v", (struct slice){value, sizeof(value)}));
+    }
+    uint64_t lost = logger_lost(logger);
+    cr_expect(lost > 50 && lost < 100, "%lu", (unsigned long)lost);
+    cr_assert(read(fds[0], text, sizeof(text)) > 0);
+    log_error(logger, "m");
+    cr_expect_eq(logger_lost(logger), lost, "there is room again");
+    logger_free(logger);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+}
