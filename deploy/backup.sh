@@ -58,7 +58,7 @@ save() {
     # A rewrite would replace files under our hands: none may begin, and one under way must end.
     before=$(ask "$data" get | tail -1)
     trap 'ask "$data" set "$before" >/dev/null; rm -rf "$part"' EXIT
-    trap 'exit 1' INT TERM
+    trap 'exit 1' HUP INT TERM
     ask "$data" set 0 >/dev/null
     while redis-cli -s "$data/redis.sock" info persistence |
       grep -Eq 'aof_rewrite_(in_progress|scheduled):1'; do

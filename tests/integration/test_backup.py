@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import threading
 
 import pytest
 
 from lib.process import ROOT, Tallyd, short_directory
+from lib.waiting import wait_until
 
 SCRIPT = ROOT / "deploy/backup.sh"
 
@@ -82,6 +84,24 @@ def test_rewriting_goes_on_after_a_backup(place, cleanup):
     before = subprocess.run(setting, capture_output=True, text=True, check=True).stdout
     assert before.split()[1] != "0"
     backup("save", data, place / "copy")
+    assert subprocess.run(setting, capture_output=True, text=True, check=True).stdout == before
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM"])
+def test_rewriting_goes_on_after_a_backup_that_was_ended(place, cleanup, name):
+    """SIGHUP: as when the connection of a terminal breaks."""
+    data, tools = place / "data", place / "tools"
+    serve(data, cleanup, "tallyd").client().accept(events("/", 1))
+    setting = ["redis-cli", "-s", str(data / "redis.sock"), "config", "get", "auto-aof-rewrite-percentage"]
+    before = subprocess.run(setting, capture_output=True, text=True, check=True).stdout
+    tools.mkdir()
+    (tools / "cp").write_text(f"#!/bin/sh\ntouch {place}/begun\nsleep 1\n")
+    (tools / "cp").chmod(0o755)
+    save = subprocess.Popen(["sh", SCRIPT, "save", data, place / "copy"], env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
+    wait_until((place / "begun").exists, "it copies")
+    assert subprocess.run(setting, capture_output=True, text=True, check=True).stdout != before
+    save.send_signal(getattr(signal, name))
+    assert save.wait(20) == 1
     assert subprocess.run(setting, capture_output=True, text=True, check=True).stdout == before
 
 
