@@ -96,7 +96,9 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
     }
     int64_t now_ms = monotonic_ms();
     pthread_mutex_lock(&probe->lock);
-    bool fresh = probe->known && (probe->under_way || now_ms - probe->at_ms < PROBE_AGE_MS);
+    /* While a probe is under way the result before it holds: but not that of an hour ago. */
+    int64_t holds_ms = probe->under_way ? PROBE_AGE_MS + PROBE_MS : PROBE_AGE_MS;
+    bool fresh = probe->known && now_ms - probe->at_ms < holds_ms;
     enum storage_err err = probe->err;
     char detail[sizeof(probe->detail)];
     char degraded[sizeof(probe->degraded)];

@@ -386,6 +386,21 @@ def test_a_probe_whose_client_left(start_redis, start_tallyd):
     wait_until(lambda: http.get("/readyz").status == 200, "ready again", deadline_s=10)
 
 
+def test_an_old_probe_tells_nothing(start_redis, start_tallyd):
+    """Redis stands still.  Of two that ask at once none is told what was so when somebody asked last."""
+    redis = start_redis()
+    tallyd = start_tallyd(*FEW, redis=redis)
+    assert tallyd.client().get("/readyz").status == 200
+    time.sleep(3.2)
+    redis.signal(signal.SIGSTOP)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(tallyd.client().get, "/readyz") for _ in range(4)]
+            assert [answer.result().status for answer in asked] == [503] * 4
+    finally:
+        redis.signal(signal.SIGCONT)
+
+
 # Error replies
 
 
