@@ -17,8 +17,8 @@
 #define MANIFEST  FILES "appendonly.aof.manifest"
 #define NAME_SIZE 256 /* of a file, with its NUL */
 
-/* The name of the file that Redis wrote to last, by lines `file NAME seq N type i`.  False: there is
- * none, so only the base can be damaged, which redis-check-aof refuses to cut. */
+/* The name of the file that Redis wrote to last, by lines `file NAME seq N type i`.  False: there
+ * is none, so only the base can be damaged, which redis-check-aof refuses to cut. */
 static bool last_file(const char *manifest, char name[static NAME_SIZE])
 {
     char line[NAME_SIZE + 64], file[NAME_SIZE], type;
