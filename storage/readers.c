@@ -18,8 +18,10 @@
 static bool connect_for(struct reader *r, const struct storage_job *job)
 {
     if (r->session.dispatcher != NULL) {
+        dispatcher_close_dead(r->session.dispatcher);
         return session_by_dispatcher(&r->session, r->core);
     }
+    session_close_if_dead(&r->session);
     if (session_is_current(&r->session)) {
         return true;
     }

@@ -90,6 +90,16 @@ void dispatcher_forget(struct dispatcher *d)
     dispatcher_tidy(d);
 }
 
+void dispatcher_close_dead(struct dispatcher *d)
+{
+    for (struct server_link *link = d->links.first; link != NULL; link = link->next) {
+        if (link->n_awaited == 0) {
+            session_close_if_dead(&link->session);
+            link->n_skipped = link->session.redis == NULL ? 0 : link->n_skipped;
+        }
+    }
+}
+
 /* ---- sending ---- */
 
 /* Find the links of the groups that are not sent. */

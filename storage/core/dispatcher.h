@@ -96,6 +96,9 @@ enum redis_status dispatcher_await(
 /* Give up all groups that are not answered: their replies are read and dropped later. */
 void dispatcher_forget(struct dispatcher *dispatcher);
 
+/* Close the connections that their servers have closed while nothing was awaited. */
+void dispatcher_close_dead(struct dispatcher *dispatcher);
+
 /* From dispatcher_record() to dispatcher_recorded() it is noted which server answers for each
  * partition.  From then on `has_strayed` tells whether an answer for a partition came
  * from another server, or over a connection that was made later: that server may have gone back

@@ -94,6 +94,13 @@ void session_close(struct session *session)
     session->redis = NULL;
 }
 
+void session_close_if_dead(struct session *session)
+{
+    if (session->redis != NULL && redis_receive(session->redis) != REDIS_OK_STATUS) {
+        session_close(session);
+    }
+}
+
 void session_lost(struct session *session)
 {
     if (session->redis != NULL) {

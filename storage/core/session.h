@@ -43,6 +43,9 @@ static inline bool session_is_current(struct session *session)
 
 void session_close(struct session *session); /* harmless if it is not connected */
 
+/* Close it if its server has closed it while it was idle, so that nothing is sent there in vain. */
+void session_close_if_dead(struct session *session);
+
 /* Close it because it failed: what it leads to is looked at.  What was queued and not sent never
  * is.  Harmless if it is not connected. */
 void session_lost(struct session *session);

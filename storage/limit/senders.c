@@ -49,14 +49,6 @@ static unsigned partition_of_job(const struct core *core, const struct storage_j
     return key_limit_partition(&core->partitions, who);
 }
 
-/* A connection that was closed while it was idle is not to leave a doubt. */
-static void close_if_dead(struct session *session)
-{
-    if (session->redis != NULL && redis_receive(session->redis) != REDIS_OK_STATUS) {
-        session_lost(session);
-    }
-}
-
 /* The connection to the server of @partition; NULL: none now. */
 static struct session *session_for(struct sender *s, unsigned partition)
 {
@@ -65,7 +57,7 @@ static struct session *session_for(struct sender *s, unsigned partition)
     struct session *session =
         sessions_get(&s->sessions, partition, deadline_ms, error, sizeof(error));
     if (session != NULL) {
-        close_if_dead(session);
+        session_close_if_dead(session);
     }
     return session == NULL || session->redis != NULL
                ? session
@@ -85,7 +77,7 @@ static const struct reply *ask_aside(
     struct buffer out;
     char error[160];
     int64_t deadline_ms = monotonic_ms() + ASIDE_MS;
-    close_if_dead(session);
+    session_close_if_dead(session);
     if (session->redis == NULL || !redis_address_equal(&session->server.node.address, address)) {
         session_close(session);
         session->server = (struct server){.is_named = true};

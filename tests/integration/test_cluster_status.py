@@ -58,6 +58,25 @@ def test_a_cluster_and_what_is_wrong_with_it(start_tallyd):
         cluster.stop()
 
 
+@pytest.mark.cluster
+def test_a_node_that_stands_still_hides_no_other(start_tallyd):
+    """It is away, the others are ok: at once, before it is known to be away, and from then on."""
+    cluster = Cluster(primaries=3, replicas=0)
+    try:
+        http = start_tallyd("--partitions", "16", "--ack-replicas", "0", redis=cluster.start()).client()
+        for _ in range(16):
+            assert {n["state"] for n in status(http)["nodes"]} == {"ok"}
+        cluster.nodes[0].pause()
+        for _ in range(8):
+            found = status(http)
+            assert found["state"] == "degraded", found
+            assert {n["address"]: n["state"] for n in found["nodes"]} == dict(
+                zip((n.address for n in cluster.nodes), ("away", "ok", "ok")))
+    finally:
+        cluster.nodes[0].resume()
+        cluster.stop()
+
+
 def command(*arguments):
     done = subprocess.run([binary(), "cluster", *arguments], capture_output=True, text=True, timeout=30, check=False)
     return done.returncode, done.stdout, done.stderr
