@@ -113,7 +113,9 @@ static bool storage_start(
         return false;
     }
     s->readers = readers_start(&s->core, storage_operations, config->readers);
-    return s->readers != NULL && (!config->lead || start_leading(s, ret_error));
+    s->prober = readers_start(&s->core, storage_operations, 1);
+    return s->readers != NULL && s->prober != NULL &&
+           (!config->lead || start_leading(s, ret_error));
 }
 
 struct storage *storage_open(const struct storage_config *config, const char **ret_error)
@@ -273,6 +275,7 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
         (void)!fold_catch_up(s->fold, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     readers_drain(s->readers, deadline_ms);
+    readers_drain(s->prober, deadline_ms);
 }
 
 void storage_close(struct storage *s)
@@ -290,6 +293,9 @@ void storage_close(struct storage *s)
     }
     if (s->readers != NULL) {
         readers_stop(s->readers);
+    }
+    if (s->prober != NULL) {
+        readers_stop(s->prober);
     }
     if (s->hot_fleet != NULL) {
         hot_fleet_stop(s->hot_fleet);

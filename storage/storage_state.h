@@ -26,6 +26,7 @@ struct storage {
     struct guard *guard;          /* NULL: there is no guard */
     struct limit_senders *limits; /* of a cluster; NULL: the writer sends them */
     struct readers *readers;
+    struct readers *prober;   /* one thread: a probe waits for no question */
     struct leader *leader;    /* NULL: this process never leads */
     struct unfolded unfolded; /* acknowledged, and not counted yet */
     struct fold *fold;

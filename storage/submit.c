@@ -153,7 +153,7 @@ static enum storage_err submit_read(struct storage *s, struct storage_job *job)
         return STORAGE_DELETING;
     }
     count_reads(s, job);
-    (void)readers_submit(s->readers, job, &err);
+    (void)readers_submit(job->op == STORAGE_PROBE ? s->prober : s->readers, job, &err);
     return err;
 }
 

@@ -2,6 +2,8 @@
 
 import re
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -74,6 +76,31 @@ def test_a_node_that_stands_still_hides_no_other(start_tallyd):
                 zip((n.address for n in cluster.nodes), ("away", "ok", "ok")))
     finally:
         cluster.nodes[0].resume()
+        cluster.stop()
+
+
+@pytest.mark.cluster
+def test_readiness_waits_for_no_question(start_tallyd, site):
+    """A node stands still, and more questions wait for it than there are readers: the others take writes, which /readyz says."""
+    cluster = Cluster(primaries=3, replicas=0)
+    options = ("--partitions", "16", "--ack-replicas", "0", "--readers", "2", "--request-timeout", "5s")
+    try:
+        tallyd = start_tallyd(*options, redis=cluster.start())
+        tallyd.client().accept([{"site": site, "page": f"/{n}"} for n in range(50)])
+        cluster.nodes[2].pause()
+        with ThreadPoolExecutor(12) as pool:
+            asked = [pool.submit(tallyd.client().get, "/pv", site=site, page=f"/{n}", from_="now-1h") for n in range(12)]
+            time.sleep(1)
+            answers = []
+            for _ in range(3):
+                answers.append(tallyd.client().get("/readyz"))
+                time.sleep(1)
+            cluster.nodes[2].resume()
+        assert [a.status for a in answers] == [200] * 3, answers
+        assert any(cluster.nodes[2].address in why for why in answers[2].json["degraded"]), answers[2]
+        assert {a.result().status for a in asked} <= {200, 503}
+    finally:
+        cluster.nodes[2].resume()
         cluster.stop()
 
 
