@@ -189,10 +189,12 @@ bool storage_inspect(
 /* ---- a partition without a state ---- */
 
 /* Keys that are written also where a partition has no state: of logs, which wait to be counted, of
- * rate limits, and what says that a process is there. */
+ * rate limits, what says that a process is there, and in partition 0 what is of all the data. */
 static bool needs_no_state(struct slice key, const char *tag)
 {
-    static const char *const names[] = {"heads", "log:", "key:", "rl:", "hot", "hot:", "probe"};
+    static const char *const names[] = {"heads", "log:", "key:", "rl:", "hot", "hot:", "probe",
+        "meta", "secret", "secret:", "late", "made", "lock", "fence", "wish", "deletions",
+        "rewritten"};
     struct key head;
     bool found = false;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

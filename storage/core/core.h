@@ -76,7 +76,8 @@ struct core {
     _Atomic bool lacks_replicas;  /* one server: too few replicas acknowledge: refuse to write */
     _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve.. */
     _Atomic bool is_foreign;      /* ..or is that of another installation */
-    _Atomic bool emptied; /* a partition has no state: the writer prepares all of them anew */
+    _Atomic bool emptied;       /* a partition has no state: the writer prepares all of them anew */
+    _Atomic bool is_first_lost; /* partition 0 of a cluster has no state: the secret may be gone */
     _Atomic bool stopping;
     _Atomic bool has_aof;       /* Redis has an append-only file */
     _Atomic int64_t go_back_ms; /* how far Redis can go back when it crashes; 0: it cannot */

@@ -255,6 +255,17 @@ static bool take_ok(void *data, size_t i, const struct reply *reply)
     return reply->type != REPLY_ERROR || preparation_complain(data, reply->text.p);
 }
 
+void preparation_put_made(const struct preparation *p, struct asks *asks)
+{
+    struct key made;
+    struct buffer *out = asks_begin(asks, 0);
+    key_fixed(&made, p->core->partitions.tag[0], "made", SLICE(""));
+    resp_head(out, 3);
+    resp_text(out, "SET");
+    resp_word(out, made.p, made.n);
+    resp_text(out, "1");
+}
+
 /* Of a cluster: from now on a partition without a state has lost it. */
 static bool note_made(struct session *session, struct preparation *p, int64_t deadline_ms)
 {
@@ -263,14 +274,8 @@ static bool note_made(struct session *session, struct preparation *p, int64_t de
         return true;
     }
     buffer_init(&b);
-    struct key made;
     struct asks asks = asks_to(session, &b);
-    struct buffer *out = asks_begin(&asks, 0);
-    key_fixed(&made, p->core->partitions.tag[0], "made", SLICE(""));
-    resp_head(out, 3);
-    resp_text(out, "SET");
-    resp_word(out, made.p, made.n);
-    resp_text(out, "1");
+    preparation_put_made(p, &asks);
     bool ok = preparation_ask(p, &asks, deadline_ms, take_ok);
     buffer_release(&b);
     return ok;
@@ -285,6 +290,7 @@ static void note_settled(struct preparation *p)
         }
     }
     p->known->n_away = p->n_away;
+    p->known->has_made = p->core->is_spread;
     atomic_store(&p->core->settings_differ, false);
     atomic_store(&p->core->is_foreign, false);
     if (p->n_away > 0) {

@@ -21,7 +21,8 @@
  *
  * A cluster of which a primary is away is prepared without that one's partitions, but for the first
  * start, and where partition 0's server is away: it has the secret and the clock.  When all are
- * there again, the rest is prepared.
+ * there again, the rest is prepared.  Where partition 0's server comes back empty, a process that
+ * runs gives it the secret and `made` back.
  */
 #ifndef STORAGE_CORE_PREPARE_H
 #define STORAGE_CORE_PREPARE_H
@@ -37,6 +38,7 @@
 struct prepared_data {
     /* Partitions that had this process's settings once: others in their place are not replaced. */
     struct part_set settled;
+    bool has_made;   /* of a cluster: all partitions had their states once */
     unsigned n_away; /* partitions that were left out the last time: their server was away */
     int64_t few_replicas_ms; /* when it was first seen that replicas are too few; 0: never */
     /* Other settings that were replaced.  They may come back with restored data; then they are

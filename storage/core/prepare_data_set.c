@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/core/prepare.h"
 #include "storage/core/prepare_state.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -74,7 +75,8 @@ static bool take_look(void *data, size_t i, const struct reply *reply)
         return take_secret(l, reply);
     }
     if (i == REPLY_OF_MADE) {
-        l->p->is_made = l->p->core->is_spread && reply->type == REPLY_TEXT;
+        l->p->has_made = reply->type == REPLY_TEXT;
+        l->p->is_made = l->p->core->is_spread && (l->p->has_made || l->p->known->has_made);
         return true;
     }
     return take_set(l, l->p->asked[i - FIXED_REPLIES], reply);
@@ -133,10 +135,19 @@ static bool data_set_look(struct session *session, struct preparation *p, int64_
 
 /* ---- meta and secret ---- */
 
+/* Has partition 0's server lost that all states were made?  That comes back before the secret does,
+ * so that no start takes the data for one whose first start has not ended. */
+static bool lacks_made(const struct preparation *p)
+{
+    return p->is_made && !p->has_made;
+}
+
 static bool take_schema(void *data, size_t i, const struct reply *reply)
 {
     struct preparation *p = data;
-    (void)i;
+    if (i == 0 && lacks_made(p)) {
+        return reply->type == REPLY_STATUS || preparation_complain(p, reply->text.p);
+    }
     if (reply->type != REPLY_ARRAY || reply->n != 2) {
         return preparation_complain(
             p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
@@ -162,6 +173,9 @@ static bool learn_schema(struct session *session, struct preparation *p, int64_t
     key_fixed(&meta, tag, "meta", SLICE(""));
     key_fixed(&secret, tag, "secret", SLICE(""));
     struct asks asks = asks_to(session, &b);
+    if (lacks_made(p)) {
+        preparation_put_made(p, &asks);
+    }
     struct buffer *out = asks_begin(&asks, 0);
     script_head(out, &session->scripts, SCRIPT_SCHEMA, 2, 2);
     resp_word(out, meta.p, meta.n);

@@ -28,7 +28,8 @@ struct preparation {
     } changed[PARTITIONS_MAX];
     unsigned n_changed;
     bool has_aof;
-    bool is_made;            /* of a cluster: all partitions had their states once */
+    bool is_made;            /* of a cluster: all partitions had their states once.. */
+    bool has_made;           /* ..and the data says so; else the process knows it from before */
     struct zone_moves moves; /* of the sites in the partitions that changed */
 
     /* Of a cluster: whose server has been away for a while.  They are left out. */
@@ -55,6 +56,9 @@ bool prepare_cluster(
  * failover can take is told.  Writes nothing to Redis. */
 bool prepare_replicas(
     struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
+
+/* Have it written down that all partitions had their states once. */
+void preparation_put_made(const struct preparation *p, struct asks *asks);
 
 /* p->error becomes @text.  False. */
 bool preparation_complain(struct preparation *p, const char *text);

@@ -172,10 +172,17 @@ bool writer_look(void *data)
 }
 
 /* The data of a cluster was prepared without the servers that were away.  All are there now: one
- * writer prepares the rest with its next connection. */
+ * writer prepares the rest with its next connection.  Or partition 0 is empty: it gives the secret
+ * back, which nobody else may have. */
 static bool must_prepare_rest(struct writer *w)
 {
     struct writers_share *share = w->share;
+    bool is_first_lost =
+        atomic_load(&w->core->is_first_lost) && atomic_exchange(&w->core->is_first_lost, false);
+    if (is_first_lost) {
+        atomic_store(&share->is_rest_due, true);
+        return true;
+    }
     if (!atomic_load(&share->is_partial) || topology_n_unserved(w->core->topology) > 0 ||
         !atomic_exchange(&share->is_partial, false)) {
         return false;

@@ -3,12 +3,14 @@ the cluster's server."""
 
 import re
 import shutil
+import subprocess
 import time
 
 import pytest
 
 from lib.cluster import Cluster, running
 from lib.log import states
+from lib.process import binary
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "24")
@@ -104,3 +106,75 @@ def test_the_first_start_waits_for_all(start_tallyd, site):
         assert tallyd.client().count("pv", site=site, from_="now-1h") == 1
     finally:
         one.stop()
+
+
+@pytest.fixture
+def alone(cleanup):
+    """Three primaries without replicas."""
+    cluster = Cluster(primaries=3, replicas=0, options=SAFE, node_timeout_ms=2000)
+    cleanup.append(cluster.stop)
+    return cluster.start()
+
+
+def come_back_empty(node):
+    node.kill()
+    shutil.rmtree(node.directory / "appendonlydir")
+    node.start()
+
+
+def count_and_cut(tallyd, cluster, site):
+    """Count 1000 page views whose entries leave the logs, but for the last ones."""
+    http = tallyd.client()
+    for n in range(5):
+        http.accept([{"site": site, "page": f"/{i}"} for i in range(200)])
+        assert http.count("pv", site=site, from_="now-1h") == 200 * (n + 1)
+        time.sleep(1.5)
+    wait_until(lambda: sum(n.command("XLEN", k) for n in cluster.nodes for k in n.command("KEYS", "t:*:log:*")) <= 1, "cut")
+
+
+ALONE = (*FEW, "--ack-replicas", "0", "--request-timeout", "3s", "--log-hold", "1s")
+
+
+def test_the_first_primary_is_empty_before_the_rest_is_prepared(alone, start_tallyd, site):
+    """It had the secret, and the note that all states were made: the process knows both, so it makes no state anew."""
+    tallyd = start_tallyd(*ALONE, redis=alone)
+    count_and_cut(tallyd, alone, site)
+    tallyd.terminate()
+    first = secret_owner(alone)
+    other = next(n for n in alone.nodes if n is not first)
+    other.kill()
+    wait_until(lambda: not first.state_is("ok") or "fail" in first.command("CLUSTER", "NODES"), "it is known to be away", deadline_s=20)
+    http = start_tallyd(*ALONE, redis=alone).client()
+    come_back_empty(first)
+    other.start()
+    alone.wait_ok()
+    wait_until(lambda: "lost its state" in str(http.get("/readyz").json), "that is said", deadline_s=20)
+    for _ in range(5):
+        answer = http.get("/pv", site=site, from_="now-1h")
+        assert answer.status == 503, answer.json
+        time.sleep(0.5)
+    assert states(first) == []
+
+
+def test_the_secret_comes_back_to_an_empty_primary(alone, start_tallyd, site):
+    """From the process that runs; its partitions get states by hand, also the first one; the next start finds the data."""
+    tallyd = start_tallyd(*ALONE, redis=alone)
+    count_and_cut(tallyd, alone, site)
+    first = secret_owner(alone)
+    secret = next(key for key in first.command("KEYS", "t:*:secret"))
+    before, n = first.command("GET", secret), len(states(first))
+    pages = {f"/{i}" for i in range(200)}
+    come_back_empty(first)
+    alone.wait_ok()
+    wait_until(lambda: "lost its state" in str(tallyd.client().get("/readyz").json), "that is said", deadline_s=20)
+    wait_until(lambda: first.command("GET", secret) == before, "it is back", deadline_s=20)
+    assert states(first) == []
+    for partition in range(n):
+        done = subprocess.run([binary(), "cluster", "reset-partition", str(partition), "--redis", alone.url],
+                              capture_output=True, text=True, timeout=30, check=False)
+        assert done.returncode == 0, done.stderr
+    wait_until(lambda: tallyd.client().get("/pv", site=site, from_="now-1h").status == 200, "answers", deadline_s=20)
+    tallyd.terminate()
+    http = start_tallyd(*ALONE, redis=alone).client()
+    counts = {page: http.count("pv", site=site, page=page, from_="now-1h") for page in pages}
+    assert list(counts.values()).count(5) > 80 and max(counts.values()) == 5, "those of the other primaries are whole"
