@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define AGAIN_MS 100 /* after the system refused a descriptor or memory */
+#define ROOM_MS  10  /* after room was asked for */
 
 /* Hand over the connections that wait.  False: the system has no descriptors or memory for one. */
 static bool take_all(struct acceptor *a)
@@ -33,23 +34,26 @@ static bool take_all(struct acceptor *a)
 static void *run(void *data)
 {
     struct acceptor *a = data;
-    bool refused = false;
+    bool refused = false, asked = false;
     while (!atomic_load(&a->stopping)) {
-        bool listens = !refused && atomic_load(&a->room) > 0;
         struct pollfd fds[2] = {{.fd = a->wake_fd, .events = POLLIN},
-            {.fd = listens ? a->listen_fd : -1, .events = POLLIN}};
-        (void)poll(fds, 2, refused ? AGAIN_MS : -1);
+            {.fd = refused || asked ? -1 : a->listen_fd, .events = POLLIN}};
+        (void)poll(fds, 2, refused ? AGAIN_MS : asked ? ROOM_MS : -1);
         if ((fds[0].revents & POLLIN) != 0) {
             eventfd_t ignored;
             (void)eventfd_read(a->wake_fd, &ignored);
         }
         refused = !take_all(a);
+        asked = !asked && (fds[1].revents & POLLIN) != 0 && atomic_load(&a->room) <= 0;
+        if (asked) {
+            a->full(a->data);
+        }
     }
     return NULL;
 }
 
-bool acceptor_start(
-    struct acceptor *a, int listen_fd, unsigned room, acceptor_hand *hand, void *data)
+bool acceptor_start(struct acceptor *a, int listen_fd, unsigned room, acceptor_hand *hand,
+    acceptor_full *full, void *data)
 {
     a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->wake_fd < 0) {
@@ -57,6 +61,7 @@ bool acceptor_start(
     }
     a->listen_fd = listen_fd;
     a->hand = hand;
+    a->full = full;
     a->data = data;
     atomic_init(&a->room, room);
     a->running = pthread_create(&a->thread, NULL, run, a) == 0;

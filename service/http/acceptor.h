@@ -2,9 +2,9 @@
  *
  * Layer: service.  Knows sockets and one thread of its own; no HTTP library.
  *
- * While there is no room, connections wait in the kernel's queue.  When the system is out of
- * descriptors or memory, the acceptor tries again a moment later.  Its thread sleeps while nobody
- * connects.
+ * While there is no room, connections wait in the kernel's queue, and room is asked for.  When the
+ * system is out of descriptors or memory, the acceptor tries again a moment later.  Its thread
+ * sleeps while nobody connects.
  *
  * Thread safety: acceptor_left() from any thread; the others from one.
  */
@@ -23,11 +23,16 @@
  * socket that does not block and that children do not inherit.  @peer lives for the call. */
 typedef void acceptor_hand(void *data, int fd, const struct sockaddr *peer, socklen_t peer_n);
 
+/* A connection waits, and there is no room: end some that are of no use, if there are any.  Called on
+ * the acceptor's thread, again and again while that is so. */
+typedef void acceptor_full(void *data);
+
 /* Embedded in the caller's struct, because connections come and go before acceptor_start() has
  * returned.  All zero before acceptor_start().  The fields are private. */
 struct acceptor {
     int listen_fd, wake_fd;
     acceptor_hand *hand;
+    acceptor_full *full;
     void *data;
     pthread_t thread;
     bool running; /* the owner's thread alone */
@@ -38,7 +43,7 @@ struct acceptor {
 /* Take connections from @listen_fd, at most @room at once.  @listen_fd must not block, and stays
  * the caller's.  False: no more descriptors or threads. */
 bool acceptor_start(struct acceptor *acceptor, int listen_fd, unsigned room, acceptor_hand *hand,
-    void *data) MUST_CHECK;
+    acceptor_full *full, void *data) MUST_CHECK;
 
 /* A connection that was handed over has ended: there is room for another. */
 void acceptor_left(struct acceptor *acceptor);

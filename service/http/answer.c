@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "storage/base/clock.h"
+
 #define ID_HEADER "X-Request-Id"
 
 /* ---- a response of the library's ---- */
@@ -116,7 +118,7 @@ enum MHD_Result connection_reply(struct connection *connection)
     }
     enum MHD_Result result = MHD_NO;
     int64_t due_ms = connection->due_ms + connection->server->config.idle_timeout_ms;
-    if (reaper_answer(&connection->watch, due_ms)) {
+    if (reaper_answer(&connection->watch, monotonic_ms(), due_ms)) {
         result =
             library_queue(connection->mhd, connection->request.exchange.response.status, response);
     }
@@ -133,7 +135,8 @@ enum MHD_Result connection_reply(struct connection *connection)
 enum MHD_Result connection_farewell(struct connection *connection)
 {
     request_dress(&connection->request);
-    if (reaper_answer(&connection->watch, REAPER_NEVER)) { /* else the reaper has answered */
+    if (reaper_answer(
+            &connection->watch, monotonic_ms(), REAPER_NEVER)) { /* else the reaper has answered */
         connection->linger = true;
         farewell_send(connection, &connection->request.exchange.response);
         connection_enter(connection, REQUEST_REPLY);

@@ -23,6 +23,11 @@
 #define LINGER_LOOK_MS 20
 #define LINGER_MAX     256 /* sockets; more are closed at once */
 
+/* A connection that has waited for its client for less than that is not ended to make room.  A
+ * client sends its first request at once. */
+#define SPARE_MS     1000
+#define SPARE_NEW_MS 250
+
 struct lingerer {
     int fd;
     int64_t until_ms;
@@ -39,7 +44,7 @@ struct reaper {
     bool stopping;
     bool sleeping; /* the thread waits without a time limit */
     struct reaper_entry *first;
-    uint64_t n, late;
+    uint64_t n, late, shed;
     struct lingerer lingerers[LINGER_MAX];
     unsigned n_lingerers;
 };
@@ -129,7 +134,7 @@ static void end(struct reaper *reaper, struct reaper_entry *entry, int64_t due, 
         return;
     }
     reaper->late += late;
-    if (late && !atomic_load_explicit(&entry->answered, memory_order_relaxed)) {
+    if (late && atomic_load_explicit(&entry->answered_ms, memory_order_relaxed) == 0) {
         reaper->farewell(entry);
     }
     (void)shutdown(entry->fd, SHUT_RDWR); /* fails if the peer was faster */
@@ -324,10 +329,67 @@ bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms)
     }
 }
 
-void reaper_count(struct reaper *reaper, uint64_t *ret_connections, uint64_t *ret_late)
+/* For how long the connection has waited for its client; 0: it is to be spared. */
+static int64_t waited_ms(
+    const struct reaper *reaper, const struct reaper_entry *entry, int64_t now_ms)
+{
+    int64_t due = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
+    int64_t answered = atomic_load_explicit(&entry->answered_ms, memory_order_relaxed);
+    int64_t from, spare = SPARE_MS;
+    if (due == REAPER_ENDED || due == REAPER_NEVER) {
+        return 0;
+    }
+    if (due == 0) {
+        bool is_new = atomic_load_explicit(&entry->consumed, memory_order_relaxed) == 0;
+        from = atomic_load_explicit(&entry->idle_from_ms, memory_order_relaxed);
+        spare = is_new ? SPARE_NEW_MS : SPARE_MS;
+    } else {
+        from = answered != 0 ? answered : due - reaper->head_ms;
+    }
+    return now_ms - from >= spare ? now_ms - from : 0;
+}
+
+/* End a connection that has waited for long, unless it moves just now. */
+static bool shed(struct reaper *reaper, struct reaper_entry *entry, int64_t now_ms)
+{
+    bool late = true;
+    int64_t due = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
+    if (due == 0) {
+        (void)idle_due_ms(reaper, entry, now_ms, &late);
+        bool is_new = atomic_load_explicit(&entry->consumed, memory_order_relaxed) == 0;
+        if (late && !is_new) {
+            return false; /* a next request has begun: it may have until the next look */
+        }
+    }
+    end(reaper, entry, due, late);
+    return atomic_load_explicit(&entry->due_ms, memory_order_relaxed) == REAPER_ENDED;
+}
+
+void reaper_make_room(struct reaper *reaper)
+{
+    int64_t longest_ms = 0;
+    int64_t now_ms = monotonic_ms();
+    (void)pthread_mutex_lock(&reaper->mu);
+    uint64_t most = reaper->n / 16 + 1;
+    for (struct reaper_entry *entry = reaper->first; entry != NULL; entry = entry->next) {
+        int64_t ms = waited_ms(reaper, entry, now_ms);
+        longest_ms = ms > longest_ms ? ms : longest_ms;
+    }
+    for (struct reaper_entry *entry = reaper->first; longest_ms > 0 && most > 0 && entry != NULL;
+         entry = entry->next) {
+        int64_t ms = waited_ms(reaper, entry, now_ms);
+        if (ms > 0 && ms >= longest_ms / 2 && shed(reaper, entry, now_ms)) {
+            reaper->shed++;
+            most--;
+        }
+    }
+    (void)pthread_mutex_unlock(&reaper->mu);
+}
+
+struct reaper_counts reaper_count(struct reaper *reaper)
 {
     (void)pthread_mutex_lock(&reaper->mu);
-    *ret_connections = reaper->n;
-    *ret_late = reaper->late;
+    struct reaper_counts counts = {reaper->n, reaper->late, reaper->shed};
     (void)pthread_mutex_unlock(&reaper->mu);
+    return counts;
 }

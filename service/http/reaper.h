@@ -11,6 +11,8 @@
  *    but the kernel counts the bytes received (TCP_INFO).  When these are more than the requests so
  *    far account for, a head is under way.
  *
+ * Where there is no room for more connections it ends some sooner (reaper_make_room).
+ *
  * The reaper ends a connection with shutdown() on its socket.  The library's thread then sees the
  * end of the stream and cleans up as usual.  If a request was still coming, its owner may send a
  * last word before that (reaper_farewell).
@@ -44,7 +46,7 @@ struct reaper;
 /* One connection; embedded in the caller's struct.  All times are ms of CLOCK_MONOTONIC. */
 struct reaper_entry {
     _Atomic int64_t due_ms;       /* 0: idle; REAPER_ENDED: shut down; else the request's instant */
-    _Atomic bool answered;        /* the request in progress; written before due_ms */
+    _Atomic int64_t answered_ms;  /* the request in progress; 0: not yet; written before due_ms */
     _Atomic int64_t idle_from_ms; /* start of the idle time; written before due_ms becomes 0 */
     _Atomic uint64_t consumed;    /* bytes of all requests, or REAPER_UNKNOWN; written likewise */
     _Atomic int64_t head_from_ms; /* a next head, or the peer's end, was noticed then; 0: not yet */
@@ -82,10 +84,10 @@ static inline bool reaper_busy(struct reaper_entry *entry, int64_t due_ms)
     return was != REAPER_ENDED;
 }
 
-/* The same when an answer is on its way. */
-static inline bool reaper_answer(struct reaper_entry *entry, int64_t due_ms)
+/* The same when an answer is on its way, from @now_ms on. */
+static inline bool reaper_answer(struct reaper_entry *entry, int64_t now_ms, int64_t due_ms)
 {
-    atomic_store_explicit(&entry->answered, true, memory_order_relaxed);
+    atomic_store_explicit(&entry->answered_ms, now_ms, memory_order_relaxed);
     return reaper_busy(entry, due_ms);
 }
 
@@ -103,7 +105,7 @@ static inline void reaper_idle(struct reaper_entry *entry, int64_t now_ms, uint6
     atomic_store_explicit(&entry->head_from_ms, 0, memory_order_relaxed);
     atomic_store_explicit(&entry->consumed, consumed, memory_order_relaxed);
     atomic_store_explicit(&entry->idle_from_ms, now_ms, memory_order_relaxed);
-    atomic_store_explicit(&entry->answered, false, memory_order_relaxed);
+    atomic_store_explicit(&entry->answered_ms, 0, memory_order_relaxed);
     (void)reaper_busy(entry, 0);
 }
 
@@ -111,7 +113,7 @@ static inline void reaper_idle(struct reaper_entry *entry, int64_t now_ms, uint6
 static inline bool reaper_dismissed(const struct reaper_entry *entry)
 {
     return atomic_load(&entry->due_ms) == REAPER_ENDED &&
-           !atomic_load_explicit(&entry->answered, memory_order_relaxed);
+           atomic_load_explicit(&entry->answered_ms, memory_order_relaxed) == 0;
 }
 
 /* How many bytes the peer has sent so far; REAPER_UNKNOWN: the system does not tell. */
@@ -124,7 +126,17 @@ void reaper_linger(struct reaper *reaper, int fd);
 /* Wait until no connection has a request in progress, at most until @until_ms.  True: none has. */
 bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms);
 
-/* Count the connections that are watched now, and the requests and heads that were ended late. */
-void reaper_count(struct reaper *reaper, uint64_t *ret_connections, uint64_t *ret_late);
+/* End those connections that have waited longest for their clients: silent ones, and such whose
+ * request comes, or whose answer goes, slowly.  A sixteenth of all at most.  A connection is spared
+ * for a second, one that was just made for less, and one that waits for its answer in any case. */
+void reaper_make_room(struct reaper *reaper);
+
+struct reaper_counts {
+    uint64_t connections; /* that are watched now */
+    uint64_t late;        /* requests and heads that were ended late */
+    uint64_t shed;        /* connections that were ended to make room */
+};
+
+struct reaper_counts reaper_count(struct reaper *reaper);
 
 #endif

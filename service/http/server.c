@@ -39,6 +39,12 @@ static void hand_over(void *data, int fd, const struct sockaddr *peer, socklen_t
     worker_take(worker, fd, peer, peer_n);
 }
 
+static void make_room(void *data)
+{
+    struct http_server *server = data;
+    reaper_make_room(server->reaper);
+}
+
 static const char *start(struct http_server *server)
 {
     const struct http_server_config *config = &server->config;
@@ -64,8 +70,8 @@ static const char *start(struct http_server *server)
     if (!start_workers(server)) {
         return "the HTTP library cannot be started";
     }
-    bool accepts = acceptor_start(
-        &server->acceptor, server->listen_fd, config->max_connections, hand_over, server);
+    bool accepts = acceptor_start(&server->acceptor, server->listen_fd, config->max_connections,
+        hand_over, make_room, server);
     return accepts ? NULL : "a thread cannot be started";
 }
 
@@ -109,13 +115,13 @@ uint16_t http_server_port(const struct http_server *server)
 
 void http_server_stats(struct http_server *server, struct http_server_stats *ret)
 {
-    uint64_t connections, late;
-    reaper_count(server->reaper, &connections, &late);
+    struct reaper_counts counts = reaper_count(server->reaper);
     *ret = (struct http_server_stats){
-        .connections = (int64_t)connections,
+        .connections = (int64_t)counts.connections,
         .suspended = atomic_load(&server->lent),
         .body_bytes = (int64_t)atomic_load(&server->context.budget.used),
-        .late = (int64_t)late,
+        .late = (int64_t)counts.late,
+        .shed = (int64_t)counts.shed,
         .unanswered = atomic_load(&server->unanswered),
         .refused_head = atomic_load(&server->context.refused_head),
         .refused_large = atomic_load(&server->context.refused_large),

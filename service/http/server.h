@@ -42,6 +42,8 @@
     X(body_bytes, GAUGE, "tallyd_http_body_bytes", "Memory held by bodies in flight.")             \
     X(late, COUNTER, "tallyd_http_late_total",                                                     \
         "Requests that did not come whole in time (408), and answers not taken in time.")          \
+    X(shed, COUNTER, "tallyd_http_shed_total",                                                     \
+        "Connections that were silent or slow, and closed because --max-connections were open.")   \
     X(unanswered, COUNTER, "tallyd_http_unanswered_total",                                         \
         "Connections that ended behind bytes that never became a request, as a request line "      \
         "without a blank, which gets no answer.")                                                  \

@@ -17,7 +17,7 @@ struct http_server_config {
     const char *host;         /* an address or a name; IPv6 without brackets */
     uint16_t port;            /* 0: the system chooses, see http_server_port */
     unsigned threads;         /* at least 1 */
-    unsigned max_connections; /* at least 1; more wait in the kernel's queue */
+    unsigned max_connections; /* at least 1; for more, silent ones are closed (reaper.h) */
     size_t max_body;          /* bytes, decompressed */
     size_t max_body_memory;   /* bytes, all bodies in flight together; one always fits */
     int64_t request_timeout_ms;

@@ -95,6 +95,11 @@ def slow_clients(_, __, ___, n):
         print(f"faults: {n} slow clients: {withstand(tallyd, n, 30)}", flush=True)
     finally:
         tallyd.stop()
+    tallyd = process.Tallyd(redis=redis).start()
+    try:
+        print(f"faults: {n} slow clients, room for 4096: {withstand(tallyd, n, 30, room=4096)}", flush=True)
+    finally:
+        tallyd.stop()
         redis.stop()
 
 

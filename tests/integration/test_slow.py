@@ -1,7 +1,11 @@
 """Slow clients by the thousand: those who behave are served in time."""
 
+import socket
+import threading
+
 from lib.process import sanitized
 from lib.slow import withstand
+from lib.waiting import wait_until
 
 
 def test_a_thousand_slow_clients(start_redis, start_tallyd):
@@ -9,3 +13,33 @@ def test_a_thousand_slow_clients(start_redis, start_tallyd):
     figures = withstand(tallyd, 1000, 8)
     print(figures)
     assert sanitized() or figures["KiB a connection"] < 48, figures
+
+
+def test_more_slow_clients_than_there_is_room_for(start_redis, start_tallyd):
+    """The silent and slow ones go first, so the others get in, and stay."""
+    tallyd = start_tallyd("--max-connections", "400", redis=start_redis())
+    figures = withstand(tallyd, 1000, 8, room=400)
+    print(figures)
+
+
+def test_who_waits_for_an_answer_keeps_the_place(start_redis, start_proxy, start_tallyd):
+    """Also where all places are taken, and somebody comes all the while."""
+    proxy = start_proxy(start_redis())
+    tallyd = start_tallyd("--max-connections", "20", redis=proxy)
+    tallyd.client().accept({"page": "/", "user": "before"})
+    asked, answers = [tallyd.client(30) for _ in range(10)], []
+    proxy.hold_replies()
+    threads = [threading.Thread(target=lambda h=http: answers.append(h.get("/pv").status)) for http in asked]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: tallyd.client().metric("tallyd_http_suspended") >= 10, "they wait")
+    idle = [socket.create_connection(("127.0.0.1", tallyd.port)) for _ in range(100)]
+    for _ in range(20):
+        assert tallyd.client().get("/healthz").status == 200
+    proxy.hold_replies(False)
+    for thread in threads:
+        thread.join(20)
+    assert answers == [200] * 10
+    wait_until(lambda: tallyd.client().metric("tallyd_http_shed_total") >= 80, "the silent ones go")
+    for s in idle:
+        s.close()

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ struct taker {
     pthread_cond_t more;
     int fds[HAND_MAX];
     unsigned n;
+    atomic_uint n_full;
     bool from_here; /* each peer was 127.0.0.1, its descriptor as promised */
 };
 
@@ -40,6 +42,12 @@ static void take(void *data, int fd, const struct sockaddr *peer, socklen_t peer
     taker->fds[taker->n++] = fd;
     (void)pthread_cond_signal(&taker->more);
     (void)pthread_mutex_unlock(&taker->mu);
+}
+
+static void full(void *data)
+{
+    struct taker *taker = data;
+    (void)atomic_fetch_add(&taker->n_full, 1);
 }
 
 static void await(struct taker *taker, unsigned n)
@@ -67,7 +75,7 @@ static void begin(struct taker *taker, unsigned room)
     (void)pthread_cond_init(&taker->more, NULL);
     taker->listen_fd = listen_socket_open("127.0.0.1", 0, &taker->port, &error);
     cr_assert(taker->listen_fd >= 0, "%s", error);
-    cr_assert(acceptor_start(&taker->acceptor, taker->listen_fd, room, take, taker));
+    cr_assert(acceptor_start(&taker->acceptor, taker->listen_fd, room, take, full, taker));
 }
 
 static void end(struct taker *taker)
@@ -108,6 +116,9 @@ Test(acceptor, takes_over_as_many_as_there_is_room_for)
     await(&taker, 2);
     cr_expect(waits(&taker));
     cr_expect_eq(taken(&taker), 2);
+    while (atomic_load(&taker.n_full) < 3) { /* room is asked for, again and again */
+        (void)poll(NULL, 0, 1);
+    }
     for (unsigned n = 3; n <= 4; n++) { /* as one leaves, one comes */
         acceptor_left(&taker.acceptor);
         await(&taker, n);
