@@ -15,6 +15,7 @@ from lib.http_proxy import HttpProxy
 from lib.process import ROOT, free_port
 from lib.sender import node
 from lib.waiting import wait_until
+from test_client_python import QUERIES, REFERRERS
 
 pytestmark = pytest.mark.skipif(node() is None, reason="node 18 is not installed (apt-get install nodejs)")
 
@@ -141,6 +142,41 @@ count({{ method: 'GET', url: '/', headers, socket: {{ remoteAddress: {json.dumps
 res.emit('close');
 """)
     assert json.loads(process.communicate(timeout=20)[0]) == expected
+
+
+def test_where_from_is_said_as_by_the_python_client(script):
+    """The rows are that client's: QUERIES are campaigns, REFERRERS hosts of one's own and others."""
+    names = ["utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]
+    cases = [({"url": "/a?" + query.decode("latin-1"), "headers": {}}, dict(zip(names, expected))) for query, expected in QUERIES]
+    cases += [({"url": "/a", "headers": {"referer": referrer, "host": host}}, {"referrer": referrer} if is_sent else {})
+              for referrer, host, is_sent in REFERRERS]
+    cases += [({"url": "http://shop.example/a?utm_term=1#?utm_term=2", "headers": {}}, {"utm_term": "1"})]
+    process = script(f"""
+const {{ EventEmitter }} = require('events');
+const {{ middleware }} = require('tallyd-client');
+const count = middleware({{ track: (page, {{ ts, ...said }}) => console.log(JSON.stringify([page, said])) }});
+for (const request of {json.dumps([request for request, _ in cases])}) {{
+  for (const name in request.headers) request.headers[name] ??= undefined;
+  const res = Object.assign(new EventEmitter(), {{ headersSent: true, statusCode: 200 }});
+  count({{ method: 'GET', socket: {{}}, ...request }}, res);
+  res.emit('close');
+}}
+""")
+    out = process.communicate(timeout=20)[0].splitlines()
+    assert [json.loads(line) for line in out] == [["/a", expected] for _, expected in cases]
+
+
+def test_sources_and_campaigns_are_counted(script, tallyd, http, site):
+    port = free_port()
+    process = script(SERVER % {"url": tallyd.url, "site": site, "port": port})
+    assert process.stdout.readline() == "listening\n"
+    for target, referrer in (("/a?status=200&utm_campaign=M%C3%A4rz", "https://www.google.de/"), ("/a?status=200", f"http://127.0.0.1:{port}/")):
+        ask(f"http://127.0.0.1:{port}{target}", Referer=referrer, User_Agent=FIREFOX)
+    process.communicate("\n", timeout=20)
+    assert views(http, site) == {"/a": 2}
+    for by, expected in (("source", {"google": 1, "(none)": 1}), ("utm_campaign", {"März": 1, "(none)": 1})):
+        rows = http.question("/breakdown", site=site, by=by, from_="now-1h")["rows"]
+        assert {row["value"]: row["pv"] for row in rows} == expected
 
 
 @pytest.mark.parametrize("spool", [None, "spool"])

@@ -167,6 +167,77 @@ def test_whose_address(peer, forwarded, expected):
     assert WsgiMiddleware(None, None, trusted_proxies=["10.0.0.0/8", "::1"]).address(peer, forwarded) == expected
 
 
+QUERIES = [
+    (b"", {}), (b"a=b&utm_id=1&utm=2&xutm_source=3&utm_source", {}), (b"utm_source=news&utm_source=late&utm_medium=e%2Dmail", ["news", "e-mail"]),
+    (b"utm_source=&utm_source=%ff&utm_source=a%00b&utm_source=a%1bb&utm_source=%7f&utm_source=good", ["good"]),
+    (b"utm_source=a+b%2Bc%zz%4", ["a b+c%zz%4"]), ("utm_source=é%C3%A9".encode(), ["éé"]), (b"utm_source=%EF%BB%BFx", ["\ufeffx"]),
+    (b"utm_source=" + b"x" * 300, ["x" * 256]), (b"utm_source=" + b"x" * 255 + b"%C3%A9%C3%A9", ["x" * 255]),
+    (b"utm_source=" + b"%F0%9F%98%80" * 64 + b"x", ["\U0001f600" * 64]), (b"utm_source=" + b"x" * 300 + b"%00", {}),
+    (b"utm_source=1&utm_medium=2&utm_campaign=3&utm_term=4&utm_content=5=6", ["1", "2", "3", "4", "5=6"])]
+REFERRERS = [  # and the host that was asked: is it sent?
+    ("https://example.org/a?b", "shop.example", True), ("http://shop.example/", "shop.example", False), ("https://WWW.Shop.Example:8443/x", "shop.example:80", False),
+    ("https://shop.example./", "www.shop.example", False), ("https://blog.shop.example/", "shop.example", True), ("https://shop.example/", None, True),
+    ("http://[2001:db8::1]:80/", "[2001:db8::1]", False), ("android-app://com.google.android.gm/", "shop.example", True),
+    ("https://u:p@shop.example/", "shop.example", False), ("", "shop.example", False), (None, "shop.example", False), ("https://a/\x7f", "shop.example", False),
+    ("https://\u00e9/", "shop.example", False), ("https://a/ b", "shop.example", False), ("https://a/" + "x" * 5000, "shop.example", False)]
+
+
+@pytest.mark.parametrize("query, expected", QUERIES)
+def test_the_campaign_is_that_of_the_query(query, expected):
+    names = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
+    assert said(query=query) == dict(zip(names, expected))
+
+
+@pytest.mark.parametrize("referrer, host, is_sent", REFERRERS)
+def test_the_referrer_is_no_page_of_the_host_itself(referrer, host, is_sent):
+    assert said(HTTP_REFERER=referrer, HTTP_HOST=host) == ({"referrer": referrer} if is_sent else {})
+
+
+def said(query=b"", **headers):
+    """Where from, as WSGI and ASGI both say of one request, in the events' members."""
+    events = []
+
+    class Client:  # pylint: disable=too-few-public-methods
+        @staticmethod
+        def track(_page, **members):
+            events.append({name: value for name, value in members.items() if name.startswith(("utm_", "referrer")) and value is not None})
+
+    async def application(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def nothing(*_args):
+        return {}
+
+    headers = {name: value for name, value in headers.items() if value is not None}
+    WsgiMiddleware(lambda _, start: start("200 OK", []), Client)(
+        {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "QUERY_STRING": query.decode("latin-1"), **headers}, lambda *_: None)
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": query,
+             "headers": [(name[5:].lower().encode(), value.encode("latin-1")) for name, value in headers.items()]}
+    asyncio.run(AsgiMiddleware(application, Client)(scope, nothing, nothing))
+    assert events[0] == events[1]
+    return events[0]
+
+
+def test_sources_and_campaigns_are_counted(client, http, site, cleanup):
+    """The page stays a path; what another host linked counts, what the application's own pages linked does not."""
+    def application(_environ, start_response):
+        start_response("200 OK", [("Content-Length", "0")])
+        return [b""]
+
+    url = serve(WsgiMiddleware(application, client), cleanup)
+    for target, referrer in (("/", "https://www.google.de/"), ("/a?utm_source=news&utm_campaign=M%C3%A4rz", "https://example.org/x"), ("/a", url + "/"),
+                             ("/a?utm_campaign=" + "x" * 9000 + "%00", "https://example.org/" + "y" * 20_000)):
+        request = urllib.request.Request(url + target, headers={"Referer": referrer, "User-Agent": FIREFOX})
+        urllib.request.urlopen(request).close()
+    assert client.flush() and client.stats()["accepted"] == 4 and views(http, site) == {"/": 1, "/a": 3}
+    assert breakdown(http, site, "source") == {"google": 1, "news": 1, "(none)": 2}
+    assert breakdown(http, site, "utm_campaign") == {"März": 1, "(none)": 3}
+
+
+def breakdown(http, site, by):
+    return {row["value"]: row["pv"] for row in http.question("/breakdown", site=site, by=by, from_="now-1h")["rows"]}
+
+
 def test_threads(client, http, site):
     def work(i):
         for j in range(200):

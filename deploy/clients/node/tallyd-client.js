@@ -333,6 +333,30 @@ function recover(spool) {
 
 const FILE = new RegExp('\\.(css|js|mjs|map|json|xml|txt|ico|png|jpe?g|gif|svg|webp|avif|bmp|woff2?|ttf|otf|eot'
   + '|mp3|mp4|webm|ogg)$', 'i');
+const UTM = ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content'];
+const UTM_BYTES = 256;
+
+/** The query's utm_ parameters, read as tallyd reads them: the first of a name that is UTF-8 without controls, cut. */
+function campaign(query) {
+  const found = {};
+  for (const pair of query.split('&')) {
+    const [, name, value] = /^(\w+)=(.+)$/s.exec(pair) ?? [];
+    if (!UTM.includes(name) || name in found) continue;
+    const byte = (_, hex) => String.fromCharCode(parseInt(hex, 16));
+    const bytes = Buffer.from(value.replace(/\+/g, ' ').replace(/%([0-9a-f]{2})/gi, byte), 'latin1');
+    if (!Buffer.from(bytes.toString()).equals(bytes) || bytes.some((c) => c < 0x20 || c === 0x7f)) continue;
+    let end = UTM_BYTES;
+    while ((bytes[end] & 0xc0) === 0x80) end--; // between two characters
+    found[name] = bytes.subarray(0, end).toString();
+  }
+  return found;
+}
+
+/** The referrer, if it can be one and is no page of the host that was asked. */
+function referrerOf({ referer, host }) {
+  const name = (url) => attempt(() => new URL(url).hostname.replace(/\.+$/, '').replace(/^www\./, ''));
+  return /^[!-~]{1,4096}$/.test(referer ?? '') && name(referer) !== name(`http://${host ?? ''}`) ? referer : undefined;
+}
 
 /** The last address of X-Forwarded-For that no trusted proxy has, as tallyd's --trusted-proxies reads it. */
 function clientAddress(peer, forwarded, trusted) {
@@ -357,13 +381,15 @@ function middleware(client, { site, user, trustedProxies = [] } = {}) {
   return (req, res, next) => {
     const ts = Date.now();
     const ip = clientAddress(req.socket.remoteAddress, req.headers['x-forwarded-for'], trusted);
-    const page = (req.originalUrl || req.url).replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '') || '/';
+    const target = (req.originalUrl || req.url).replace(/^https?:\/\/[^/?#]*/i, '').replace(/#.*$/s, '');
+    const page = target.replace(/\?.*$/s, '') || '/';
     res.once('close', () => {
       const answered = res.headersSent && ((res.statusCode >= 200 && res.statusCode < 300) || res.statusCode === 304);
       if (!answered || !['GET', 'POST'].includes(req.method) || FILE.test(page)) return;
       if (/prefetch/.test(req.headers['sec-purpose'])) return;
       const who = attempt(() => user?.(req)); // the page is served, whoever it was
-      client.track(page, { ts, user: who, site, ip, ua: req.headers['user-agent'] });
+      const origin = { referrer: referrerOf(req.headers), ...campaign(target.replace(/^[^?]*\??/, '')) };
+      client.track(page, { ts, user: who, site, ip, ua: req.headers['user-agent'], ...origin });
     });
     next?.();
   };

@@ -312,6 +312,33 @@ class Batch:
 
 FILE = re.compile(r"\.(css|js|mjs|map|json|xml|txt|ico|png|jpe?g|gif|svg|webp|avif|bmp|woff2?|ttf|otf|eot"
                   r"|mp3|mp4|webm|ogg)$", re.IGNORECASE)
+UTM = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
+UTM_BYTES = 256
+
+
+def _campaign(query):
+    """The query's utm_ parameters, read as tallyd reads them: the first of a name that is UTF-8 without controls, cut."""
+    found = {}
+    for pair in query.split(b"&"):
+        name, _, value = pair.partition(b"=")
+        name = name.decode("latin-1")
+        if name in UTM and name not in found:
+            value = urllib.parse.unquote_to_bytes(value.replace(b"+", b" "))
+            with contextlib.suppress(UnicodeDecodeError):
+                if re.fullmatch(r"[^\0-\x1f\x7f]+", value.decode()):
+                    found[name] = value[:UTM_BYTES].decode(errors="ignore")
+    return found
+
+
+def _referrer(referrer, host):
+    """The referrer, if it can be one and is no page of the host that was asked."""
+    def name(url):
+        return re.sub(r"^www\.", "", (urllib.parse.urlsplit(url).hostname or "").rstrip("."))
+
+    with contextlib.suppress(ValueError):
+        if re.fullmatch(r"[!-~]{1,4096}", referrer or "") and name(referrer) != name("//" + (host or "")):
+            return referrer
+    return None
 
 
 class _Middleware:
@@ -321,7 +348,7 @@ class _Middleware:
         self._app, self._client, self._site, self._user = app, client, site, user
         self._trusted = [ipaddress.ip_network(network) for network in trusted_proxies]
 
-    def _answered(self, request, method, path, status, peer, header):
+    def _answered(self, request, method, path, query, status, peer, header):
         path = urllib.parse.quote(path, "/:@!$&'()*+,;=~-._") or "/"
         counts = method in ("GET", "POST") and (200 <= status < 300 or status == 304) and not FILE.search(path)
         if counts and "prefetch" not in (header("sec-purpose") or ""):
@@ -329,7 +356,8 @@ class _Middleware:
             with contextlib.suppress(Exception):  # the page is served, whoever it was
                 user = self._user and self._user(request)
             self._client.track(path, user=user, site=self._site, ua=header("user-agent"),
-                               ip=self.address(peer, header("x-forwarded-for")))
+                               ip=self.address(peer, header("x-forwarded-for")),
+                               referrer=_referrer(header("referer"), header("host")), **_campaign(query))
 
     def address(self, peer, forwarded):
         """The last address of X-Forwarded-For that no trusted proxy has, as tallyd's --trusted-proxies reads it."""
@@ -348,8 +376,9 @@ class WsgiMiddleware(_Middleware):
         def started(status, headers, *error):
             if not error:  # else the application begins its answer again
                 path = (environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1", "replace")
-                self._answered(environ, environ["REQUEST_METHOD"], path, int(status[:3]), environ.get("REMOTE_ADDR"),
-                               lambda name: environ.get("HTTP_" + name.upper().replace("-", "_")))
+                query = environ.get("QUERY_STRING", "").encode("latin-1", "replace")
+                self._answered(environ, environ["REQUEST_METHOD"], path, query, int(status[:3]),
+                               environ.get("REMOTE_ADDR"), lambda name: environ.get("HTTP_" + name.upper().replace("-", "_")))
             return start_response(status, headers, *error)
 
         return self._app(environ, started)
@@ -363,7 +392,8 @@ class AsgiMiddleware(_Middleware):
         async def sent(message):
             if message["type"] == "http.response.start":
                 peer = (scope.get("client") or [None])[0]
-                self._answered(scope, scope["method"], scope["path"], message["status"], peer, header)
+                query = scope.get("query_string", b"")
+                self._answered(scope, scope["method"], scope["path"], query, message["status"], peer, header)
             await send(message)
 
         await self._app(scope, receive, sent if scope["type"] == "http" else send)
