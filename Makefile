@@ -204,7 +204,7 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
 DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OPTIONS.md deploy/METRICS.md deploy/DEPENDENCIES.md deploy/redis.conf deploy/nginx.conf \
   deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/nginx-mirror.conf deploy/tallyd.conf \
-  deploy/vector.yaml deploy/fluent-bit.conf deploy/fluent-bit-parsers.conf \
+  deploy/vector.yaml deploy/fluent-bit.conf deploy/fluent-bit-parsers.conf deploy/fluent-bit.lua \
   $(shell find deploy/clients -type f ! -path '*/__pycache__/*' | sort) \
   deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml \
   deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort) \

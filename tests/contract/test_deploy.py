@@ -418,6 +418,7 @@ def test_make_install_and_uninstall(tmp_path, prefix):
             "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "deploy/README.md", "deploy/OPTIONS.md",
             "deploy/METRICS.md", "deploy/DEPENDENCIES.md", "deploy/redis.conf", "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml", "deploy/tallyd.conf",
             "deploy/nginx-mirror.conf", "deploy/vector.yaml", "deploy/fluent-bit.conf", "deploy/fluent-bit-parsers.conf",
+            "deploy/fluent-bit.lua",
             "deploy/backup.sh", "deploy/Dockerfile", "deploy/compose.yaml", "deploy/kubernetes/tallyd.yaml",
             "deploy/kubernetes/redis.yaml", "deploy/kubernetes/kustomization.yaml", "deploy/demo.sh", "deploy/demo.py", *(
                 str(path.relative_to(ROOT)) for part in ("clients", "cluster", "grafana", "prometheus", "screenshots")
