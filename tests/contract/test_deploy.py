@@ -72,10 +72,10 @@ def test_the_follower_runs_as_its_unit_says(tmp_path, start_redis, start_tallyd)
 
 def test_the_unit_waits_for_the_drain():
     """TimeoutStopSec is longer than all that service_stop() may wait for, one after the other."""
-    source = "".join((ROOT / "service" / f).read_text() for f in ("parts.c", "redis/redis_child.c"))
+    source = "".join((ROOT / "service" / f).read_text() for f in ("parts.c", "redis/process.h"))
     limits = {name: int(ms) for name, ms in re.findall(r"#define (\w+_MS)\s+(\d+)", source)}
     request = re.search(r'"request-timeout".*?fallback = "(\d+)s"', (ROOT / "service/options/option_table.c").read_text(), re.S)
-    needed = int(request[1]) + sum(limits[n] for n in ("HTTP_STOP_MS", "REDIS_STOP_MS", "KILL_WAIT_MS")) / 1000
+    needed = int(request[1]) + sum(limits[n] for n in ("HTTP_STOP_MS", "REDIS_STOP_MS", "PROCESS_KILL_MS")) / 1000
     stop = int(re.search(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(), re.M)[1])
     assert stop > needed
     assert re.search(r"^KillMode=mixed$", UNIT.read_text(), re.M)  # or Redis would end before its clients
