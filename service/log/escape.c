@@ -38,6 +38,38 @@ static size_t utf8_length(const unsigned char *p, size_t n)
     return length;
 }
 
+/* U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069. */
+static bool is_direction(const unsigned char *p, size_t length)
+{
+    if (length == 2) {
+        return p[0] == 0xd8 && p[1] == 0x9c;
+    }
+    return length == 3 && p[0] == 0xe2 &&
+           ((p[1] == 0x80 && (p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xaa && p[2] <= 0xae))) ||
+               (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
+}
+
+static bool is_control(const unsigned char *p, size_t length)
+{
+    return (length == 1 && (p[0] < 0x20 || p[0] == 0x7f)) ||
+           (length == 2 && p[0] == 0xc2 && p[1] < 0xa0) || is_direction(p, length);
+}
+
+size_t escape_control(struct slice text)
+{
+    const unsigned char *p = (const unsigned char *)text.p;
+    size_t length = text.n > 0 ? utf8_length(p, text.n) : 0;
+    return is_control(p, length) ? length : 0;
+}
+
+/* The code point of a character of up to three bytes. */
+static unsigned code_of(const unsigned char *p, size_t length)
+{
+    return length == 1   ? p[0]
+           : length == 2 ? (p[0] & 0x1fU) << 6 | (p[1] & 0x3fU)
+                         : (p[0] & 0xfU) << 12 | (p[1] & 0x3fU) << 6 | (p[2] & 0x3fU);
+}
+
 static size_t escape_code(unsigned code, char *out)
 {
     static const char hex[] = "0123456789abcdef";
@@ -62,11 +94,8 @@ static size_t escape_character(const unsigned char *p, size_t length, char *out)
         out[1] = letters[at - plain];
         return 2;
     }
-    if (length == 1 && (p[0] < 0x20 || p[0] == 0x7f)) {
-        return escape_code(p[0], out);
-    }
-    if (length == 2 && p[0] == 0xc2 && p[1] < 0xa0) { /* C1: a terminal may obey it */
-        return escape_code(p[1], out);
+    if (is_control(p, length)) { /* a terminal may obey it */
+        return escape_code(code_of(p, length), out);
     }
     memcpy(out, p, length);
     return length;

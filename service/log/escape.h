@@ -1,9 +1,9 @@
 /* escape.h - make text of any origin safe for one line of a log, or for a terminal.
  *
  * Layer: service, pure.  Thread-safe.
- * The result may stand between the quotes of a JSON string.  A quote, a backslash, the control
- * characters C0 and C1, and DEL are escaped.  A byte that is not UTF-8 becomes \ufffd.  Readers of
- * logfmt take the same form, so both log formats share it.
+ * The result may stand between the quotes of a JSON string.  A quote, a backslash and the control
+ * characters below are escaped.  A byte that is not UTF-8 becomes \ufffd.  Readers of logfmt take the
+ * same form, so both log formats share it.
  */
 #ifndef SERVICE_LOG_ESCAPE_H
 #define SERVICE_LOG_ESCAPE_H
@@ -12,6 +12,11 @@
 
 /* Bytes that hold any one escaped character. */
 #define ESCAPE_CHARACTER 6
+
+/* The bytes of the control character that @text begins with; 0: it begins with none.  Control
+ * characters are C0, C1, DEL, and those that turn the direction of what stands around them (Unicode's
+ * Bidi_Control): a name with one could show a row's figures in another order. */
+size_t escape_control(struct slice text);
 
 /* Write @text, escaped, to @out, as far as it fits into @room bytes.  Half a character is never
  * written, and no NUL is added.  Returns the bytes written.  *ret_taken, if not NULL, is the bytes

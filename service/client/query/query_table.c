@@ -6,6 +6,7 @@
 
 #include "handlers/text/csv_text.h"
 #include "service/client/query/query_rows.h"
+#include "service/log/escape.h"
 #include "storage/base/buffer.h"
 
 #define COLUMNS_MAX 24
@@ -176,17 +177,14 @@ void query_table_free(struct query_table *table)
 
 /* ---- text ---- */
 
-/* Print another program's text on a terminal.  The controls of ASCII, and those of Latin-1 in
- * UTF-8, become '?'. */
+/* Print another program's text on a terminal.  Control characters become '?'. */
 static void put_printable(const char *text, FILE *out)
 {
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text, next = (unsigned char)text[1];
-        if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
-            text++;
-            c = '?';
-        }
-        fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
+    struct slice rest = slice_of(text);
+    while (rest.n > 0) {
+        size_t control = escape_control(rest), n = control > 0 ? control : 1;
+        fputc(control > 0 ? '?' : rest.p[0], out);
+        rest = (struct slice){rest.p + n, rest.n - n};
     }
 }
 

@@ -261,7 +261,10 @@ Test(log, controls_and_broken_utf8_are_escaped)
         {"a\nb\r\t", "a\\nb\\r\\t"},
         {"\x1b[0m\x7f\x01", "\\u001b[0m\\u007f\\u0001"},
         {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
-        {"\xc2\x9b", "\\u009b"},                              /* C1: CSI */
+        {"\xc2\x9b", "\\u009b"},                                       /* C1: CSI */
+        {"\xe2\x80\xae\xd8\x9c\xe2\x81\xa6", "\\u202e\\u061c\\u2066"}, /* directions */
+        {"\xe2\x80\x8d\xe2\x80\x90\xe2\x80\xa9\xe2\x81\xa5\xe2\x81\xaa",
+            "\xe2\x80\x8d\xe2\x80\x90\xe2\x80\xa9\xe2\x81\xa5\xe2\x81\xaa"},
         {"\xff\x80", "\\ufffd\\ufffd"},                       /* no start */
         {"\xc3", "\\ufffd"},                                  /* cut */
         {"\xc0\xaf", "\\ufffd\\ufffd"},                       /* overlong */

@@ -92,6 +92,13 @@ Test(query_table, text_that_is_not_for_a_terminal)
         "page,pv\n/\xc3\xa4\xc2\x85\x1b[2J,1\n\"a,\"\"b\"\"\",22\n");
 }
 
+Test(query_table, no_name_turns_its_rows_direction)
+{
+    check("{\"pages\":[{\"page\":\"/\\u202e\\u061c\\u2069\\u200f\\u2013\",\"pv\":12}]}",
+        "page    pv\n------  --\n/????\xe2\x80\x93  12\n",
+        "page,pv\n/\xe2\x80\xae\xd8\x9c\xe2\x81\xa9\xe2\x80\x8f\xe2\x80\x93,12\n");
+}
+
 Test(query_table, no_rows)
 {
     check("{\"pages\":[],\"total_pages\":0}", "page  pv  uv\n----  --  --\n", "page,pv,uv\n");
