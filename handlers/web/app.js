@@ -236,7 +236,14 @@ function refresh() {
   }
 }
 
-// ---- a link to share ----
+// ---- links ----
+
+// A proxy may close what tells about the process, as deploy/nginx.conf does: there are no links to that, then.
+async function hideClosed() {
+  const answer = await fetch("ops", { method: "HEAD" }).catch(() => null);
+  $("inside").hidden = [403, 404].includes(answer?.status);
+}
+
 
 function shareLink() {
   const given = $("share-token").value.trim();
@@ -286,8 +293,8 @@ function start() {
   common.build();
   listen();
   listenToShare();
-  show();
-  const all = Intl.supportedValuesOf?.("timeZone") ?? []; // the figures are asked for first
+  show().finally(hideClosed); // the figures are asked for first
+  const all = Intl.supportedValuesOf?.("timeZone") ?? [];
   $("zones").replaceChildren(...["UTC", ...all].map((zone) => element("option", { value: zone })));
 }
 

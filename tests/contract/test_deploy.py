@@ -349,7 +349,7 @@ def test_the_proxy_passes_what_it_should(nginx, tallyd, site):
     assert answer.status == 400 and answer.headers["Content-Type"] == "application/problem+json"
     assert re.fullmatch("[0-9a-f]{32}", answer.headers["X-Request-Id"])
     assert http.get("/healthz").status == 200
-    for path in ("/metrics", "/readyz", "/none"):
+    for path in ("/metrics", "/readyz", "/ops", "/cluster", "/none"):
         assert http.get(path).status == 404, path
     assert http.request("DELETE", "/events").status == 403
     for method, path in (("POST", "/uv"), ("POST", "/rollup"), ("PUT", "/filters/f"), ("DELETE", "/ratelimit")):

@@ -1,6 +1,7 @@
 """The dashboard as people use it: other zones and open windows, a slow or absent server, keyboard, axe-core, small
 screens.  Skipped where Chromium, its driver or selenium are missing; looking with axe-core is skipped without npm."""
 
+import re
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -206,6 +207,19 @@ def test_first_figures_wait_for_nothing_else(shop, look, path, needed):
     scripts = browser.run("return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('.js')).map((one) => one.name)")
     named = browser.run("return [...document.querySelectorAll('link[rel=modulepreload], script')].map((one) => one.href ?? one.src)")
     assert scripts and set(scripts) <= set(named)  # the page names them all, so none waits for another to name it
+
+
+CLOSED = """const ask = window.fetch; window.fetch = (address, how) => how?.method === 'HEAD' && address === 'ops'
+  ? Promise.resolve(new Response(null, { status: 404 })) : ask(address, how)"""
+
+
+def test_what_a_proxy_closes_has_no_links(shop, look):
+    browser = look("/?site=shop&range=7d")
+    assert re.sub(r"\s+", " ", browser.text("footer")) == "The API · For operators · Metrics · Chart.js, MIT licence"
+    browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": CLOSED})
+    browser.driver.get(browser.base + "/?site=shop&range=7d")
+    wait_until(lambda: "operators" not in browser.text("footer"), "the links are gone", deadline_s=30)
+    assert re.sub(r"\s+", " ", browser.text("footer")) == "The API · Chart.js, MIT licence"
 
 
 # ---- time passes ----
