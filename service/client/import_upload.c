@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "service/client/curl_handle.h"
+#include "service/log/escape.h"
 #include "storage/base/clock.h"
 
 /* A tallyd lists at most 100 errors of some 200 bytes.  A longer answer is another server's. */
@@ -123,16 +124,6 @@ void import_upload_free(struct import_upload *upload)
     free(upload);
 }
 
-/* Make another program's text fit for a terminal. */
-static void make_printable(char *text)
-{
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) {
-            *text = '?';
-        }
-    }
-}
-
 static const char *text_of(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
@@ -158,7 +149,7 @@ static void list_rejects(const json_t *errors, size_t count, struct import_uploa
         reject->index = (size_t)value;
         (void)snprintf(reject->detail, sizeof(reject->detail), "%s%s%s", pointer,
             *pointer != '\0' ? ": " : "", text_of(item, "detail"));
-        make_printable(reject->detail);
+        escape_in_place(reject->detail);
         ret->n_rejects++;
     }
 }
@@ -188,7 +179,7 @@ static void describe(long status, const json_t *problem, struct import_upload_an
     const char *title = text_of(problem, "title"), *detail = text_of(problem, "detail");
     (void)snprintf(ret->detail, sizeof(ret->detail), "the server answers %ld%s%s%s%s", status,
         *title != '\0' ? " " : "", title, *detail != '\0' ? ": " : "", detail);
-    make_printable(ret->detail);
+    escape_in_place(ret->detail);
 }
 
 static enum import_upload_result judge(
@@ -238,7 +229,7 @@ static enum import_upload_result judge_failure(
         why = "the connection was lost";
     }
     (void)snprintf(ret->detail, sizeof(ret->detail), "no answer from %s: %s", upload->url, why);
-    make_printable(ret->detail);
+    escape_in_place(ret->detail);
     return upload->unsent.n > 0 ? IMPORT_UPLOAD_UNREACHABLE : IMPORT_UPLOAD_IN_DOUBT;
 }
 

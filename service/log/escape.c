@@ -62,6 +62,28 @@ size_t escape_control(struct slice text)
     return is_control(p, length) ? length : 0;
 }
 
+void escape_print(const char *text, FILE *out)
+{
+    struct slice rest = slice_of(text);
+    while (rest.n > 0) {
+        size_t control = escape_control(rest), n = control > 0 ? control : 1;
+        fputc(control > 0 ? '?' : rest.p[0], out);
+        rest = (struct slice){rest.p + n, rest.n - n};
+    }
+}
+
+void escape_in_place(char *text)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        size_t control = escape_control((struct slice){text, left}), n = control > 0 ? control : 1;
+        if (control > 0) {
+            memset(text, '?', n);
+        }
+        text += n;
+        left -= n;
+    }
+}
+
 /* The code point of a character of up to three bytes. */
 static unsigned code_of(const unsigned char *p, size_t length)
 {

@@ -8,16 +8,15 @@
 
 #include "service/client/query/query_http.h"
 #include "service/client/query/query_table.h"
+#include "service/log/escape.h"
 
 enum exit_status { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
-/* Print one line on stderr.  Bytes that could be for the terminal become '?'. */
+/* Print one line on stderr. */
 static void say(const char *what, const char *text)
 {
     fprintf(stderr, "tallyd query: %s%s", what, *what != '\0' && *text != '\0' ? ": " : "");
-    for (; *text != '\0'; text++) {
-        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, stderr);
-    }
+    escape_print(text, stderr);
     fputc('\n', stderr);
 }
 

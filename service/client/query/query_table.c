@@ -177,24 +177,13 @@ void query_table_free(struct query_table *table)
 
 /* ---- text ---- */
 
-/* Print another program's text on a terminal.  Control characters become '?'. */
-static void put_printable(const char *text, FILE *out)
-{
-    struct slice rest = slice_of(text);
-    while (rest.n > 0) {
-        size_t control = escape_control(rest), n = control > 0 ? control : 1;
-        fputc(control > 0 ? '?' : rest.p[0], out);
-        rest = (struct slice){rest.p + n, rest.n - n};
-    }
-}
-
 static void put_cell(const struct column *column, const char *text, bool last, FILE *out)
 {
     size_t blanks = column->width - width_of(text);
     if (column->number) {
         fprintf(out, "%*s", (int)blanks, "");
     }
-    put_printable(text, out);
+    escape_print(text, out);
     if (!column->number && !last) {
         fprintf(out, "%*s", (int)blanks, "");
     }
