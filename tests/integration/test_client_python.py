@@ -340,7 +340,7 @@ time.sleep(60)
 
 
 def test_bad_arguments(directory):
-    for url in ("127.0.0.1:8080", "ftp://x", "http://", ""):
+    for url in ("127.0.0.1:8080", "ftp://x", "http://", "", "http://x:99999", "http://x:y", "http://a b/", "http://a\x01b/"):
         with pytest.raises(ValueError):
             Client(url)
     with pytest.raises(ValueError):
@@ -355,6 +355,17 @@ def test_bad_events_are_false_and_not_an_exception(client):
     for members in ({"user": object()}, {"user": float("nan")}, {"user": {1, 2}}, {"user": b"u"}, {"x": loop}):
         assert client.track("/", **members) is False
     assert client.stats()["dropped"] == {"invalid": 5} and client.stats()["tracked"] == 5
+
+
+def test_a_thread_that_cannot_be_had_is_tried_for_again(client, http, site, monkeypatch):
+    def refuse(_thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        assert client.track("/a") and client.stats()["queued"] == 1
+    assert client.track("/b") and client.flush()
+    assert views(http, site) == {"/a": 1, "/b": 1} and client.stats()["dropped"] == {}
 
 
 def test_answers_that_are_no_json(proxy, site, cleanup):

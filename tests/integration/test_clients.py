@@ -111,6 +111,13 @@ def test_what_tallyd_rejects_is_counted_and_logged(start, proxy, http, site):
     assert views(http, site) == {"/good": 1}
 
 
+def test_a_detail_that_is_no_text(start, proxy, http, site):
+    sender = start(proxy.url, **SOON)
+    proxy.plan = harm(*[Answer(503, body=body) for body in (b'{"detail":{"toString":1,"valueOf":1}}', b'{"detail":[[1]]}', b"null")])
+    assert sender.track("/a") == [True] and sender.flush()
+    assert sender.stats()["retries"] == 3 and views(http, site) == {"/a": 1}
+
+
 def test_what_cannot_be_an_event_is_refused_at_once(start, proxy):
     sender = start(proxy.url, **SOON)
     assert sender.track("/a", ua="x" * 70_000) == [False]

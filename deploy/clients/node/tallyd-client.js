@@ -226,7 +226,7 @@ class Client {
 
   /** What the status means for the first `n` events.  Returns what #attempt() resolves to. */
   #settle(batch, n, { status, answer, waitMs }) {
-    const text = `${status}: ${answer.detail ?? ''}`;
+    const text = `${status}: ${typeof answer.detail === 'string' ? answer.detail : ''}`;
     const tooLarge = status === 413 || answer.retry_after_s === -1; // -1: so many never fit the limit
     if (status === 202) {
       const [filtered, rejected] = [whole(answer.dropped_total), whole(answer.rejected)];

@@ -51,6 +51,10 @@ class Client:
         self._url = urllib.parse.urlsplit(url)
         if self._url.scheme not in ("http", "https") or not self._url.hostname:
             raise ValueError(f"not an http or https URL: {url!r}")
+        try:
+            http.client.HTTPConnection(self._url.hostname, self._url.port)  # not a connection yet
+        except (ValueError, http.client.InvalidURL) as error:
+            raise ValueError(f"not a host and a port: {url!r}") from error
         if token and not re.fullmatch(r"[!-~]+", token):
             raise ValueError("a token has printable ASCII characters only")
         self._path = self._url.path.rstrip("/") + "/events" + (f"?bots={bots}" if bots else "")
@@ -106,7 +110,10 @@ class Client:
         if len(batch.lines) == 1 or not batch.open:
             self._changed.notify_all()
         if self._thread.ident is None:
-            self._thread.start()
+            try:
+                self._thread.start()
+            except RuntimeError as error:  # there are too many; the next event tries again
+                self._complain("thread", f"page views wait: {error}")
         return True
 
     def _queued(self):
@@ -200,11 +207,11 @@ class Client:
     def _post(self, lines, key):
         """Returns the status (or "no connection", "no answer"), the answer, a dict, and the seconds to wait."""
         kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
-        connection = kind(self._url.hostname, self._url.port, timeout=self._timeout_s)  # a fork has none to share
-        status, answer = "no connection", {}
+        connection, status, answer = None, "no connection", {}  # a fork has no connection to share
         self._counts["requests"] += 1
         try:
             body = gzip.compress(b"\n".join(lines) + b"\n", mtime=0)
+            connection = kind(self._url.hostname, self._url.port, timeout=self._timeout_s)
             connection.connect()
             status = "no answer"
             connection.request("POST", self._path, body, {**self._headers, "Idempotency-Key": key})
@@ -213,7 +220,8 @@ class Client:
         except Exception as error:  # pylint: disable=broad-exception-caught  # no memory, say: the thread goes on
             return status, {"detail": repr(error)}, 0.0
         finally:
-            connection.close()
+            if connection:
+                connection.close()
         with contextlib.suppress(Exception):  # a proxy's own page, for example
             answer = dict(json.loads(body))
         after = response.headers.get("Retry-After", "")
