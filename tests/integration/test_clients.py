@@ -111,6 +111,14 @@ def test_what_tallyd_rejects_is_counted_and_logged(start, proxy, http, site):
     assert views(http, site) == {"/good": 1}
 
 
+def test_an_upgrade_is_no_answer(start, proxy, http, site):
+    """A 101 that nobody asked for: the connection is another protocol's then."""
+    sender = start(proxy.url, timeoutMs=500, **SOON)
+    proxy.plan = harm(Answer(101, (("Connection", "upgrade"), ("Upgrade", "other"))))
+    assert sender.track("/a") == [True] and sender.flush()
+    assert sender.stats()["retries"] == 1 and views(http, site) == {"/a": 1}
+
+
 def test_a_detail_that_is_no_text(start, proxy, http, site):
     sender = start(proxy.url, **SOON)
     proxy.plan = harm(*[Answer(503, body=body) for body in (b'{"detail":{"toString":1,"valueOf":1}}', b'{"detail":[[1]]}', b"null")])

@@ -212,7 +212,7 @@ class Client {
       this.#request.on('socket', (socket) => socket.once('connect', () => { status = 'no answer'; }));
       this.#request.on('error', () => {}); // when the answer has begun, its reader gets the error
       this.#request.end(body);
-      const [response] = await once(this.#request, 'response');
+      const [response] = await once(this.#request, 'response', { signal }); // a 101 is neither an answer nor an error
       let text = '';
       for await (const piece of response.setEncoding('utf8')) text = (text + piece).slice(0, BATCH_BYTES);
       status = response.statusCode;
