@@ -2,8 +2,8 @@
  *
  * Layer: service; pure, but that escape_print() writes.  Thread-safe.
  * The result may stand between the quotes of a JSON string.  A quote, a backslash and the control
- * characters below are escaped.  A byte that is not UTF-8 becomes \ufffd.  Readers of logfmt take the
- * same form, so both log formats share it.
+ * characters below are escaped.  A byte that is not UTF-8 becomes \ufffd.  Readers of logfmt take
+ * the same form, so both log formats share it.
  */
 #ifndef SERVICE_LOG_ESCAPE_H
 #define SERVICE_LOG_ESCAPE_H
@@ -16,8 +16,8 @@
 #define ESCAPE_CHARACTER 6
 
 /* The bytes of the control character that @text begins with; 0: it begins with none.  Control
- * characters are C0, C1, DEL, and those that turn the direction of what stands around them (Unicode's
- * Bidi_Control): a name with one could show a row's figures in another order. */
+ * characters are C0, C1, DEL, and those that turn the direction of what stands around them
+ * (Unicode's Bidi_Control): a name with one could show a row's figures in another order. */
 size_t escape_control(struct slice text);
 
 /* Print @text on a terminal: each control character becomes '?'. */
