@@ -1,6 +1,7 @@
 """deploy/clients/python alone: its README's examples, WSGI, ASGI, forks, signals, threads, the interpreter's exit."""
 
 import asyncio
+import fcntl
 import os
 import pathlib
 import re
@@ -22,7 +23,7 @@ from lib.waiting import wait_until
 FOLDER = ROOT / "deploy/clients/python"
 sys.path.insert(0, str(FOLDER))
 
-from tallyd_client import AsgiMiddleware, Client, WsgiMiddleware  # noqa: E402  pylint: disable=wrong-import-position
+from tallyd_client import AsgiMiddleware, Batch, Client, WsgiMiddleware  # noqa: E402  pylint: disable=wrong-import-position
 
 README = re.findall(r"^```python\n(.*?)^```$", (FOLDER / "README.md").read_text(), re.M | re.S)
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -334,6 +335,27 @@ time.sleep(60)
     assert first.wait() == -signal.SIGTERM
     second = script(program.replace("time.sleep(60)", "").replace('assert tally.track("/a")', ""))
     assert second.communicate(timeout=20)[0] == "ready\n" and views(http, site) == {"/a": 1}
+
+
+def test_a_new_file_is_nobody_elses(directory, cleanup, monkeypatch):
+    """Another process that begins just then, and locks what it finds, finds only files that are locked."""
+    directory.mkdir(exist_ok=True)
+    cleanup.append(lambda: shutil.rmtree(directory, ignore_errors=True))
+    lock, others = fcntl.flock, []
+
+    def late(fd, how):
+        for file in directory.iterdir():
+            if re.fullmatch("spool[.][0-9a-f]{32}", file.name):
+                others.append(file.open("r+b"))
+                lock(others[-1], how)
+        lock(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    batch = Batch(str(directory / "spool"))
+    assert batch.write(b"{}") and not others
+    assert [len(file.name) for file in directory.iterdir()] == [len("spool.") + 32]
+    batch.close()
+    assert not list(directory.iterdir())
 
 
 # What a program may do wrong

@@ -273,8 +273,10 @@ class Batch:
         self._path, self.fd = f"{spool}.{self.key}", None     # fd None: the events are in memory only
         try:
             if spool:
-                self.fd = os.open(self._path, os.O_RDWR | os.O_APPEND | (0 if key else os.O_CREAT), 0o600)
+                name = self._path if key else f"{self._path}.new"  # which left() does not look at before it is locked
+                self.fd = os.open(name, os.O_RDWR | os.O_APPEND | (0 if key else os.O_CREAT), 0o600)
                 fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.rename(name, self._path)
                 self._read()
         except (OSError, ValueError):
             self.close(keep=True)
@@ -312,7 +314,7 @@ class Batch:
         directory, name = os.path.split(spool)
         keys = sorted(file[len(name) + 1:] for file in os.listdir(directory) if file.startswith(name + "."))
         batches = [cls(spool, key) for key in keys if re.fullmatch("[0-9a-f]{32}", key)]
-        return [batch for batch in batches if batch.lines or batch.close(keep=True)]  # an empty one has just been made
+        return [batch for batch in batches if batch.lines or batch.close(keep=True)]  # an empty one is another's
 
 
 # Middleware counts what `tallyd import` counts of an access log: GET and POST, answered with 2xx or 304, and no file by
