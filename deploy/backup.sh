@@ -83,8 +83,9 @@ restore() {
     fail "a Redis runs on $data: stop tallyd first"
   fi
   # A tallyd whose Redis does not start tries again each second, and would begin with half a copy.
-  if command -v flock >/dev/null && [ -e "$data/tallyd.lock" ] && ! flock -n "$data/tallyd.lock" true; then
-    fail "a tallyd runs on $data: stop it first"
+  if command -v flock >/dev/null && [ -e "$data/tallyd.lock" ]; then
+    exec 9<>"$data/tallyd.lock" # held to the end
+    flock -n 9 || fail "a tallyd runs on $data: stop it first"
   fi
   [ -d "$data" ] || mkdir -m 0700 "$data"
   # Half a copy would be taken for all: it gets its name when it is whole.

@@ -23,8 +23,8 @@
  * socket that does not block and that children do not inherit.  @peer lives for the call. */
 typedef void acceptor_hand(void *data, int fd, const struct sockaddr *peer, socklen_t peer_n);
 
-/* A connection waits, and there is no room: end some that are of no use, if there are any.  Called
- * on the acceptor's thread, again and again while that is so. */
+/* A connection waits, and there is no room or no descriptor: end some that are of no use, if there
+ * are any.  Called on the acceptor's thread, again and again while that is so. */
 typedef void acceptor_full(void *data);
 
 /* Embedded in the caller's struct, because connections come and go before acceptor_start() has

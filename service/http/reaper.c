@@ -10,6 +10,7 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "storage/base/clock.h"
@@ -125,19 +126,18 @@ static int64_t idle_due_ms(
     return mark + reaper->look_ms;
 }
 
-/* End a connection whose time is over.  @due is entry->due_ms as it was read; @late: a request was
- * coming.  If the connection's thread has moved on meanwhile, nothing is done, and the next look
- * will tell. */
-static void end(struct reaper *reaper, struct reaper_entry *entry, int64_t due, bool late)
+/* End a connection.  @due is entry->due_ms as it was read; @late: a request was coming.  False: the
+ * connection's thread has moved on meanwhile, and nothing was done. */
+static bool end(struct reaper *reaper, struct reaper_entry *entry, int64_t due, bool late)
 {
     if (!atomic_compare_exchange_strong(&entry->due_ms, &due, REAPER_ENDED)) {
-        return;
+        return false;
     }
-    reaper->late += late;
     if (late && atomic_load_explicit(&entry->answered_ms, memory_order_relaxed) == 0) {
         reaper->farewell(entry);
     }
     (void)shutdown(entry->fd, SHUT_RDWR); /* fails if the peer was faster */
+    return true;
 }
 
 /* Look at every connection.  Returns when to look again. */
@@ -153,8 +153,8 @@ static int64_t look(struct reaper *reaper, int64_t now_ms)
         int64_t due = state != 0 ? state : idle_due_ms(reaper, entry, now_ms, &late);
         if (due > now_ms) {
             next = least(next, due);
-        } else {
-            end(reaper, entry, state, late);
+        } else if (end(reaper, entry, state, late)) { /* else the next look will tell */
+            reaper->late += late;
         }
     }
     return next;
@@ -329,40 +329,53 @@ bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms)
     }
 }
 
-/* For how long the connection has waited for its client; 0: it is to be spared. */
-static int64_t waited_ms(
-    const struct reaper *reaper, const struct reaper_entry *entry, int64_t now_ms)
+static bool is_new(const struct reaper_entry *entry)
 {
-    int64_t due = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
+    return atomic_load_explicit(&entry->consumed, memory_order_relaxed) == 0;
+}
+
+/* For how long the connection has waited for its client; 0: it is to be spared.  @due is
+ * entry->due_ms as it was read. */
+static int64_t waited_ms(
+    const struct reaper *reaper, const struct reaper_entry *entry, int64_t due, int64_t now_ms)
+{
     int64_t answered = atomic_load_explicit(&entry->answered_ms, memory_order_relaxed);
+    int64_t head = atomic_load_explicit(&entry->head_from_ms, memory_order_relaxed);
     int64_t from, spare = SPARE_MS;
     if (due == REAPER_ENDED || due == REAPER_NEVER) {
         return 0;
     }
     if (due == 0) {
-        bool is_new = atomic_load_explicit(&entry->consumed, memory_order_relaxed) == 0;
         from = atomic_load_explicit(&entry->idle_from_ms, memory_order_relaxed);
-        spare = is_new ? SPARE_NEW_MS : SPARE_MS;
+        spare = is_new(entry) ? SPARE_NEW_MS : SPARE_MS;
+        from = head > from && !is_new(entry) ? head : from;
     } else {
         from = answered != 0 ? answered : due - reaper->head_ms;
     }
     return now_ms - from >= spare ? now_ms - from : 0;
 }
 
-/* End a connection that has waited for long, unless it moves just now. */
-static bool shed(struct reaper *reaper, struct reaper_entry *entry, int64_t now_ms)
+/* Is there something that the connection's own thread has not read yet?  Then not the client is
+ * slow. */
+static bool has_unread(const struct reaper_entry *entry)
+{
+    int n = 0;
+    return atomic_load_explicit(&entry->answered_ms, memory_order_relaxed) == 0 &&
+           ioctl(entry->fd, FIONREAD, &n) == 0 && n > 0;
+}
+
+/* End a connection that has waited for long.  False: not now. */
+static bool shed(struct reaper *reaper, struct reaper_entry *entry, int64_t due, int64_t now_ms)
 {
     bool late = true;
-    int64_t due = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
     if (due == 0) {
         (void)idle_due_ms(reaper, entry, now_ms, &late);
-        bool is_new = atomic_load_explicit(&entry->consumed, memory_order_relaxed) == 0;
-        if (late && !is_new) {
-            return false; /* a next request has begun: it may have until the next look */
+        int64_t head = atomic_load_explicit(&entry->head_from_ms, memory_order_relaxed);
+        if (late && !is_new(entry) && now_ms - head < SPARE_MS) {
+            return false; /* a next request has begun just now */
         }
     }
-    end(reaper, entry, due, late);
-    return atomic_load_explicit(&entry->due_ms, memory_order_relaxed) == REAPER_ENDED;
+    return !has_unread(entry) && end(reaper, entry, due, late);
 }
 
 void reaper_make_room(struct reaper *reaper)
@@ -372,13 +385,16 @@ void reaper_make_room(struct reaper *reaper)
     (void)pthread_mutex_lock(&reaper->mu);
     uint64_t most = reaper->n / 16 + 1;
     for (struct reaper_entry *entry = reaper->first; entry != NULL; entry = entry->next) {
-        int64_t ms = waited_ms(reaper, entry, now_ms);
+        int64_t due = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
+        int64_t ms = waited_ms(reaper, entry, due, now_ms);
         longest_ms = ms > longest_ms ? ms : longest_ms;
+        most -= due == REAPER_ENDED && most > 0; /* its place is free in a moment */
     }
     for (struct reaper_entry *entry = reaper->first; longest_ms > 0 && most > 0 && entry != NULL;
          entry = entry->next) {
-        int64_t ms = waited_ms(reaper, entry, now_ms);
-        if (ms > 0 && ms >= longest_ms / 2 && shed(reaper, entry, now_ms)) {
+        int64_t due = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
+        int64_t ms = waited_ms(reaper, entry, due, now_ms);
+        if (ms > 0 && ms >= longest_ms / 2 && shed(reaper, entry, due, now_ms)) {
             reaper->shed++;
             most--;
         }

@@ -59,8 +59,8 @@ struct reaper_entry {
 };
 
 /* Send the last word to the client of @entry, whose request has not come whole in time.  The socket
- * is shut down afterwards, and nothing else is sent on it then or later.  Called on the reaper's
- * thread, under its lock, so the function must not wait. */
+ * is shut down afterwards, and nothing else is sent on it then or later.  Called under the reaper's
+ * lock, on its thread or in reaper_make_room(), so the function must not wait. */
 typedef void reaper_farewell(const struct reaper_entry *entry);
 
 /* Start the thread.  NULL: out of memory or threads. */
@@ -127,13 +127,14 @@ void reaper_linger(struct reaper *reaper, int fd);
 bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms);
 
 /* End those connections that have waited longest for their clients: silent ones, and such whose
- * request comes, or whose answer goes, slowly.  A sixteenth of all at most.  A connection is spared
- * for a second, one that was just made for less, and one that waits for its answer in any case. */
+ * request comes, or whose answer goes, slowly.  A sixteenth of all at most is ended, and has not
+ * left.  A connection is spared for a second, one that was just made for less.  One whose request
+ * is here, read or not, is spared in any case. */
 void reaper_make_room(struct reaper *reaper);
 
 struct reaper_counts {
     uint64_t connections; /* that are watched now */
-    uint64_t late;        /* requests and heads that were ended late */
+    uint64_t late;        /* requests and heads whose time was over */
     uint64_t shed;        /* connections that were ended to make room */
 };
 

@@ -154,7 +154,9 @@ void core_note_state(struct core *core, unsigned partition, bool is_lost)
         char text[LOST_STATE_TEXT];
         print_lost(core, partition, text);
         core_notice(core, STORAGE_REFUSING, text);
-        atomic_store(&core->is_first_lost, atomic_load(&core->is_first_lost) || partition == 0);
+        if (partition == 0) {
+            atomic_store(&core->is_first_lost, true);
+        }
     }
 }
 

@@ -7,12 +7,17 @@
 #include "storage/deletion/turn.h"
 #include "storage/redis/resp.h"
 
-#define TURN_MS  100  /* a turn; the rollup's thread has other work as well */
-#define ASK_MS   2000 /* longest wait for an answer */
-#define AHEAD_MS 2500 /* the instant of the end: every process must have heard of it */
-#define RETRY_MS 1000
-#define AGAIN_MS 10
-#define SWEEPS   50
+#define TURN_MS 100  /* a turn; the rollup's thread has other work as well */
+#define ASK_MS  2000 /* longest wait for an answer */
+/* How far ahead the instant of the end is.  Partitions are told of it one by one, and an event's time
+ * of arrival may be a second ahead of Redis's clock.  Of a site's end every process must have heard,
+ * too.  Where the instant came too soon the next one is twice as far. */
+#define AHEAD_MS       2500
+#define AHEAD_PAGES_MS 1500
+#define LATE_MAX       3
+#define RETRY_MS       1000
+#define AGAIN_MS       10
+#define SWEEPS         50
 
 /* How much of a deletion is done at the end of each step. */
 #define DONE_MARKED 0.05
@@ -72,7 +77,7 @@ static void take_field(struct deletion_work *work, const struct reply *reply)
         work->phase = DELETION_NONE;
         return;
     }
-    work->partition = work->n_sweeps = 0;
+    work->partition = work->n_sweeps = work->n_late = 0;
     work->phase = DELETION_MARK;
     if (work->record.until_ms != 0) {
         begin_over(work);
@@ -181,7 +186,8 @@ static bool do_end(struct turn *turn)
         if (!redis_now_ms(turn, &now_ms)) {
             return false;
         }
-        work->record.until_ms = now_ms + AHEAD_MS;
+        int64_t ahead_ms = work->target.page.n > 0 ? AHEAD_PAGES_MS : AHEAD_MS;
+        work->record.until_ms = now_ms + (ahead_ms << work->n_late);
     }
     if (work->partition < turn->core->partitions.n) {
         /* Partition 0 last: whoever sees its new id sees those of the others, too, and takes
@@ -193,6 +199,7 @@ static bool do_end(struct turn *turn)
     }
     if (now_ms >= work->record.until_ms) {
         /* It took too long: what has come since the instant, some partitions have counted. */
+        work->n_late += work->n_late < LATE_MAX;
         begin_marks(turn, DELETION_MARK);
         return true;
     }

@@ -28,6 +28,7 @@ struct deletion_work {
     unsigned partition; /* the next to be marked, or searched */
     bool is_ending;     /* that partition is swept, before it learns the end: end_partition() */
     unsigned n_sweeps;
+    unsigned n_late; /* how often the instant had come before all partitions knew it */
     struct deletion_sweep sweep;
     int64_t look_ms;      /* when to look at the list next; CLOCK_MONOTONIC */
     int64_t search_ms;    /* when to search for orphans next.. */

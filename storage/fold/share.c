@@ -204,7 +204,7 @@ static void take_generation(struct share *s, const struct reply *users)
     }
 }
 
-/* Which sites were deleted.  Keys of theirs are gone that the memory says are there. */
+/* Which sites and pages were deleted.  Keys of theirs are gone that the memory says are there. */
 static void take_deleted(struct share *s, struct slice is)
 {
     s->deleted = tombstones_of((struct slice){is.p + 1, is.n - 1});

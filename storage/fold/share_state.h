@@ -67,8 +67,8 @@ struct share {
     struct partition_view view;
     struct log_cursor *cursors; /* of each log; in the arena */
     bool generation_held;       /* the users are those of before */
-    bool deleted_held;          /* no site was deleted since */
-    struct tombstones deleted;  /* sites whose events are not counted; in the arena */
+    bool deleted_held;          /* nothing was deleted since */
+    struct tombstones deleted;  /* sites and pages; in the arena */
 
     /* What was decided. */
     int64_t now_ms;

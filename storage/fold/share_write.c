@@ -230,7 +230,7 @@ static bool users_are_same(const struct share *s)
     return slice_equal(was, slice_of(known_users_relied_on(&s->memory->users, s->cut.partition)));
 }
 
-/* The same of the sites that were deleted. */
+/* The same of what was deleted. */
 static bool deleted_are_same(const struct share *s)
 {
     return s->memory->deleted[s->cut.partition] == share_deleted_hash(s->read[FIELD_DELETED]);

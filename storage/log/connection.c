@@ -86,7 +86,10 @@ static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms, char *er
     struct session session = {.dispatcher = &dispatcher};
     (void)snprintf(error, error_n, "the data is being looked at");
     bool is_prepared = atomic_load(&share->is_prepared) && core_refuses(w->core) == STORAGE_OK;
-    if (is_prepared && !atomic_load(&share->is_rest_due)) {
+    /* Partition 0's server may have come back empty once more, and without the secret. */
+    bool is_due =
+        atomic_load(&share->is_rest_due) || partition_marks_next(&w->core->lost_states, 0) == 0;
+    if (is_prepared && !is_due) {
         return true;
     }
     if (atomic_exchange(&share->is_preparing, true)) {

@@ -52,7 +52,8 @@ class Client:
         if self._url.scheme not in ("http", "https") or not self._url.hostname:
             raise ValueError(f"not an http or https URL: {url!r}")
         try:
-            http.client.HTTPConnection(self._url.hostname, self._url.port)  # not a connection yet
+            self._port = self._url.port or (443 if self._url.scheme == "https" else 80)
+            http.client.HTTPConnection(self._url.hostname, self._port)  # not a connection yet
         except (ValueError, http.client.InvalidURL) as error:
             raise ValueError(f"not a host and a port: {url!r}") from error
         if token and not re.fullmatch(r"[!-~]+", token):
@@ -211,7 +212,7 @@ class Client:
         self._counts["requests"] += 1
         try:
             body = gzip.compress(b"\n".join(lines) + b"\n", mtime=0)
-            connection = kind(self._url.hostname, self._url.port, timeout=self._timeout_s)
+            connection = kind(self._url.hostname, self._port, timeout=self._timeout_s)
             connection.connect()
             status = "no answer"
             connection.request("POST", self._path, body, {**self._headers, "Idempotency-Key": key})

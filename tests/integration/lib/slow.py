@@ -4,6 +4,7 @@
     body    sends a body, a byte a second
     reader  asks for more than fits the buffers, and never reads
     idle    connects, and says nothing
+    next    is answered, and then sends the head of its next request, a byte a second
 
 Whoever is dismissed comes again, so the crowd keeps its size.
 """
@@ -19,11 +20,12 @@ import time
 
 from .waiting import wait_until
 
-KINDS = ("head", "body", "reader", "idle")
+KINDS = ("head", "body", "reader", "idle", "next")
 SLOTS = 50  # of a second: in each some of the crowd send their byte
 HEAD = b"POST /events HTTP/1.1\r\nHost: x\r\n"
 OPENED = {"head": b"GET /healthz HTTP/1.1\r\n", "body": HEAD + b"Content-Length: 100000\r\n\r\n",
-          "reader": b"GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n" * 64, "idle": b""}
+          "reader": b"GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n" * 64, "idle": b"",
+          "next": b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"}
 
 
 def allow_files(n):
@@ -51,6 +53,15 @@ class Crowd:
         self.sockets[s.fileno()] = (s, kind)
         self.poll.register(s, select.EPOLLHUP | select.EPOLLRDHUP if kind == "reader" else select.EPOLLIN)
 
+    def is_answer(self, fd):
+        """Of the first request, which came whole."""
+        s, kind = self.sockets[fd]
+        with contextlib.suppress(OSError):
+            if kind == "next" and s.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 200":
+                s.recv(4096)
+                return True
+        return False
+
     def leave(self, fd):
         s, kind = self.sockets.pop(fd)
         with contextlib.suppress(OSError):
@@ -67,11 +78,12 @@ class Crowd:
         slot = 0
         while True:
             begin = time.monotonic()
-            for fd in [fd for fd, (_s, kind) in self.sockets.items() if fd % SLOTS == slot and kind in ("head", "body")]:
+            for fd in [fd for fd, (_s, kind) in self.sockets.items() if fd % SLOTS == slot and kind in ("head", "body", "next")]:
                 with contextlib.suppress(OSError):  # its end is seen below
                     self.sockets[fd][0].send(b"a")
             for fd, _events in self.poll.poll(max(0, begin + 1 / SLOTS - time.monotonic())):
-                self.join(self.leave(fd))
+                if not self.is_answer(fd):
+                    self.join(self.leave(fd))
             slot = (slot + 1) % SLOTS
             if slot == 0:
                 self.said.put(dict(self.ended))
