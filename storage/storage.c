@@ -193,11 +193,11 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
 {
     int64_t oldest_s = INT64_MAX;
     for (int level = LEVEL_MINUTE; level < LEVELS; level++) {
-        int64_t keep_s = s->core.config.retention.keep_s[level];
-        if (keep_s == KEEP_FOREVER) {
+        int64_t start_s = core_oldest_s(&s->core, (enum level)level, now_s);
+        if (start_s == INT64_MIN) {
             return INT64_MIN;
         }
-        int64_t start_s = site_zones_start(&s->core.sites, (enum level)level, now_s - keep_s);
+        start_s = site_zones_start(&s->core.sites, (enum level)level, start_s);
         oldest_s = start_s < oldest_s ? start_s : oldest_s;
     }
     return oldest_s;
@@ -205,8 +205,7 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
 
 int64_t storage_days_from_s(struct storage *s, int64_t now_s)
 {
-    int64_t keep_s = s->core.config.retention.keep_s[LEVEL_DAY];
-    return keep_s == KEEP_FOREVER ? INT64_MIN : now_s - keep_s;
+    return core_oldest_s(&s->core, LEVEL_DAY, now_s);
 }
 
 uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)

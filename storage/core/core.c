@@ -48,6 +48,34 @@ struct partition_view core_view(struct core *core, unsigned partition)
     return view;
 }
 
+/* Under the lock. */
+static void note_shorter(struct core *core, const struct retention *r)
+{
+    for (int level = 0; level < LEVELS; level++) {
+        int64_t until_s = atomic_load(&core->shorter_until_s[level]);
+        int64_t keep_s = atomic_load(&core->shorter_keep_s[level]);
+        if (r->until_s[level] == 0 || r->before_s[level] >= r->keep_s[level]) {
+            continue;
+        }
+        if (keep_s == 0 || r->before_s[level] < keep_s) {
+            atomic_store(&core->shorter_keep_s[level], r->before_s[level]);
+        }
+        if (r->until_s[level] > until_s) {
+            atomic_store(&core->shorter_until_s[level], r->until_s[level]);
+        }
+    }
+}
+
+int64_t core_oldest_s(const struct core *core, enum level level, int64_t now_s)
+{
+    int64_t keep_s = core->config.retention.keep_s[level];
+    int64_t oldest_s = keep_s == KEEP_FOREVER ? INT64_MIN : now_s - keep_s;
+    int64_t until_s = atomic_load(&core->shorter_until_s[level]);
+    int64_t shorter_s = now_s - atomic_load(&core->shorter_keep_s[level]);
+    shorter_s = shorter_s < until_s ? shorter_s : until_s;
+    return until_s != 0 && shorter_s > oldest_s ? shorter_s : oldest_s;
+}
+
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view)
 {
     int64_t now_ms = monotonic_ms();
@@ -58,6 +86,7 @@ void core_set_view(struct core *core, unsigned partition, struct partition_view 
     view->fold_held = view->fold.n > 0 && ver_equal(&before->fold, &view->fold);
     view->seen_ms = now_ms;
     core->views[partition] = *view;
+    note_shorter(core, &view->retention);
     pthread_mutex_unlock(&core->view_lock);
 }
 

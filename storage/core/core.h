@@ -103,6 +103,9 @@ struct core {
 
     pthread_mutex_t view_lock; /* guards views */
     struct partition_view views[PARTITIONS_MAX];
+    /* By level: buckets that end by then live only for so long (struct retention), in the partition
+     * where that is most and shortest; 0: all live as long as is configured. */
+    _Atomic int64_t shorter_until_s[LEVELS], shorter_keep_s[LEVELS];
 
     struct partition_marks lost_states, open_slots; /* of a cluster; thread-safe */
 
@@ -158,6 +161,10 @@ bool core_may_lose(const struct core *core, int64_t us);
 /* Remember @view, which a reply has just told.  Sets what of it was
  * held, and when it was seen. */
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
+
+/* What is older than this, UTC seconds, is kept in no bucket of @level at @now_s.  INT64_MIN: all is
+ * kept. */
+int64_t core_oldest_s(const struct core *core, enum level level, int64_t now_s);
 
 /* A reply had another `ver` than @ver, by which the partition was planned: nothing that is
  * remembered under it is taken any more. */

@@ -47,6 +47,21 @@ def accepted_at_last(http, events, deadline_s=20):
     return wait_until(lambda: http.post(events).status == 202, "accepted", deadline_s=deadline_s)
 
 
+def test_a_repeat_is_told_no_sooner(healed, start_tallyd, site):
+    """The request is at the master and not at the replica.  A limit has the key looked for before anything is written."""
+    http = start_tallyd(*FEW, "--request-timeout", "3s", "--ingest-limit", "1000/1s", redis=healed).client()
+    http.accept([{"site": site, "page": "/a"}])
+    replica_of(healed).pause()
+    headers = {"Idempotency-Key": f"{site} a"}
+    assert http.post([{"site": site, "page": "/b"}], headers=headers).status in (503, 504)
+    for _ in range(3):
+        assert http.post([{"site": site, "page": "/b"}], headers=headers).status in (503, 504)
+    replica_of(healed).resume()
+    answer = wait_until(lambda: (a := http.post([{"site": site, "page": "/b"}], headers=headers)).status == 202 and a, "it is told", 20)
+    assert answer.json["accepted"] == 1
+    assert http.count("pv", site=site, from_="now-1h") == 2
+
+
 def test_what_is_answered_is_at_the_replica(healed, start_tallyd, site):
     """Of each 202 the entry is at the replica when the answer arrives."""
     tallyd = start_tallyd(*FEW, redis=healed)

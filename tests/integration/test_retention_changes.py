@@ -30,6 +30,26 @@ def test_days_kept_longer_than_months(start_tallyd, site):
     assert http.count("pv", site=site, from_=rfc3339(now - 600 * DAY_S)[:10], to=rfc3339(now)[:10]) == 4
 
 
+def test_what_was_gone_does_not_come_back(start_redis, start_tallyd, site):
+    """Where more is kept from now on: what no bucket would count is rejected, and the rest is counted."""
+    redis = start_redis()
+    before = start_tallyd(*FEW, "--keep-days", "366d", "--keep-months", "366d", redis=redis, name="before")
+    now = int(time.time())
+    before.client().accept({"site": site, "page": "/", "ts": now - 200 * DAY_S})
+    before.terminate()
+    for months in ("800d", "forever"):
+        tallyd = start_tallyd(*FEW, "--keep-days", "800d", "--keep-months", months, redis=redis, name=months)
+        http = tallyd.client()
+        for event in ({"page": "/"}, {"user": "u", "actions": ["a"]}):
+            answer = http.post([{"site": site, "ts": now - days * DAY_S, **event} for days in (370, 500, 799)])
+            assert answer.status == 422 and [e["pointer"] for e in answer.errors] == ["/ts"] * 3, answer
+        http.accept({"site": site, "page": "/", "ts": now - 300 * DAY_S})
+        tallyd.terminate()
+    http = start_tallyd(*FEW, "--keep-days", "800d", "--keep-months", "forever", redis=redis, name="after").client()
+    for days, n in ((200, 1), (300, 2)):
+        assert http.count("pv", site=site, **day_of(now - days * DAY_S)) == n
+
+
 def test_settings_that_come_back_are_replaced_again(start_redis, start_tallyd, site):
     """Redis lost its last writes (restored from a copy, a replica promoted): there again is what this process found and
     replaced when it started."""
