@@ -162,8 +162,8 @@ bool core_may_lose(const struct core *core, int64_t us);
  * held, and when it was seen. */
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
 
-/* What is older than this, UTC seconds, is kept in no bucket of @level at @now_s.  INT64_MIN: all is
- * kept. */
+/* What is older than this, UTC seconds, is kept in no bucket of @level at @now_s.  INT64_MIN: all
+ * is kept. */
 int64_t core_oldest_s(const struct core *core, enum level level, int64_t now_s);
 
 /* A reply had another `ver` than @ver, by which the partition was planned: nothing that is

@@ -9,9 +9,9 @@
 
 #define TURN_MS 100  /* a turn; the rollup's thread has other work as well */
 #define ASK_MS  2000 /* longest wait for an answer */
-/* How far ahead the instant of the end is.  Partitions are told of it one by one, and an event's time
- * of arrival may be a second ahead of Redis's clock.  Of a site's end every process must have heard,
- * too.  Where the instant came too soon the next one is twice as far. */
+/* How far ahead the instant of the end is.  Partitions are told of it one by one, and an event's
+ * time of arrival may be a second ahead of Redis's clock.  Of a site's end every process must have
+ * heard, too.  Where the instant came too soon the next one is twice as far. */
 #define AHEAD_MS       2500
 #define AHEAD_PAGES_MS 1500
 #define LATE_MAX       3

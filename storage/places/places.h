@@ -51,8 +51,8 @@ void places_free(struct places *places);
  *
  * Most names come again and again, and need not be asked for each time.  A name that has a place is
  * known by a keyed hash of partition, site, hour and name.  A place is taken away only with its
- * site, so what is known stays true until the connection is lost or something was deleted.  The caller
- * then forgets it, and begins again where the names relied on it.
+ * site, so what is known stays true until the connection is lost or something was deleted.  The
+ * caller then forgets it, and begins again where the names relied on it.
  *
  * @view may be old: the caller begins again where the hours are others (places_hours_are()). */
 void places_begin(struct places *places, unsigned partition, const struct known_hashes *known,

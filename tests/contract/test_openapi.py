@@ -517,7 +517,7 @@ def outages(without_redis, without_answers, operation):
         hear_once(without_answers)
         without_answers.proxy.hold_replies(False)
         without_answers.client().accept({"site": operation.id.lower(), "page": "/"})
-        without_answers.proxy.arm(Fault("reply-hole", late_s=2, match=lambda args: args[0] == b"HSETNX" and b":deletions" in args[1]))
+        without_answers.proxy.arm(Fault("reply-hole", late_s=2, match=lambda args: b"HSETNX" in args and any(b":deletions" in arg for arg in args)))
         where = "/sites/deletesite" if operation.id == "deleteSite" else "/pages?site=deletepages&page=/"
         yield 504, without_answers.client().request("DELETE", where)
         without_answers.proxy.hold_replies()
