@@ -205,7 +205,8 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
 
 int64_t storage_days_from_s(struct storage *s, int64_t now_s)
 {
-    return core_oldest_s(&s->core, LEVEL_DAY, now_s);
+    int64_t keep_s = s->core.config.retention.keep_s[LEVEL_DAY]; /* bitmaps do not expire */
+    return keep_s == KEEP_FOREVER ? INT64_MIN : now_s - keep_s;
 }
 
 uint64_t storage_write_fault(struct storage *s, enum storage_err *ret_err)

@@ -1,34 +1,39 @@
 /* look_key.c - was an Idempotency-Key used?  Its record tells, and nothing is changed. */
 #include "storage/read/operation.h"
 
-#include "storage/base/clock.h"
-#include "storage/core/replicated.h"
 #include "storage/log/record.h"
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
+#define WAIT_MS 100 /* for replicas; a reader is held so long */
+
 /* Do as many replicas have the record as a write waits for?  Then it may be told: the master and
- * this process may die together. */
+ * this process may die together.  The server that is asked is the one that told the record, and the
+ * probe that WAIT needs (core/replicated.h) is written on a full Redis, too. */
 static bool is_replicated(struct pipeline *p, const struct core *core, unsigned partition)
 {
     struct key key;
-    int64_t n = core->config.ack_replicas;
-    int64_t left_ms = p->deadline_ms - monotonic_ms();
-    struct buffer *out = pipeline_command(p, partition, "SET", 4); /* see core/replicated.h */
+    uint64_t have = 0;
+    if (atomic_load(&core->lacks_replicas)) { /* a reader is not to wait for nothing */
+        return pipeline_fail(p, STORAGE_ALONE);
+    }
+    pipeline_keep_order(p);
+    pipeline_stay(p, true);
+    struct buffer *out = pipeline_script(p, partition, SCRIPT_SMALL_WRITE, 1, 4);
     key_fixed(&key, core->partitions.tag[partition], "probe", SLICE(""));
     resp_word(out, key.p, key.n);
+    resp_text(out, "SET");
     resp_text(out, "1");
     resp_text(out, "EX");
     resp_text(out, "60");
     out = pipeline_command(p, partition, "WAIT", 2);
-    resp_decimal(out, n);
-    resp_decimal(out, left_ms / 2 < REPLICAS_PATIENCE_MS ? left_ms / 2 + 1 : REPLICAS_PATIENCE_MS);
-    uint64_t have = 0;
+    resp_decimal(out, core->config.ack_replicas);
+    resp_decimal(out, WAIT_MS);
     if (!pipeline_send(p, false) || pipeline_take(p) == NULL || !pipeline_number(p, &have)) {
         return false;
     }
-    return (int64_t)have >= n || pipeline_fail(p, STORAGE_ALONE);
+    return (int64_t)have >= core->config.ack_replicas || pipeline_fail(p, STORAGE_ALONE);
 }
 
 enum storage_err look_key_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
@@ -40,7 +45,6 @@ enum storage_err look_key_run(struct reader *reader, struct storage_job *job, bo
         core_log_partition(reader->core, core_log_of_key(reader->core, &asked->key));
     key_record(&key, reader->core->partitions.tag[partition], &asked->key);
     pipeline_init(&p, &reader->session, job->deadline_ms);
-    pipeline_keep_order(&p);
     struct buffer *out = pipeline_command(&p, partition, "GET", 1);
     resp_word(out, key.p, key.n);
     const struct reply *reply = pipeline_ask(&p, false);
