@@ -160,8 +160,9 @@ static enum storage_err submit_read(struct storage *s, struct storage_job *job)
 bool storage_send_limit(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
     struct storage *s = data;
-    return s->limits != NULL ? limit_senders_submit(s->limits, job, ret_err)
-                             : writers_submit(s->writers, job, ret_err);
+    return s->limits != NULL && job->op != STORAGE_WRITE
+               ? limit_senders_submit(s->limits, job, ret_err)
+               : writers_submit(s->writers, job, ret_err);
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)

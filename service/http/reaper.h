@@ -128,8 +128,8 @@ bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms);
 
 /* End those connections that have waited longest for their clients: silent ones, and such whose
  * request comes, or whose answer goes, slowly.  A sixteenth of all at most is ended, and has not
- * left.  A connection is spared for a second, one that was just made for less.  One is spared in any
- * case that has sent what is not read yet, or whose request is storage's. */
+ * left.  A connection is spared for a second, one that was just made for less.  One that has sent
+ * what is not read yet, or whose request is storage's, is spared in any case. */
 void reaper_make_room(struct reaper *reaper);
 
 struct reaper_counts {

@@ -139,6 +139,33 @@ def test_a_slot_that_stays_open(healed, on_cluster, site):
     ledger.check(tallyd)
 
 
+def test_a_repeat_is_found_in_a_slot_that_is_half_moved(healed, on_cluster, site):
+    """A limit has the key looked for first: the record is where the slot goes."""
+    http = on_cluster(healed, "--ingest-limit", "1000/1s", "--ack-replicas", "0", "--request-timeout", "3s").client()
+    body, headers = [{"site": site, "page": "/"}], {"Idempotency-Key": f"{site} k"}
+    before = {key for node in healed.primaries() for key in node.command("KEYS", "t:*:key:*")}
+    assert http.post(body, headers=headers).status == 202
+    (node, record), = [(n, k) for n in healed.primaries() for k in n.command("KEYS", "t:*:key:*") if k not in before]
+    slot = node.command("CLUSTER", "KEYSLOT", record)
+    target = other_primary(healed, node)
+    healed.open_slot(slot, target)
+    healed.move_keys(slot, node, target)
+    begin = time.monotonic()
+    answer = http.post(body, headers=headers)
+    assert answer.status == 202 and answer.headers["Idempotency-Replayed"] == "true" and time.monotonic() - begin < 1, answer
+    healed.close_slot(slot, target)
+    healed.wait_ok()
+    assert http.count("pv", site=site, from_="now-1h") == 1
+
+
+def test_page_views_are_limited(healed, on_cluster, site):
+    """The lease comes over the connections of limits, and the events go to the log."""
+    http = on_cluster(healed, "--ingest-limit", "5/1h", "--ingest-limit-by", "site").client()
+    answers = [http.post([{"site": site, "page": f"/{i}"}]).status for i in range(8)]
+    assert answers == [202] * 5 + [429] * 3
+    assert http.count("pv", site=site, from_="now-1h") == 5
+
+
 def refused(http, site):
     answer = http.get("/pv", site=site, from_="now-1h")
     assert answer.status == 503, answer
