@@ -79,7 +79,7 @@ static bool start_writing(struct storage *s)
     if (s->writers == NULL || s->core.config.guard_by == GUARD_OFF) {
         return s->writers != NULL;
     }
-    s->guard = guard_new(&s->core, storage_send_limit, s);
+    s->guard = guard_new(&s->core, storage_send, s);
     if (s->guard != NULL) {
         writers_set_tick(s->writers, guard_tick, s->guard);
     }

@@ -36,6 +36,6 @@ struct storage {
 
 /* Hand a limit, or a write that has passed its limits, to the thread that sends it to Redis; @data:
  * the storage.  False: *ret_err. */
-bool storage_send_limit(void *data, struct storage_job *job, enum storage_err *ret_err);
+bool storage_send(void *data, struct storage_job *job, enum storage_err *ret_err);
 
 #endif

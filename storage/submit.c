@@ -157,7 +157,7 @@ static enum storage_err submit_read(struct storage *s, struct storage_job *job)
     return err;
 }
 
-bool storage_send_limit(void *data, struct storage_job *job, enum storage_err *ret_err)
+bool storage_send(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
     struct storage *s = data;
     return s->limits != NULL && job->op != STORAGE_WRITE
@@ -181,7 +181,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
         job->cost = 1;
-        (void)storage_send_limit(s, job, &err);
+        (void)storage_send(s, job, &err);
     } else if (job->op == STORAGE_ROLLUP_RUN) {
         err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;
         if (err == STORAGE_OK) {

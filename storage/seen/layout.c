@@ -11,7 +11,7 @@
 #define CAPACITY_MIN 1024
 
 /* Redis's clock may have been set back by so much since a pair arrived: out of a month again. */
-#define SET_BACK_S 86400
+#define SET_BACK_S DAY_S
 
 uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash)
 {
