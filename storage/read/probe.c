@@ -35,8 +35,8 @@ static enum storage_err probe_one(struct reader *reader, struct storage_job *job
     return pipeline_answer(&p, job, ret_lost);
 }
 
-/* Partitions whose states are looked at again, in the order of asking. */
-struct recheck {
+/* Partitions whose states are looked at, in the order of asking. */
+struct state_look {
     struct core *core;
     uint16_t asked[PARTITIONS_MAX];
 };
@@ -93,27 +93,29 @@ static void probe_replicas(
 
 static bool take_state(void *data, size_t i, const struct reply *reply)
 {
-    const struct recheck *r = data;
+    const struct state_look *look = data;
     if (reply->type == REPLY_INTEGER) {
-        core_note_state(r->core, r->asked[i], reply->integer == 0);
+        core_note_state(look->core, look->asked[i], reply->integer == 0);
     }
     return true;
 }
 
-/* Which partitions have lost their states?  Those that are known are looked at again; whoever reads
- * or folds a partition learns of more.  False: the connection must be closed. */
+/* Which partitions have lost their states?  All are looked at whose states this process has known:
+ * of a partition that nobody reads or folds, nothing else would tell.  False: the connection must
+ * be closed. */
 static bool probe_states(struct reader *reader, struct storage_job *job)
 {
-    struct recheck r = {.core = reader->core};
+    struct state_look look = {.core = reader->core};
     struct asks asks = asks_to(&reader->session, NULL);
     char text[LOST_STATE_TEXT];
-    unsigned p = partition_marks_next(&reader->core->lost_states, 0);
-    for (; p < PARTITIONS_MAX; p = partition_marks_next(&reader->core->lost_states, p + 1)) {
+    for (unsigned p = 0; p < reader->core->partitions.n; p++) {
         char why[sizeof(job->detail)];
-        if (server_away_ms(reader->core, p, why, sizeof(why)) == 0) {
+        bool is_known = core_view(reader->core, p).seen_ms != 0 ||
+                        partition_marks_next(&reader->core->lost_states, p) == p;
+        if (is_known && server_away_ms(reader->core, p, why, sizeof(why)) == 0) {
             struct key state;
             key_fixed(&state, reader->core->partitions.tag[p], "state", SLICE(""));
-            r.asked[asks.n] = (uint16_t)p;
+            look.asked[asks.n] = (uint16_t)p;
             struct buffer *out = asks_begin(&asks, p);
             resp_head(out, 3);
             resp_text(out, "HEXISTS");
@@ -124,7 +126,7 @@ static bool probe_states(struct reader *reader, struct storage_job *job)
     int64_t until_ms = monotonic_ms() + SERVER_MS;
     bool ok =
         asks.n == 0 || asks_run(&asks, until_ms < job->deadline_ms ? until_ms : job->deadline_ms,
-                           take_state, &r) == REDIS_OK_STATUS;
+                           take_state, &look) == REDIS_OK_STATUS;
     if (core_lost_text(reader->core, text)) {
         add_degraded(&job->u.probe, "", text);
     }

@@ -156,6 +156,16 @@ def test_the_first_primary_is_empty_before_the_rest_is_prepared(alone, start_tal
     assert states(first) == []
 
 
+def test_an_empty_primary_is_found_where_nobody_asks(alone, start_tallyd):
+    """Also by a process that does not lead the rollups: /readyz looks at each partition."""
+    processes = [start_tallyd(*ALONE, redis=alone) for _ in range(2)]
+    come_back_empty(next(n for n in alone.nodes if n is not secret_owner(alone)))
+    alone.wait_ok()
+    for tallyd in processes:
+        wait_until(lambda: "lost its state" in str(tallyd.client().get("/readyz").json), "that is said", deadline_s=20)
+        assert tallyd.client().metric("tallyd_partitions_without_state") == 8
+
+
 def test_the_secret_comes_back_to_an_empty_primary(alone, start_tallyd, site):
     """From the process that runs; its partitions get states by hand, also the first one; the next start finds the data."""
     tallyd = start_tallyd(*ALONE, redis=alone)
