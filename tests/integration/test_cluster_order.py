@@ -1,0 +1,45 @@
+"""Visits count in the order of arrival, though the events lie in more logs than one round of folds took before."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytestmark = pytest.mark.cluster
+
+N = 400  # visitors
+HOLD = "TALLYD_TEST_FOLD_HOLD"
+
+
+def test_all_logs_are_in_one_round(cluster, start_tallyd, site):
+    """Each visitor's first event goes through one process and the next through another, which somebody asks all the while: so its
+    folds, which are held up for a while, have the logs of both to count.  A key leads to one of 64 places, each with a log of its
+    own."""
+    options = ("--partitions", "256", "--request-timeout", "30s")
+    first = start_tallyd(*options, redis=cluster, env={HOLD: "60000"})
+    second = start_tallyd(*options, redis=cluster, env={HOLD: "700"})
+    second.client(60).accept([{"site": "other", "page": "/"}])
+    assert second.client(60).count("pv", site="other", from_="now-1h") == 1, "it has folded before"
+    now = int(time.time()) // 60 * 60
+    ended = threading.Event()
+
+    def ask():
+        with_answers = second.client(60)
+        while not ended.is_set():
+            assert with_answers.get("/pv", site=site, from_="now-9h").status == 200
+
+    def post(of):
+        clients = first.client(60), second.client(60)
+        for i in range(of, N, 4):
+            for client, ts in zip(clients, (now - 7200, now - 3600)):
+                event = {"site": site, "page": "/", "visitor": f"v{i}", "ts": ts}
+                assert client.post([event], headers={"Idempotency-Key": f"{site} {i} {ts}"}).status == 202
+
+    with ThreadPoolExecutor(5) as pool:
+        asked = pool.submit(ask)
+        list(pool.map(post, range(4)))
+        ended.set()
+        asked.result()
+    visits = second.client(60).count("visits", site=site, from_="now-9h")
+    assert 2 * N * 0.97 < visits <= 2 * N, "each process knows Redis's clock to some ms: a few are exchanged"
