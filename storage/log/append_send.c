@@ -9,6 +9,7 @@
 #include "storage/log/heartbeat.h"
 #include "storage/log/record.h"
 #include "storage/redis/resp.h"
+#include "storage/schema/first_note.h"
 #include "storage/schema/key.h"
 
 static bool note_sent(
@@ -41,7 +42,7 @@ static void put_append(struct appender *a, const struct session *session, struct
     struct key key;
     entry_print_head(entry, head);
     script_head(
-        &a->out, &session->scripts, SCRIPT_APPEND, 2 + entry->n_keyed, 7 + 2 * entry->n_keyed);
+        &a->out, &session->scripts, SCRIPT_APPEND, 2 + entry->n_keyed, 6 + 3 * entry->n_keyed);
     append_put_key(a, "heads", "");
     append_put_key(a, "log:", entry->id);
     for (size_t i = 0; i < entry->n_keyed; i++) {
@@ -54,9 +55,9 @@ static void put_append(struct appender *a, const struct session *session, struct
     resp_text(&a->out, a->may_jump && entry == a->first ? "1" : "");
     resp_word(&a->out, head, sizeof(head));
     resp_word(&a->out, entry->packed.p, entry->packed.n);
-    resp_decimal(&a->out, RECORD_TTL_MS);
     for (size_t i = 0; i < entry->n_keyed; i++) {
         record_put(&a->out, entry, i);
+        resp_decimal(&a->out, entry->keyed[i].is_ticketed ? FIRST_NOTE_KEYED_MS : RECORD_TTL_MS);
         resp_word(&a->out, entry->keyed[i].chunk.p, entry->keyed[i].chunk.n);
     }
 }

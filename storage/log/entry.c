@@ -51,8 +51,11 @@ static bool entry_add_keyed(struct log_entry *entry, struct storage_job *job)
         return false;
     }
     struct entry_keyed *keyed = &entry->keyed[entry->n_keyed];
-    *keyed = (struct entry_keyed){
-        .key = write->keyed->key, .body = write->keyed->body, .n_events = write->n, .job = job};
+    *keyed = (struct entry_keyed){.key = write->keyed->key,
+        .body = write->keyed->body,
+        .n_events = write->n,
+        .is_ticketed = write->ticket != NULL,
+        .job = job};
     entry->n_keyed++;
     return copy_text(&entry->arena, write->keyed->answer, &keyed->answer) &&
            copy_text(&entry->arena, job->chunk, &keyed->chunk);

@@ -18,7 +18,8 @@
 #include "storage/job/request_key.h"
 #include "storage/log/entry.h"
 
-/* 24 hours, and an hour more for clocks that go apart. */
+/* 24 hours, and an hour more for clocks that go apart.  The record of a request that asks which
+ * actions were first lives for FIRST_NOTE_KEYED_MS. */
 #define RECORD_TTL_MS INT64_C(90000000)
 
 /* Append the record of request @i of @entry, as a word of a command. */

@@ -2,7 +2,7 @@
 -- append.lua - append an entry to a log, once, and take the keys of its requests: storage/log/PROTOCOL.md, "Append".
 -- KEYS: heads  log  then the record of each request with a key
 -- ARGV: 1 id of the log  2 number of the entry  3 era  4 '1': go on though entries before it are missing  5 head of the entry
---       6 chunks of the requests without a key  7 how long a record lives (ms)  then for each request with a key: record, chunk
+--       6 chunks of the requests without a key  then for each request with a key: record, how long the record lives (ms), chunk
 -- Answers: code, Redis's time (s, us), and for each request with a key its record, '' if this very call has written it.
 --
 -- | code | what it means |
@@ -34,14 +34,14 @@ if n > last + 1 and ARGV[4] ~= '1' then
 end
 local fields = {'h', ARGV[5], 'p', ARGV[6]}
 for i = 3, #KEYS do
-    local a = 2 * i + 2
-    if call('SET', KEYS[i], ARGV[a], 'NX', 'PX', ARGV[7]) then
-        fields[#fields + 1], fields[#fields + 2] = 'k', ARGV[a + 1]
+    local a = 3 * i - 2
+    if call('SET', KEYS[i], ARGV[a], 'NX', 'PX', ARGV[a + 1]) then
+        fields[#fields + 1], fields[#fields + 2] = 'k', ARGV[a + 2]
         reply[i + 1] = ''
     else
         local record = call('GET', KEYS[i])
         if record == ARGV[a] then -- of this request: an earlier run broke off behind its SET
-            fields[#fields + 1], fields[#fields + 2] = 'k', ARGV[a + 1]
+            fields[#fields + 1], fields[#fields + 2] = 'k', ARGV[a + 2]
         end
         reply[i + 1] = record
     end

@@ -17,9 +17,12 @@
 #include "storage/base/compiler.h"
 #include "storage/job/first_job.h"
 
-/* How long a note lives, from the last line on.  A request with a key may be repeated; another one
- * reads its note once, within --request-timeout. */
-#define FIRST_NOTE_KEYED_MS INT64_C(172800000)
+/* How long a note lives, from the last line on.  A request with a key may be repeated, and is told
+ * the same for 48 hours, and an hour more for clocks that go apart.  The record of its key lives as
+ * long (log/record.h): if the request were counted again before, its events could be the first of
+ * another day, and the note would say both.  Another request reads its note once, within
+ * --request-timeout. */
+#define FIRST_NOTE_KEYED_MS INT64_C(176400000)
 #define FIRST_NOTE_PLAIN_MS INT64_C(7200000)
 
 /* Append a line to @out. */

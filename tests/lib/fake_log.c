@@ -173,9 +173,11 @@ static void take_keys(struct fake_log *fake, const struct call *call, struct fak
             put_text(ret, 3 + i, (struct slice){record->value, record->n});
             continue;
         }
-        set_record(fake, call->keys[2 + i], call->args[7 + 2 * i]);
-        must(call->args[8 + 2 * i].n == 1, "a chunk that is no byte");
-        add_request(fake, entry, call->args[8 + 2 * i].p[0]);
+        const struct slice *of =
+            &call->args[6 + 3 * i]; /* its record, how long that lives, its chunk */
+        set_record(fake, call->keys[2 + i], of[0]);
+        must(of[2].n == 1, "a chunk that is no byte");
+        add_request(fake, entry, of[2].p[0]);
         put_text(ret, 3 + i, SLICE(""));
     }
 }
@@ -265,7 +267,7 @@ void fake_log_run(struct fake_log *fake, const struct command *command, struct f
         must(command_is(command, 1, APPEND), "an unknown command");
         size_t n_keys = (size_t)command_number(command, 2);
         struct call call = {command->words + 3, command->words + 3 + n_keys, n_keys - 2};
-        must(n_keys >= 2 && command->n == 10 + n_keys + 2 * call.n_keyed, "words are missing");
+        must(n_keys >= 2 && command->n == 9 + n_keys + 3 * call.n_keyed, "words are missing");
         append(fake, command, &call, ret);
     }
 }

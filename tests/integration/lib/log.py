@@ -12,7 +12,7 @@ HELD = {"TALLYD_TEST_FOLD_HOLD": "60000"}  # environment of a tallyd that acknow
 
 def is_append(args):
     """append.lua: heads, a log, and the records of keys."""
-    return args[0].upper() == b"EVALSHA" and len(args) >= 12 and args[3].endswith(b":heads") and b":log:" in args[4]
+    return args[0].upper() == b"EVALSHA" and len(args) >= 11 and args[3].endswith(b":heads") and b":log:" in args[4]
 
 
 def append_of(text):

@@ -152,7 +152,7 @@ static void check_commands(const struct merge_first *merge, char expected[TICKET
             }
         }
         cr_assert_lt(t, (size_t)TICKETS);
-        cr_assert_eq(command_number(expire, 2), t % 2 == 0 ? 172800000 : 7200000);
+        cr_assert_eq(command_number(expire, 2), t % 2 == 0 ? 176400000 : 7200000);
         struct slice text = append->words[2];
         cr_assert(strncmp(expected[t], text.p, text.n) == 0, "%s, not %.*s", expected[t],
             (int)text.n, text.p);
