@@ -3,15 +3,14 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-static bool put_question(
-    struct dispatcher *d, const char *tag, unsigned partition, unsigned n, int64_t wait_ms)
+void replicated_put(struct buffer *out, const struct script_digests *scripts, const char *tag,
+    unsigned n, int64_t wait_ms)
 {
     struct key key;
-    struct buffer *out = dispatcher_begin(d, partition, DISPATCH_ORDERED);
     key_fixed(&key, tag, "probe", SLICE(""));
-    resp_head(out, 5);
-    resp_text(out, "SET");
+    script_head(out, scripts, SCRIPT_SMALL_WRITE, 1, 4);
     resp_word(out, key.p, key.n);
+    resp_text(out, "SET");
     resp_text(out, "1");
     resp_text(out, "EX");
     resp_text(out, "60");
@@ -19,7 +18,6 @@ static bool put_question(
     resp_text(out, "WAIT");
     resp_decimal(out, n);
     resp_decimal(out, wait_ms);
-    return dispatcher_end(d, 2);
 }
 
 enum redis_status replicated_ask(struct core *core, struct session *session,
@@ -30,7 +28,12 @@ enum redis_status replicated_ask(struct core *core, struct session *session,
     enum redis_status status = REDIS_OK_STATUS;
     *ret = (struct part_set){.words = {0}};
     for (unsigned p = 0; p < core->partitions.n; p++) {
-        if (part_set_has(asked, p) && !put_question(d, core->partitions.tag[p], p, n, wait_ms)) {
+        if (!part_set_has(asked, p)) {
+            continue;
+        }
+        replicated_put(dispatcher_begin(d, p, DISPATCH_ORDERED), &session->scripts,
+            core->partitions.tag[p], n, wait_ms);
+        if (!dispatcher_end(d, 2)) {
             dispatcher_forget(d);
             return REDIS_LOST;
         }

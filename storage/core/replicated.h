@@ -4,8 +4,9 @@
  * Source: the command WAIT (redis.io/commands/wait), tried on Redis 7.0.15 and Valkey 8.0.1.
  *
  * WAIT waits for what its own connection has written last, and as the first command of a connection
- * it is answered at once.  So a key is written before it (`probe`).  The stream to the replicas has
- * one order: a replica that has that write has all that the server had written before, by whomever.
+ * it is answered at once.  So a key is written before it (`probe`), on a full server, too.  The
+ * stream to the replicas has one order: a replica that has that write has all that the server had
+ * written before, by whomever.
  */
 #ifndef STORAGE_CORE_REPLICATED_H
 #define STORAGE_CORE_REPLICATED_H
@@ -24,6 +25,11 @@ static inline bool replicated_before_folded(const struct core *core)
 {
     return core->is_spread && core->config.ack_replicas > 0;
 }
+
+/* Append that question to @out: two commands, the write and WAIT for @n replicas.  @tag: of a
+ * partition of the server.  One connection must carry out both, in this order. */
+void replicated_put(struct buffer *out, const struct script_digests *scripts, const char *tag,
+    unsigned n, int64_t wait_ms);
 
 /* Ask the servers of the partitions @asked, all at the same time, over the dispatcher of @session:
  * do @n replicas have all that the server had written before this call?  Each waits for its

@@ -1,6 +1,7 @@
 /* look_key.c - was an Idempotency-Key used?  Its record tells, and nothing is changed. */
 #include "storage/read/operation.h"
 
+#include "storage/core/replicated.h"
 #include "storage/log/record.h"
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
@@ -9,27 +10,17 @@
 #define WAIT_MS 100 /* for replicas; a reader is held so long */
 
 /* Do as many replicas have the record as a write waits for?  Then it may be told: the master and
- * this process may die together.  The server that is asked is the one that told the record, and the
- * probe that WAIT needs (core/replicated.h) is written on a full Redis, too. */
+ * this process may die together.  The server that is asked is the one that told the record. */
 static bool is_replicated(struct pipeline *p, const struct core *core, unsigned partition)
 {
-    struct key key;
     uint64_t have = 0;
     if (atomic_load(&core->lacks_replicas)) { /* a reader is not to wait for nothing */
         return pipeline_fail(p, STORAGE_ALONE);
     }
     pipeline_keep_order(p);
     pipeline_stay(p, true);
-    struct buffer *out = pipeline_script(p, partition, SCRIPT_SMALL_WRITE, 1, 4);
-    key_fixed(&key, core->partitions.tag[partition], "probe", SLICE(""));
-    resp_word(out, key.p, key.n);
-    resp_text(out, "SET");
-    resp_text(out, "1");
-    resp_text(out, "EX");
-    resp_text(out, "60");
-    out = pipeline_command(p, partition, "WAIT", 2);
-    resp_decimal(out, core->config.ack_replicas);
-    resp_decimal(out, WAIT_MS);
+    replicated_put(pipeline_commands(p, partition, 2), &p->session->scripts,
+        core->partitions.tag[partition], core->config.ack_replicas, WAIT_MS);
     if (!pipeline_send(p, false) || pipeline_take(p) == NULL || !pipeline_number(p, &have)) {
         return false;
     }

@@ -39,28 +39,27 @@ static void end_group(struct pipeline *p)
     p->n_group = 0;
 }
 
-/* Where the next command goes. */
-static struct buffer *begin(struct pipeline *p, unsigned partition)
+struct buffer *pipeline_commands(struct pipeline *p, unsigned partition, size_t n)
 {
     struct dispatcher *dispatcher = p->session->dispatcher;
-    p->n++;
+    p->n += n;
     if (dispatcher == NULL) {
         return &p->out;
     }
     if (p->n_group > 0 && p->keeps_order && p->group == partition) {
-        p->n_group++;
+        p->n_group += n;
         return &dispatcher->bytes;
     }
     end_group(p);
     p->group = partition;
-    p->n_group = 1;
+    p->n_group = n;
     return dispatcher_begin(
         dispatcher, partition, p->keeps_order || p->stays ? DISPATCH_ORDERED : DISPATCH_SINGLE);
 }
 
 struct buffer *pipeline_command(struct pipeline *p, unsigned partition, const char *name, size_t n)
 {
-    struct buffer *out = begin(p, partition);
+    struct buffer *out = pipeline_commands(p, partition, 1);
     p->scans = p->scans || strstr(name, "SCAN") != NULL;
     resp_head(out, 1 + n);
     resp_text(out, name);
@@ -70,7 +69,7 @@ struct buffer *pipeline_command(struct pipeline *p, unsigned partition, const ch
 struct buffer *pipeline_script(
     struct pipeline *p, unsigned partition, enum script script, size_t n_keys, size_t n_args)
 {
-    struct buffer *out = begin(p, partition);
+    struct buffer *out = pipeline_commands(p, partition, 1);
     script_head(out, &p->session->scripts, script, n_keys, n_args);
     return out;
 }

@@ -59,6 +59,10 @@ struct buffer *pipeline_command(struct pipeline *p, unsigned partition, const ch
 struct buffer *pipeline_script(struct pipeline *p, unsigned partition, enum script script,
     size_t n_keys, size_t n_args) MUST_CHECK;
 
+/* Begin @n commands about keys of @partition, which the caller appends whole.  More than one only
+ * where the order is kept. */
+struct buffer *pipeline_commands(struct pipeline *p, unsigned partition, size_t n);
+
 /* From now on the commands about one partition that are sent together are carried out in their
  * order.  Where several servers share the partitions others may be carried out in another one. */
 void pipeline_keep_order(struct pipeline *p);
