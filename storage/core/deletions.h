@@ -42,11 +42,10 @@ void deletions_learn(struct deletions *deletions, const struct reply *reply);
 /* Is a look due?  True once for each time that one is. */
 bool deletions_look_due(struct deletions *deletions, int64_t now_ms) MUST_CHECK;
 
-/* Is the site of one of @n events, or @site, being deleted at @redis_ms, by Redis's clock? */
-bool deletions_refuse(
-    struct deletions *deletions, const struct event *events, size_t n, int64_t redis_ms) MUST_CHECK;
-
+/* Is @site being deleted at @redis_ms, by Redis's clock?  Is the site of one of @n events? */
 bool deletions_refuse_site(
     struct deletions *deletions, struct slice site, int64_t redis_ms) MUST_CHECK;
+bool deletions_refuse(
+    struct deletions *deletions, const struct event *events, size_t n, int64_t redis_ms) MUST_CHECK;
 
 #endif
