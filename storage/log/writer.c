@@ -14,6 +14,11 @@
 #define KEYED_EVENTS_MAX 1000   /* of an entry with keys: each is two arguments of a script */
 #define LIMITS_MAX       1000   /* taken at once */
 
+void writer_wake(struct writer *w)
+{
+    (void)eventfd_write(w->wake_fd, 1);
+}
+
 /* ---- what waits ---- */
 
 static void show_queue(struct writer *w)
@@ -53,7 +58,7 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     if (wake && later) {
         atomic_store(&w->wake_due, true);
     } else if (wake) {
-        (void)eventfd_write(w->wake_fd, 1);
+        writer_wake(w);
     }
     if (*ret_err == STORAGE_FULL) {
         atomic_fetch_add(&w->core->stats.queue_refused, 1);
@@ -64,7 +69,7 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
 void writer_flush(struct writer *w)
 {
     if (atomic_load(&w->wake_due) && atomic_exchange(&w->wake_due, false)) {
-        (void)eventfd_write(w->wake_fd, 1);
+        writer_wake(w);
     }
 }
 
@@ -190,11 +195,6 @@ int64_t writer_next_deadline_ms(struct writer *w)
 
 /* ---- life ---- */
 
-void writer_wake(struct writer *w)
-{
-    (void)eventfd_write(w->wake_fd, 1);
-}
-
 enum storage_err writer_away(const struct writer *w)
 {
     return (enum storage_err)atomic_load(&w->away);
@@ -260,12 +260,11 @@ void writer_drain_begin(struct writer *w, int64_t deadline_ms)
     w->draining = true;
     w->drain_deadline_ms = deadline_ms;
     pthread_mutex_unlock(&w->lock);
-    (void)eventfd_write(w->wake_fd, 1);
+    writer_wake(w);
 }
 
-void writer_drain(struct writer *w, int64_t deadline_ms)
+void writer_drain_end(struct writer *w)
 {
-    writer_drain_begin(w, deadline_ms);
     pthread_mutex_lock(&w->lock);
     while (w->busy) {
         pthread_cond_wait(&w->idle, &w->lock); /* the thread keeps the deadline */
@@ -278,7 +277,7 @@ void writer_stop(struct writer *w)
     pthread_mutex_lock(&w->lock);
     w->stop = true;
     pthread_mutex_unlock(&w->lock);
-    (void)eventfd_write(w->wake_fd, 1);
+    writer_wake(w);
     pthread_join(w->thread, NULL);
     writer_free(w);
 }

@@ -46,10 +46,10 @@ void writer_wake(struct writer *writer);
 enum storage_err writer_away(const struct writer *writer);
 bool writer_is_connected(const struct writer *writer);
 
-/* Answer all that was taken until @deadline_ms, then the rest with an error.  _begin does not wait.
+/* Answer all that was taken until @deadline_ms, then the rest with an error.  _end waits for that.
  */
 void writer_drain_begin(struct writer *writer, int64_t deadline_ms);
-void writer_drain(struct writer *writer, int64_t deadline_ms);
+void writer_drain_end(struct writer *writer);
 
 /* Stop the thread and free; nothing may be lent any more. */
 void writer_stop(struct writer *writer);

@@ -21,15 +21,20 @@ struct writers {
 
 /* ---- which are there ---- */
 
-static void wake_all(void *data)
+/* Call @tell for each. */
+static void each(struct writers *ws, void (*tell)(struct writer *w))
 {
-    struct writers *ws = data;
     for (unsigned i = 0; i < core_logs(ws->core); i++) {
         struct writer *w = atomic_load(&ws->all[i]);
         if (w != NULL) {
-            writer_wake(w);
+            tell(w);
         }
     }
+}
+
+static void wake_all(void *data)
+{
+    each(data, writer_wake);
 }
 
 /* The writer at @place, started if it is not there.  NULL: no memory, no thread, or it ends. */
@@ -111,16 +116,6 @@ static void look_at_all(void *data)
                                  topology_n_unserved(ws->core->topology) == ws->core->partitions.n);
 }
 
-/* Hand @job to the writer that is to take it. */
-static bool send_to(struct writer *w, struct storage_job *job, enum storage_err *ret_err)
-{
-    if (w == NULL) {
-        *ret_err = STORAGE_NOMEM;
-        return false;
-    }
-    return writer_submit(w, job, ret_err);
-}
-
 static bool send_elsewhere(void *data, struct storage_job *job)
 {
     enum storage_err err;
@@ -137,17 +132,14 @@ bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_er
     const struct request_key *keyed = job->u.write.keyed;
     unsigned place = keyed == NULL ? 0 : core_log_of_key(ws->core, &keyed->key);
     struct writer *w = keyed == NULL ? writer_at_home(ws) : writer_at(ws, place);
-    *ret_err = w != NULL ? writer_away(w) : STORAGE_OK;
+    *ret_err = w != NULL ? writer_away(w) : STORAGE_NOMEM;
     if (*ret_err == STORAGE_OK && keyed != NULL && is_away(ws, place)) {
         *ret_err = STORAGE_DOWN;
     }
     if (*ret_err == STORAGE_DOWN) {
         servers_blame(ws->core, job->detail, sizeof(job->detail));
     }
-    if (*ret_err != STORAGE_OK) {
-        return false;
-    }
-    return send_to(w, job, ret_err);
+    return *ret_err == STORAGE_OK && writer_submit(w, job, ret_err);
 }
 
 /* ---- life ---- */
@@ -186,12 +178,7 @@ void writers_set_tick(struct writers *ws, int64_t (*tick)(void *data, int64_t no
 
 void writers_flush(struct writers *ws)
 {
-    for (unsigned i = 0; i < core_logs(ws->core); i++) {
-        struct writer *w = atomic_load(&ws->all[i]);
-        if (w != NULL) {
-            writer_flush(w);
-        }
-    }
+    each(ws, writer_flush);
 }
 
 void writers_drain(struct writers *ws, int64_t deadline_ms)
@@ -205,12 +192,7 @@ void writers_drain(struct writers *ws, int64_t deadline_ms)
             writer_drain_begin(w, deadline_ms);
         }
     }
-    for (unsigned i = 0; i < core_logs(ws->core); i++) {
-        struct writer *w = atomic_load(&ws->all[i]);
-        if (w != NULL) {
-            writer_drain(w, deadline_ms);
-        }
-    }
+    each(ws, writer_drain_end);
 }
 
 void writers_stop(struct writers *ws)
@@ -219,12 +201,7 @@ void writers_stop(struct writers *ws)
     ws->ends = true;
     pthread_mutex_unlock(&ws->lock);
     unfolded_on_room(ws->unfolded, NULL, NULL);
-    for (unsigned i = 0; i < core_logs(ws->core); i++) {
-        struct writer *w = atomic_load(&ws->all[i]);
-        if (w != NULL) {
-            writer_stop(w);
-        }
-    }
+    each(ws, writer_stop);
     pthread_mutex_destroy(&ws->lock);
     pthread_mutex_destroy(&ws->share.news_lock);
     free(ws);
