@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BLOCK_SIZE 16384
 /* The first block of an arena: most arenas of a single event need no more.  With the block's head
@@ -37,6 +38,19 @@ void *arena_alloc(struct arena *arena, size_t n)
     void *p = (char *)arena->blocks->bytes + arena->used;
     arena->used += n;
     return p;
+}
+
+bool arena_copy(struct arena *arena, struct slice *slice)
+{
+    char *copy = arena_alloc(arena, slice->n + 1);
+    if (copy == NULL) {
+        return false;
+    }
+    if (slice->n > 0) {
+        memcpy(copy, slice->p, slice->n);
+    }
+    slice->p = copy;
+    return true;
 }
 
 void arena_clear(struct arena *arena)

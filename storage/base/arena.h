@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "storage/base/compiler.h"
+#include "storage/base/slice.h"
 
 struct arena_block;
 
@@ -24,6 +25,10 @@ struct arena {
 /* Return @n bytes, not initialised and aligned for any object.  The arena owns them.  NULL: out of
  * memory; the pieces handed out before stay valid. */
 void *arena_alloc(struct arena *arena, size_t n) MUST_CHECK;
+
+/* Have @slice point to a copy of its bytes, which the arena owns.  False: out of memory, and it
+ * points where it did. */
+bool arena_copy(struct arena *arena, struct slice *slice) MUST_CHECK;
 
 /* End the life of all pieces.  The arena keeps one block of 16 KiB, if it has one, for its next
  * use. */

@@ -177,6 +177,6 @@ bool count_own(const struct storage_job *from, struct storage_job *to, struct ar
     count->asked.n_keys = 0;
     count->set = (struct page_set_ref){.resolved = NULL};
     return !count->asked.explain && from->u.count.set.name.n == 0 &&
-           from->u.count.n_points <= ANSWER_ROWS && answers_own(arena, &count->asked.site) &&
+           from->u.count.n_points <= ANSWER_ROWS && arena_copy(arena, &count->asked.site) &&
            answers_own_list(arena, &count->pages, count->n_pages);
 }

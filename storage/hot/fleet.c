@@ -241,12 +241,8 @@ static bool ask_lists(struct gathering *g)
         if (!ok || reply->type != REPLY_TEXT || reply->text.n == 0) {
             continue; /* it has none, or ended */
         }
-        char *copy = arena_alloc(&g->arena, reply->text.n);
-        if (copy == NULL) {
-            return pipeline_fail(&g->pipe, STORAGE_NOMEM);
-        }
-        memcpy(copy, reply->text.p, reply->text.n);
-        if (!published_add_bytes(&g->lists, (struct slice){copy, reply->text.n})) {
+        struct slice copy = reply->text;
+        if (!arena_copy(&g->arena, &copy) || !published_add_bytes(&g->lists, copy)) {
             return pipeline_fail(&g->pipe, STORAGE_NOMEM);
         }
     }

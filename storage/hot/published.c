@@ -152,18 +152,12 @@ bool published_add_bytes(struct published_lists *lists, struct slice bytes)
 
 /* ---- merging ---- */
 
-static int published_compare(struct slice a, struct slice b)
-{
-    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 static int by_name(const void *a, const void *b)
 {
     const struct published_part *x = a;
     const struct published_part *y = b;
-    int order = published_compare(x->site, y->site);
-    return order != 0 ? order : published_compare(x->page, y->page);
+    int order = slice_compare(x->site, y->site);
+    return order != 0 ? order : slice_compare(x->page, y->page);
 }
 
 /* The @n parts of one page.  False: out of memory. */

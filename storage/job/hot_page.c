@@ -1,7 +1,6 @@
 #include "storage/job/hot_page.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int by_rate(const void *a, const void *b)
 {
@@ -12,10 +11,8 @@ static int by_rate(const void *a, const void *b)
     if (of_x != of_y) {
         return of_x < of_y ? 1 : -1;
     }
-    size_t n_x = x->site.n + x->page.n;
-    size_t n_y = y->site.n + y->page.n;
-    int order = memcmp(x->text, y->text, n_x < n_y ? n_x : n_y);
-    return order != 0 ? order : (n_x > n_y) - (n_x < n_y);
+    return slice_compare((struct slice){x->text, x->site.n + x->page.n},
+        (struct slice){y->text, y->site.n + y->page.n});
 }
 
 void hot_pages_sort(struct hot_page *pages, size_t n)

@@ -31,19 +31,6 @@ void entry_release(struct log_entry *entry)
 
 /* ---- of requests ---- */
 
-static bool copy_text(struct arena *arena, struct slice from, struct slice *ret)
-{
-    char *copy = arena_alloc(arena, from.n + 1);
-    if (copy == NULL) {
-        return false;
-    }
-    if (from.n > 0) {
-        memcpy(copy, from.p, from.n);
-    }
-    *ret = (struct slice){copy, from.n};
-    return true;
-}
-
 static bool entry_add_keyed(struct log_entry *entry, struct storage_job *job)
 {
     const struct write_job *write = &job->u.write;
@@ -53,12 +40,13 @@ static bool entry_add_keyed(struct log_entry *entry, struct storage_job *job)
     struct entry_keyed *keyed = &entry->keyed[entry->n_keyed];
     *keyed = (struct entry_keyed){.key = write->keyed->key,
         .body = write->keyed->body,
+        .answer = write->keyed->answer,
+        .chunk = job->chunk,
         .n_events = write->n,
         .is_ticketed = write->ticket != NULL,
         .job = job};
     entry->n_keyed++;
-    return copy_text(&entry->arena, write->keyed->answer, &keyed->answer) &&
-           copy_text(&entry->arena, job->chunk, &keyed->chunk);
+    return arena_copy(&entry->arena, &keyed->answer) && arena_copy(&entry->arena, &keyed->chunk);
 }
 
 /* How many requests have a key; *ret_plain: the bytes of those that have none. */
@@ -205,7 +193,8 @@ static bool entry_take_fields(struct log_entry *entry, const struct reply *field
     bool ok = entry->keyed != NULL;
     for (size_t i = 0; ok && i < entry->n_keyed; i++) {
         entry->keyed[i].is_in = true;
-        ok = copy_text(&entry->arena, fields->items[5 + 2 * i].text, &entry->keyed[i].chunk);
+        entry->keyed[i].chunk = fields->items[5 + 2 * i].text;
+        ok = arena_copy(&entry->arena, &entry->keyed[i].chunk);
     }
     return ok;
 }

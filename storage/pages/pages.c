@@ -34,25 +34,18 @@ struct ranking {
     size_t n_first;
 };
 
-static int by_name(struct slice a, struct slice b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = memcmp(a.p, b.p, n);
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 static int by_views(const void *a, const void *b)
 {
     const struct page_sum *x = a;
     const struct page_sum *y = b;
-    return x->pv != y->pv ? (x->pv < y->pv ? 1 : -1) : by_name(x->page, y->page);
+    return x->pv != y->pv ? (x->pv < y->pv ? 1 : -1) : slice_compare(x->page, y->page);
 }
 
 static int by_visitors(const void *a, const void *b)
 {
     const struct page_row *x = a;
     const struct page_row *y = b;
-    return x->uv != y->uv ? (x->uv < y->uv ? 1 : -1) : by_name(x->page, y->page);
+    return x->uv != y->uv ? (x->uv < y->uv ? 1 : -1) : slice_compare(x->page, y->page);
 }
 
 /* ---- the n-th row by visitors ---- */
@@ -235,13 +228,10 @@ static bool copy_rows(const struct page_row *rows, size_t n, struct pages_job *r
     ret->n_rows = 0;
     ret->rows = arena_alloc(&ret->arena, (n + 1) * sizeof(*ret->rows));
     for (size_t i = 0; ret->rows != NULL && i < n; i++) {
-        char *copy = arena_alloc(&ret->arena, rows[i].page.n + 1);
-        if (copy == NULL) {
+        ret->rows[i] = rows[i];
+        if (!arena_copy(&ret->arena, &ret->rows[i].page)) {
             return false;
         }
-        memcpy(copy, rows[i].page.p, rows[i].page.n);
-        ret->rows[i] = rows[i];
-        ret->rows[i].page.p = copy;
         ret->n_rows = i + 1;
     }
     return ret->rows != NULL;
@@ -336,7 +326,7 @@ bool pages_own(const struct storage_job *from, struct storage_job *to, struct ar
     pages->asked.n_keys = 0;
     pages->set = (struct page_set_ref){.resolved = NULL};
     return !pages->asked.explain && from->u.pages.set.name.n == 0 &&
-           from->u.pages.n_rows <= ANSWER_ROWS && answers_own(arena, &pages->asked.site) &&
-           answers_own(arena, &pages->class) && answers_own(arena, &pages->prefix) &&
+           from->u.pages.n_rows <= ANSWER_ROWS && arena_copy(arena, &pages->asked.site) &&
+           arena_copy(arena, &pages->class) && arena_copy(arena, &pages->prefix) &&
            answers_own_list(arena, &pages->pages, pages->n_pages);
 }

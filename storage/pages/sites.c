@@ -18,22 +18,16 @@ struct list {
 
 static int by_name(const void *a, const void *b)
 {
-    const struct slice *x = a;
-    const struct slice *y = b;
-    size_t n = x->n < y->n ? x->n : y->n;
-    int order = memcmp(x->p, y->p, n);
-    return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
 static bool add_site(struct list *list, struct slice site)
 {
-    char *copy = arena_alloc(&list->job->arena, site.n + 1);
-    if (copy == NULL ||
+    if (!arena_copy(&list->job->arena, &site) ||
         !array_reserve(&list->names, &list->capacity, list->n, sizeof(*list->names))) {
         return false;
     }
-    memcpy(copy, site.p, site.n);
-    list->names[list->n++] = (struct slice){copy, site.n};
+    list->names[list->n++] = site;
     return true;
 }
 

@@ -34,13 +34,12 @@ static bool same_page(const void *context, uint32_t number)
 
 static bool add_sum(struct page_sums *sums, struct slice page, uint32_t *ret)
 {
-    char *copy = arena_alloc(&sums->arena, page.n + 1);
-    if (copy == NULL || !array_reserve(&sums->all, &sums->capacity, sums->n, sizeof(*sums->all))) {
+    if (!arena_copy(&sums->arena, &page) ||
+        !array_reserve(&sums->all, &sums->capacity, sums->n, sizeof(*sums->all))) {
         return false;
     }
-    memcpy(copy, page.p, page.n);
     *ret = (uint32_t)sums->n;
-    sums->all[sums->n++] = (struct page_sum){.page = {copy, page.n}};
+    sums->all[sums->n++] = (struct page_sum){.page = page};
     return true;
 }
 

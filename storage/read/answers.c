@@ -112,25 +112,12 @@ void answers_keep(struct reader *reader, operation_own_fn *own, operation_share_
     answer_release(&before);
 }
 
-bool answers_own(struct arena *arena, struct slice *slice)
-{
-    char *copy = arena_alloc(arena, slice->n + 1);
-    if (copy == NULL) {
-        return false;
-    }
-    if (slice->n > 0) {
-        memcpy(copy, slice->p, slice->n);
-    }
-    slice->p = copy;
-    return true;
-}
-
 bool answers_own_list(struct arena *arena, const struct slice **list, size_t n)
 {
     struct slice *copy = n > ANSWER_NAMES ? NULL : arena_alloc(arena, (n + 1) * sizeof(*copy));
     for (size_t i = 0; copy != NULL && i < n; i++) {
         copy[i] = (*list)[i];
-        if (!answers_own(arena, &copy[i])) {
+        if (!arena_copy(arena, &copy[i])) {
             return false;
         }
     }

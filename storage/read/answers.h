@@ -51,9 +51,8 @@ bool answers_fresh(const struct session *session, int64_t read_us) MUST_CHECK;
 bool answers_may_keep(
     const struct session *session, const struct settled_moment *moment) MUST_CHECK;
 
-/* Copy the bytes of a slice, or of all @n slices of a list, into @arena.  False: there are too
- * many, or no memory. */
-bool answers_own(struct arena *arena, struct slice *slice) MUST_CHECK;
+/* Copy a list of @n slices, with their bytes, into @arena.  False: there are too many, or no
+ * memory. */
 bool answers_own_list(struct arena *arena, const struct slice **list, size_t n) MUST_CHECK;
 
 #endif

@@ -81,9 +81,7 @@ static int by_time(const void *a, const void *b)
     if (x->bucket.start_s != y->bucket.start_s) {
         return x->bucket.start_s < y->bucket.start_s ? -1 : 1;
     }
-    size_t n = x->n < y->n ? x->n : y->n;
-    int order = memcmp(x->key, y->key, n);
-    return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+    return slice_compare((struct slice){x->key, x->n}, (struct slice){y->key, y->n});
 }
 
 void counted_keys_sort(struct counted_key *keys, size_t n)

@@ -25,13 +25,6 @@ static bool is_plain(const struct rollup_item *item)
     return item->page.n > 0 && counted_name_mark(item->page) <= NAME_MARK_VALUE;
 }
 
-static int compare_slices(struct slice a, struct slice b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n > 0 ? memcmp(a.p, b.p, n) : 0;
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 static int by_group(const struct rollup_item *x, const struct rollup_item *y)
 {
     if (x->site != y->site) {
@@ -43,7 +36,7 @@ static int by_group(const struct rollup_item *x, const struct rollup_item *y)
 static int by_class(const struct rollup_item *x, const struct rollup_item *y)
 {
     int order = (int)is_plain(x) - (int)is_plain(y);
-    return order != 0 ? order : compare_slices(class_of(x), class_of(y));
+    return order != 0 ? order : slice_compare(class_of(x), class_of(y));
 }
 
 /* Classes together, and in a class the names that keep their entries first. */
@@ -54,7 +47,7 @@ static int by_count(const void *a, const void *b)
     int order = by_group(x, y);
     order = order != 0 ? order : by_class(x, y);
     if (order != 0 || x->count == y->count) {
-        return order != 0 ? order : compare_slices(x->page, y->page);
+        return order != 0 ? order : slice_compare(x->page, y->page);
     }
     return x->count < y->count ? 1 : -1;
 }
@@ -67,7 +60,7 @@ static int by_way(const void *a, const void *b)
     int order = by_group(x, y);
     order = order != 0 ? order : (x->way > y->way) - (x->way < y->way);
     order = order != 0 ? order : by_class(x, y);
-    return order != 0 ? order : compare_slices(x->page, y->page);
+    return order != 0 ? order : slice_compare(x->page, y->page);
 }
 
 /* ---- choosing ---- */

@@ -37,13 +37,6 @@ void site_zones_release(struct site_zones *zones)
     *zones = (struct site_zones){0};
 }
 
-static int compare_sites(struct slice a, struct slice b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int is = n == 0 ? 0 : memcmp(a.p, b.p, n);
-    return is != 0 ? is : (a.n > b.n) - (a.n < b.n);
-}
-
 /* The first entry that is not before @site. */
 static size_t site_position(const struct site_zones *zones, struct slice site)
 {
@@ -51,7 +44,7 @@ static size_t site_position(const struct site_zones *zones, struct slice site)
     size_t high = zones->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_sites(slice_of(zones->entries[middle].site), site) < 0) {
+        if (slice_compare(slice_of(zones->entries[middle].site), site) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -173,7 +166,7 @@ bool site_zones_compare(const struct site_zones *zones, struct slice text,
         }
         int is = -1;
         if (ours < zones->n) {
-            is = text.n > 0 ? compare_sites(site, slice_of(zones->entries[ours].site)) : 1;
+            is = text.n > 0 ? slice_compare(site, slice_of(zones->entries[ours].site)) : 1;
         }
         if (is >= 0) {
             site = slice_of(zones->entries[ours].site);

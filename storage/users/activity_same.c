@@ -38,7 +38,7 @@ static bool own_question(struct activity_question *asked, struct arena *arena)
     }
     memcpy(sets, asked->sets, asked->n_sets * sizeof(*sets));
     asked->sets = sets;
-    return answers_own(arena, &asked->site) &&
+    return arena_copy(arena, &asked->site) &&
            answers_own_list(arena, &asked->actions, asked->n_actions);
 }
 

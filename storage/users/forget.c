@@ -158,13 +158,10 @@ static bool read_gone(
         return false;
     }
     for (size_t i = 0; i < reply->n && *ret_n < LEFT_MAX; i++) {
-        struct slice member = reply->items[i].text;
-        char *copy = arena_alloc(arena, member.n + 1);
-        if (copy == NULL) {
+        ret[*ret_n] = reply->items[i].text;
+        if (!arena_copy(arena, &ret[(*ret_n)++])) {
             return pipeline_fail(&a->pipe, STORAGE_NOMEM);
         }
-        memcpy(copy, member.p, member.n);
-        ret[(*ret_n)++] = (struct slice){copy, member.n};
     }
     return true;
 }

@@ -74,12 +74,11 @@ static bool take_name(struct walk *w, const struct found_user *user, const struc
         job->next_index = user->index;
         return true;
     }
-    char *copy = arena_alloc(&job->arena, name->text.n);
-    if (copy == NULL) {
+    job->users[job->n_users] = name->text;
+    if (!arena_copy(&job->arena, &job->users[job->n_users])) {
         return pipeline_fail(&w->activity->pipe, STORAGE_NOMEM);
     }
-    memcpy(copy, name->text.p, name->text.n);
-    job->users[job->n_users++] = (struct slice){copy, name->text.n};
+    job->n_users++;
     return true;
 }
 

@@ -108,3 +108,15 @@ Test(arena, too_much)
     cr_expect_not_null(arena_alloc(&arena, 10));
     arena_release(&arena);
 }
+
+Test(arena, a_copy_is_bytes_of_its_own)
+{
+    struct arena arena = {0};
+    char text[] = "name";
+    struct slice name = {text, 4}, empty = {NULL, 0};
+    cr_assert(arena_copy(&arena, &name) && arena_copy(&arena, &empty));
+    text[0] = '-';
+    cr_expect(slice_equal(name, SLICE("name")));
+    cr_expect(empty.p != NULL && empty.n == 0);
+    arena_release(&arena);
+}
