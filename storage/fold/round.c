@@ -1,7 +1,5 @@
 #include "storage/fold/round.h"
 
-#include <stdlib.h>
-
 #include "storage/base/clock.h"
 #include "storage/fold/gather_streams.h"
 #include "storage/fold/pass_by.h"
@@ -222,10 +220,7 @@ enum storage_err round_run(struct round *r, enum round_reach reach)
     struct goal goal = {.reach = reach, .n_own = core_logs(r->core)};
     enum storage_err err = STORAGE_OK;
     for (unsigned i = 0; i < goal.n_own; i++) {
-        struct log_entry **none;
-        size_t n;
-        goal.own[i].last = unfolded_take(r->unfolded, i, UINT64_MAX, 0, goal.own[i].id, &none, &n);
-        free(none);
+        goal.own[i].last = unfolded_last(r->unfolded, i, goal.own[i].id);
     }
     if (!round_connect(r)) {
         return STORAGE_DOWN;

@@ -1,6 +1,5 @@
 #include "storage/fold/trim.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "storage/base/clock.h"
@@ -19,11 +18,8 @@ struct trimming {
 static void find_logs(struct trimming *t, const struct trimmer *before, struct unfolded *unfolded)
 {
     for (unsigned i = 0; i < unfolded->n_logs; i++) {
-        struct log_entry **none;
-        size_t n;
         struct trim_log *log = &t->logs[i];
-        (void)unfolded_take(unfolded, i, UINT64_MAX, 0, log->id, &none, &n);
-        free(none);
+        (void)unfolded_last(unfolded, i, log->id);
         if (log->id[0] == '\0') {
             continue;
         }

@@ -283,6 +283,16 @@ static void take_last(const struct unfolded_log *log, size_t n, uint64_t after, 
     }
 }
 
+uint64_t unfolded_last(struct unfolded *u, unsigned place, char ret_id[LOG_ID_TEXT + 1])
+{
+    const struct unfolded_log *log = &u->logs[place];
+    pthread_mutex_lock(&u->lock);
+    memcpy(ret_id, log->id, sizeof(log->id));
+    uint64_t last = log->last;
+    pthread_mutex_unlock(&u->lock);
+    return last;
+}
+
 uint64_t unfolded_take(struct unfolded *u, unsigned place, uint64_t after, size_t max_events,
     char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n)
 {
