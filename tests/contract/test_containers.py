@@ -2,12 +2,14 @@
 
 import re
 import shutil
+import socket
 import subprocess
+import threading
 
 import pytest
 import yaml
 
-from lib.process import ROOT, Process, binary, environment
+from lib.process import ROOT, Process, binary, environment, free_port
 from lib.resp import Resp
 from lib.waiting import wait_until
 
@@ -74,6 +76,26 @@ def test_compose_mounts_what_there_is():
             assert source in COMPOSE["volumes"] or (DEPLOY / source).exists()
         assert service["restart"] and all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
     assert services["tallyd"]["stop_grace_period"] == "40s" and services["redis"]["healthcheck"]
+
+
+def loading_server(listener):
+    """A Redis that loads its data: it answers every command so."""
+    connection = listener.accept()[0]
+    with connection:
+        while connection.recv(4096):
+            connection.sendall(b"-LOADING Redis is loading the dataset in memory\r\n")
+
+
+@pytest.mark.parametrize("file", ["compose.yaml", "cluster/compose.yaml"])
+def test_a_redis_that_loads_is_not_healthy(file, start_redis):
+    services = yaml.safe_load((DEPLOY / file).read_text(encoding="utf-8"))["services"]
+    cmd, program, *arguments = next(s["healthcheck"]["test"] for name, s in services.items() if name.startswith("redis"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=loading_server, args=(listener,), daemon=True).start()
+        loading = subprocess.run([program, "-p", str(listener.getsockname()[1]), *arguments], capture_output=True, text=True, check=False, timeout=20)
+    assert cmd == "CMD" and loading.returncode != 0, loading.stdout
+    healthy = subprocess.run([program, "-p", str(start_redis(port=free_port()).port), *arguments], capture_output=True, text=True, check=False, timeout=20)
+    assert healthy.returncode == 0 and healthy.stdout == "PONG\n"
 
 
 def test_compose_provisions_the_data_sources_that_the_dashboards_name():
