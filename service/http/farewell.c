@@ -93,13 +93,19 @@ void farewell_send(struct connection *connection, const struct http_response *re
     }
 }
 
-void http_farewell(const struct reaper_entry *watch)
+void http_farewell(const struct reaper_entry *watch, bool for_room)
 {
     struct connection *connection =
         (struct connection *)((uintptr_t)watch - offsetof(struct connection, watch));
     struct http_response problem = {.body = NULL};
-    problem_reply(&problem, PROBLEM_SLOW, "the request did not come whole within %g s",
-        (double)connection->server->config.request_timeout_ms / 1000);
+    if (for_room) {
+        problem_reply(&problem, PROBLEM_SLOW,
+            "the request came slowly, and all connections were taken (--max-connections): send it "
+            "again");
+    } else {
+        problem_reply(&problem, PROBLEM_SLOW, "the request did not come whole within %g s",
+            (double)connection->server->config.request_timeout_ms / 1000);
+    }
     farewell_send(connection, &problem);
     free(problem.body);
 }

@@ -126,15 +126,17 @@ static int64_t idle_due_ms(
     return mark + reaper->look_ms;
 }
 
-/* End a connection.  @due is entry->due_ms as it was read; @late: a request was coming.  False: the
- * connection's thread has moved on meanwhile, and nothing was done. */
-static bool end(struct reaper *reaper, struct reaper_entry *entry, int64_t due, bool late)
+/* End a connection.  @due is entry->due_ms as it was read; @late: a request was coming; @for_room:
+ * others have no room.  False: the connection's thread has moved on meanwhile, and nothing was
+ * done. */
+static bool end(
+    struct reaper *reaper, struct reaper_entry *entry, int64_t due, bool late, bool for_room)
 {
     if (!atomic_compare_exchange_strong(&entry->due_ms, &due, REAPER_ENDED)) {
         return false;
     }
     if (late && atomic_load_explicit(&entry->answered_ms, memory_order_relaxed) == 0) {
-        reaper->farewell(entry);
+        reaper->farewell(entry, for_room);
     }
     (void)shutdown(entry->fd, SHUT_RDWR); /* fails if the peer was faster */
     return true;
@@ -153,7 +155,7 @@ static int64_t look(struct reaper *reaper, int64_t now_ms)
         int64_t due = state != 0 ? state : idle_due_ms(reaper, entry, now_ms, &late);
         if (due > now_ms) {
             next = least(next, due);
-        } else if (end(reaper, entry, state, late)) { /* else the next look will tell */
+        } else if (end(reaper, entry, state, late, false)) { /* else the next look will tell */
             reaper->late += late;
         }
     }
@@ -375,7 +377,7 @@ static bool shed(struct reaper *reaper, struct reaper_entry *entry, int64_t due,
             return false; /* a next request has begun just now */
         }
     }
-    return !has_unread(entry) && end(reaper, entry, due, late);
+    return !has_unread(entry) && end(reaper, entry, due, late, true);
 }
 
 void reaper_make_room(struct reaper *reaper)

@@ -58,10 +58,11 @@ struct reaper_entry {
     struct reaper_entry *prev, *next;
 };
 
-/* Send the last word to the client of @entry, whose request has not come whole in time.  The socket
- * is shut down afterwards, and nothing else is sent on it then or later.  Called under the reaper's
- * lock, on its thread or in reaper_make_room(), so the function must not wait. */
-typedef void reaper_farewell(const struct reaper_entry *entry);
+/* Send the last word to the client of @entry, whose request has not come whole in time, or, with
+ * @for_room, has come slowly where others had no room.  The socket is shut down afterwards, and
+ * nothing else is sent on it then or later.  Called under the reaper's lock, on its thread or in
+ * reaper_make_room(), so the function must not wait. */
+typedef void reaper_farewell(const struct reaper_entry *entry, bool for_room);
 
 /* Start the thread.  NULL: out of memory or threads. */
 struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms, reaper_farewell *farewell) MUST_CHECK;

@@ -186,8 +186,8 @@ void worker_take(struct worker *worker, int fd, const struct sockaddr *peer, soc
 /* The thread has news: see its fields.  Any thread. */
 void worker_wake(struct worker *worker);
 
-/* Answer 408 to a request that did not come whole in time: a reaper_farewell. */
-void http_farewell(const struct reaper_entry *watch);
+/* Answer 408 to a request that did not come whole in time, or soon enough: a reaper_farewell. */
+void http_farewell(const struct reaper_entry *watch, bool for_room);
 
 /* Send the filled @response on @connection past the library, which must send nothing behind it. */
 void farewell_send(struct connection *connection, const struct http_response *response);

@@ -32,8 +32,8 @@ static int64_t trickle(int fd, const char *text)
     return toy_now_ms() - since;
 }
 
-/* What comes is a 408 with @id, or with any if NULL, and nothing behind it. */
-static void expect_farewell(int fd, const char *id)
+/* What comes is a 408 with @id, or with any if NULL, that says @why, and nothing behind it. */
+static void expect_farewell_why(int fd, const char *id, const char *why)
 {
     struct answer answer;
     char value[ID_MAX + 1];
@@ -45,8 +45,13 @@ static void expect_farewell(int fd, const char *id)
     }
     cr_expect(answer_header(&answer, "Connection", value, sizeof(value)));
     cr_expect_str_eq(value, "close");
-    cr_expect_not_null(strstr(answer.body, "did not come whole within 0.3 s"), "%s", answer.body);
+    cr_expect_not_null(strstr(answer.body, why), "%s", answer.body);
     cr_expect(toy_ended(fd, 2000));
+}
+
+static void expect_farewell(int fd, const char *id)
+{
+    expect_farewell_why(fd, id, "did not come whole within 0.3 s");
 }
 
 /* @ms is the timeout, give or take what the reaper's look and a busy machine add. */
@@ -113,6 +118,27 @@ Test(http_deadline, a_head_that_begins_and_falls_silent_is_cut_off)
         expect_farewell(fd, NULL);
         (void)close(fd);
     }
+    toy_stop(toy);
+}
+
+/* Its time is not over, so the 408 must not say so. */
+Test(http_deadline, a_slow_request_that_makes_room_is_told_why)
+{
+    struct http_server_config narrow = patient;
+    narrow.request_timeout_ms = 60 * PATIENT;
+    narrow.max_connections = 1;
+    struct toy *toy = toy_start(narrow, TOY_THREAD);
+    struct answer answer;
+    int slow_fd = toy_connect(toy);
+    toy_send(slow_fd, "GET /now HTTP/1.1\r\nHos");
+    toy_await_connections(toy, 1);
+    int fd = toy_connect(toy);
+    toy_send(fd, "GET /now HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_eq(answer.status, 200);
+    expect_farewell_why(slow_fd, NULL, "all connections were taken (--max-connections)");
+    (void)close(fd);
+    (void)close(slow_fd);
     toy_stop(toy);
 }
 
