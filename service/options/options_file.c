@@ -138,7 +138,8 @@ static bool read_text(struct loader *loader, FILE *file)
     } else if (n > FILE_MAX) {
         (void)loader_fail(loader, "%s: larger than 1 MiB", loader->path);
     } else {
-        ok = read_lines(loader, text, n);
+        size_t mark = n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of byte order */
+        ok = read_lines(loader, text + mark, n - mark);
     }
     free(text);
     return ok;

@@ -26,8 +26,9 @@ static const char *check_many(const char *url)
 
 const char *redis_url_check(const char *url)
 {
-    static const char form[] = "redis://[user:password@]host:port[/db], unix:/path, or nothing for "
-                               "the embedded Redis";
+    static const char form[] =
+        "redis://[user:password@]host:port[/db], unix:/path, redis-cluster://host[:port].., "
+        "redis-sentinel://host[:port]../master, or nothing for the embedded Redis";
     if (*url == '\0') {
         return NULL;
     }

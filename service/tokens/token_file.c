@@ -257,6 +257,9 @@ struct token_set *token_file_parse(const char *name, const char *text, size_t n,
         ok = fault == NULL;
     }
     struct slice rest = {ok ? p.set->text : NULL, n};
+    if (ok && n >= 3 && memcmp(rest.p, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
+        rest.p += 3, rest.n -= 3;
+    }
     while (ok && rest.n > 0) {
         p.line++;
         if (!take_line(&p, cut(&rest, '\n'))) {

@@ -283,6 +283,7 @@ Test(options, refused_flags_are_named)
     refuses_flag("--listen=:80", "\":80\"", "HOST:PORT");
     refuses_flag("--redis=redis-cluster://a:1,b:2/0", "--redis", "no databases");
     refuses_flag("--redis=redis-sentinel://a:1", "--redis", "name of the master");
+    refuses_flag("--redis=redis-clusters://a", "redis-cluster://host", "redis-sentinel://host");
     refuses_flag("--log-hold=10", "--log-hold", "\"10\"");
     refuses_flag("--max-body=65MiB", "max-body-memory: \"64MiB\"", "max-body, \"65MiB\"");
 }
@@ -315,6 +316,29 @@ Test(options, refused_file_lines_are_numbered)
     refuses_file("#\nreaders = 0 # few\n", 20, ":2: readers: \"0 # few\"", "from 1 to 64");
     refuses_file("config = /x\n", 12, ":1: config", "flag");
     refuses_file(nul, sizeof(nul) - 1, ":1: a NUL byte", "tallyd-options-");
+}
+
+/* Editors of Windows put a byte order mark there. */
+Test(options, a_byte_order_mark_begins_the_file)
+{
+    static const char file[] = "\xef\xbb\xbf# remark\nreaders = 3\n",
+                      other[] = "\xef\xbb\xbfreaders = 4";
+    const struct {
+        const char *text;
+        size_t n;
+        int64_t readers;
+    } rows[] = {{file, sizeof(file) - 1, 3}, {other, sizeof(other) - 1, 4}};
+    for (size_t i = 0; i < 2; i++) {
+        const char *path = make_file(rows[i].text, rows[i].n);
+        char environment[64], error[OPTIONS_ERROR] = "";
+        struct options options;
+        (void)snprintf(environment, sizeof(environment), "TALLYD_CONFIG=%s", path);
+        cr_assert(options_load(&options, 0, NULL, LIST(environment), error), "%s", error);
+        cr_expect_eq(options.readers, rows[i].readers);
+        options_release(&options);
+        (void)unlink(path);
+    }
+    refuses_file("readers = 1\n\xef\xbb\xbfreaders = 2\n", 27, ":2: unknown option", "readers");
 }
 
 Test(options, named_entries_of_the_file)

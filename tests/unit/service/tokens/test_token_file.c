@@ -36,6 +36,16 @@ Test(token_file, a_line_is_a_token)
     token_set_free(set);
 }
 
+/* Editors of Windows put a byte order mark there. */
+Test(token_file, a_byte_order_mark_begins_the_file)
+{
+    char error[TOKEN_FILE_ERROR] = "";
+    struct token_set *set = parse("\xef\xbb\xbf" ABC " read x\n", error);
+    cr_assert(set != NULL, "%s", error);
+    cr_expect(token_set_find(set, SLICE("abc")) != NULL);
+    token_set_free(set);
+}
+
 Test(token_file, each_of_many_is_found)
 {
     static char text[1 << 16];
