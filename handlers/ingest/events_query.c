@@ -20,7 +20,7 @@ static bool read_form(struct http_exchange *exchange, enum event_body *ret)
         return true;
     }
     problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE,
-        "the body must be application/json or application/x-ndjson");
+        "Content-Type must be application/json or application/x-ndjson");
     return false;
 }
 

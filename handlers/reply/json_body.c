@@ -115,7 +115,7 @@ bool json_body_type(struct http_exchange *exchange, bool or_text)
         (or_text && media_type_is(type, "text/plain"))) {
         return true;
     }
-    problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "the body must be %s",
-        or_text ? "JSON, as application/json or text/plain" : "application/json");
+    problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "Content-Type must be %s",
+        or_text ? "application/json or text/plain" : "application/json");
     return false;
 }

@@ -89,7 +89,8 @@ async function showReady() {
   const response = await fetch("readyz", { cache: "no-store" }).catch(() => null);
   const said = response === null ? {} : await response.json().catch(() => ({}));
   $("ready").textContent = response === null ? "The server cannot be reached."
-    : response.ok ? `Ready${said.degraded ? ", degraded" : ""}.` : `Not ready: ${said.detail ?? said.reason ?? response.status}.`;
+    : response.ok ? `Ready${said.degraded ? ", degraded" : ""}.`
+      : `Not ready: ${(said.detail ?? String(response.status)).replace(/^not ready: /, "")}.`;
 }
 
 async function show(quietly) {

@@ -270,6 +270,8 @@ def test_an_outage_is_told_and_ends(start_redis, start_tallyd, look):
     browser.open("/?site=default")
     assert any("(503)" in text for text in messages(browser)) and browser.text("#pv") == "–"
     assert "(503)" in browser.text("#figures > .fault")
+    browser.open("/ops")
+    wait_until(lambda: browser.text("#ready") == "Not ready: Redis cannot be reached.", "operators are told, once")
     redis.start()
     wait_until(lambda: tallyd.client().get("/readyz").status == 200, "it is back")
 

@@ -578,6 +578,7 @@ def test_other_types_are_415(http, site, content_type):
     answer = http.post(text(site), content_type)
     assert answer.status == 415, answer
     assert answer.json["status"] == 415 and answer.json["message"] == answer.json["detail"]
+    assert answer.json["detail"] == "Content-Type must be application/json or application/x-ndjson"
     assert total(http, site) == 0
 
 
