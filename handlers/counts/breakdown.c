@@ -134,6 +134,9 @@ static json_t *answer_of_rows(
     if (job->other_pv > 0) {
         json_object_set_new(root, "capped", json_true());
     }
+    if (!state->found.counted) { /* what was counted before is told all the same */
+        json_object_set_new(root, "counted", json_false());
+    }
     return root;
 }
 

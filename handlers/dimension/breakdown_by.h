@@ -16,7 +16,8 @@
 struct breakdown_by {
     char text[NAME_CLASS_MAX];
     size_t n;     /* the class, see job/counted_name.h: text[0 .. n) */
-    bool with_uv; /* the site's visitors are counted by it */
+    bool counted; /* what comes in now is counted by it */
+    bool with_uv; /* the site's visitors are, too */
 };
 
 /* Read what the values of a site are asked by.  False: it is nothing that is counted, for

@@ -57,6 +57,8 @@ def test_each_dimension_of_one_page_view(http, site):
         "source": {"news": 1}, "utm_source": {"news": 1}, "utm_medium": {"e mail": 1}, "utm_campaign": {"may": 1},
         "browser": {"Chrome": 1}, "os": {"Windows": 1}, "device": {"desktop": 1}, "country": {"DE": 1}}
     assert table(http, site, "language") == table(http, site, "utm_term") == {}  # not counted, unless asked for
+    told = {by: rows(http, site, by).get("counted", True) for by in (*ALL, "prop:plan", "event", "section")}
+    assert {by for by, counted in told.items() if not counted} == {"utm_term", "utm_content", "language", "prop:plan"}
 
 
 def test_members_come_before_the_query(http, site):
@@ -188,6 +190,7 @@ def test_browsers(tmp_path):
             "source": {"bing": 1, "a.example": 1}, "utm_campaign": {"x": 1, "y": 1}, "browser": {"Firefox": 2},
             "country": {"CH": 2}, "language": {"fr": 2}}
         assert table(http, "blog.example", "prop:plan") == {"pro": 1, "(none)": 1}
+        assert [rows(http, "blog.example", by).get("counted") for by in ("prop:variant", "prop:other", "os")] == [None, False, False]
         assert table(http, "blog.example", "prop:variant") == {"2": 1, "(none)": 1}
         assert table(http, "blog.example", "prop:other") == {}
 
