@@ -1,5 +1,6 @@
 """What is in deploy/ works: the unit, the Redis configuration and its permissions, the proxy, make install."""
 
+import http.client
 import json
 import os
 import pathlib
@@ -358,6 +359,20 @@ def test_the_proxy_passes_what_it_should(nginx, tallyd, site):
         assert "X-Request-Id" in http.get(path).headers, path  # tallyd's answer: nginx's own have none
     assert http.request("POST", "/grafana/metrics", b"{}").status == 200
     http.close()
+
+
+def test_nobody_chooses_the_address_that_a_limit_is_of(start_nginx, start_tallyd, start_redis):
+    """A backend behind the proxy has one limit, whatever it says of where it is."""
+    tallyd = start_tallyd("--trusted-proxies", "127.0.0.1", "--ingest-limit", "1/1h", "--ingest-burst", "0", "--ingest-limit-by", "ip",
+                          redis=start_redis())
+    port = start_nginx("nginx.conf", {"127.0.0.1:8080": f"127.0.0.1:{tallyd.port}"})
+    statuses = []
+    for i in range(3):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20, source_address=("127.0.0.2", 0))  # no proxy's address
+        connection.request("POST", "/events", '{"page":"/"}', {"Content-Type": "application/json", "X-Forwarded-For": f"192.0.2.{i}"})
+        statuses.append(connection.getresponse().status)
+        connection.close()
+    assert statuses == [202, 429, 429]
 
 
 def test_the_proxy_takes_as_much_as_tallyd(nginx, tallyd):
