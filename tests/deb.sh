@@ -42,6 +42,7 @@ within '[ "$(stat -c "%U:%G %a" /etc/tallyd/tallyd.conf)" = "root:tallyd 640" ]
   [ "$(stat -c "%U:%G %a" /var/lib/tallyd)" = "tallyd:tallyd 700" ]
   dpkg-query -W -f "\${Conffiles}" tallyd | grep -q "/etc/tallyd/tallyd.conf"
   [ -x /usr/bin/tallyd ]
+  [ -s /usr/share/doc/tallyd/CHANGELOG.md ] # deploy/README.md says to read it before an upgrade
   ! ldd /usr/bin/tallyd | grep "not found"'
 
 if command -v systemd-analyze >/dev/null; then

@@ -47,7 +47,7 @@ function askForToken(refused) {
   }
   asking ??= new Promise((resolve) => {
     if (refused) {
-      why.textContent = "The server does not know that token. Another one, with the scope read?";
+      why.textContent = "The server does not know that token, or it lacks the scope read. Another?";
     }
     field.value = "";
     dialog.addEventListener("close", () => {
@@ -96,17 +96,17 @@ async function ask(path, { parameters = {}, signal, accept = "application/json",
   const headers = { Accept: accept, ...(known === null ? {} : { Authorization: `Bearer ${known}` }),
     ...(request.body ? { "Content-Type": "application/json" } : {}) };
   const response = await answerOf(target(path, parameters), { ...request, headers }, signal);
-  if (response.status === 401) {
+  if (response.ok) {
+    return response;
+  }
+  const problem = await response.json().catch(() => ({}));
+  if (response.status === 401 || problem.detail?.endsWith("the scope read")) {
     if (token() !== known || await askForToken(known !== null)) {
       return ask(path, { parameters, signal, accept, ...request });
     }
     throw new Refusal(401, "The server asks for a token. Load the page again to enter one.");
   }
-  if (!response.ok) {
-    const problem = await response.json().catch(() => ({}));
-    throw new Refusal(response.status, `${problem.detail ?? response.statusText} (${response.status})`);
-  }
-  return response;
+  throw new Refusal(response.status, `${problem.detail ?? response.statusText} (${response.status})`);
 }
 
 export const get = async (path, parameters, signal) => (await ask(path, { parameters, signal })).json();

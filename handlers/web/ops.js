@@ -90,7 +90,7 @@ async function showReady() {
   const said = response === null ? {} : await response.json().catch(() => ({}));
   $("ready").textContent = response === null ? "The server cannot be reached."
     : response.ok ? `Ready${said.degraded ? ", degraded" : ""}.`
-      : `Not ready: ${(said.detail ?? String(response.status)).replace(/^not ready: /, "")}.`;
+      : `Not ready: ${`${said.detail ?? response.status}`.replace("not ready: ", "")}.`;
 }
 
 async function show(quietly) {

@@ -37,6 +37,9 @@ def test_a_token_is_asked_for(closed, shop, cleanup):
     browser.find("#token").send_keys("wrong\n")
     wait_until(lambda: "does not know" in browser.text("#token-why"), "it asks again")
     wait_until(dialog.is_displayed, "it asks again")
+    browser.find("#token").send_keys("ingest\n")
+    wait_until(lambda: browser.run("return sessionStorage.getItem('tallyd-token')") == "ingest" and dialog.is_displayed() and
+               "lacks the scope read" in browser.text("#token-why"), "it asks again")
     browser.find("#token").send_keys("read\n")
     wait_until(lambda: browser.text("#pv") not in ("", "–"), "the figures are there")
     browser.open("/?site=shop&range=7d")  # kept while the tab is open
