@@ -42,7 +42,8 @@ struct log_line {
 const char *log_line_take_request(struct log_line *line, struct slice request) MUST_CHECK;
 
 /* Take "SCHEME://HOST/PATH" apart.  An empty path is "/".  False: it is no such URL. */
-bool log_line_split_url(struct slice url, struct slice *ret_host, struct slice *ret_path) MUST_CHECK;
+bool log_line_split_url(
+    struct slice url, struct slice *ret_host, struct slice *ret_path) MUST_CHECK;
 
 /* Take the name of a method, and a target with or without its query.  Of a target in absolute form,
  * "http://HOST/PATH", the page is the path: a client may write any host there, so the line's host
