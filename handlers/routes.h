@@ -49,9 +49,10 @@
     WAITS(HTTP_GET, "/seen", "getSeen", seen_start, seen_finish, 0)                                \
     WAITS(HTTP_POST, "/seen", "postSeen", seen_many_start, seen_finish, ROUTE_BODY | ROUTE_READ)   \
     WAITS(HTTP_GET, "/hotkeys", "getHotkeys", hotkeys_start, hotkeys_finish, 0)                    \
-    WAITS(HTTP_GET, "/rollup", "getRollup", rollup_get_start, rollup_finish, 0)                    \
-    WAITS(HTTP_POST, "/rollup", "postRollup", rollup_post_start, rollup_finish, ROUTE_ADMIN)       \
-    WAITS(HTTP_GET, "/cluster", "getCluster", cluster_start, cluster_finish, 0)                    \
+    WAITS(HTTP_GET, "/rollup", "getRollup", rollup_get_start, rollup_finish, ROUTE_ALL_SITES)      \
+    WAITS(HTTP_POST, "/rollup", "postRollup", rollup_post_start, rollup_finish,                    \
+        ROUTE_ADMIN | ROUTE_ALL_SITES)                                                             \
+    WAITS(HTTP_GET, "/cluster", "getCluster", cluster_start, cluster_finish, ROUTE_ALL_SITES)      \
     /* limit/ */                                                                                   \
     WAITS(HTTP_POST, "/ratelimit", "postRateLimit", ratelimit_start, ratelimit_finish,             \
         ROUTE_BODY | ROUTE_INGEST)                                                                 \

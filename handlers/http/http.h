@@ -129,6 +129,8 @@ enum handler_result {
 #define ROUTE_ADMIN  8u
 #define ROUTE_OPEN   16u /* none, unless --metrics-token asks for one: about the process */
 #define ROUTE_PUBLIC 32u /* never one: what a browser loads by itself */
+/* A token that is needed must not be bound to sites: the answer is about all of them. */
+#define ROUTE_ALL_SITES 2048u
 
 #define ROUTE_BEACON  64u   /* browsers send page views here: see cors.h */
 #define ROUTE_GIF     128u  /* every answer is an image: see pixel.h */

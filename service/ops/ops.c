@@ -297,7 +297,7 @@ static enum handler_result metrics_start(struct http_exchange *exchange)
 const struct route ops_routes[] = {
     {HTTP_GET, "/healthz", "getHealth", healthz_start, NULL, ROUTE_OPEN},
     {HTTP_GET, "/readyz", "getReadiness", readyz_start, readyz_finish, ROUTE_OPEN},
-    {HTTP_GET, "/metrics", "getMetrics", metrics_start, NULL, ROUTE_OPEN},
+    {HTTP_GET, "/metrics", "getMetrics", metrics_start, NULL, ROUTE_OPEN | ROUTE_ALL_SITES},
 };
 
 const size_t n_ops_routes = sizeof(ops_routes) / sizeof(ops_routes[0]);

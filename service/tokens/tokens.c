@@ -140,6 +140,13 @@ static bool lacks_scope(struct http_response *response, const char *scope)
     return false;
 }
 
+static bool lacks_sites(struct http_response *response)
+{
+    problem_reply(response, PROBLEM_FORBIDDEN,
+        "the token is good for some sites only, and this request is about all of them");
+    return false;
+}
+
 bool tokens_show(struct tokens *tokens, const struct route *route, struct slice shown,
     struct http_exchange *exchange, struct token_set **ret_held)
 {
@@ -154,8 +161,11 @@ bool tokens_show(struct tokens *tokens, const struct route *route, struct slice 
     }
     exchange->tokenless = false;
     *ret_held = set;
-    return (exchange->access->scopes & needed) != 0 ||
-           lacks_scope(response, access_scope_name((enum access_scope)needed));
+    if ((exchange->access->scopes & needed) == 0) {
+        return lacks_scope(response, access_scope_name((enum access_scope)needed));
+    }
+    bool is_bound = exchange->access->n_sites > 0;
+    return (route->flags & ROUTE_ALL_SITES) == 0 || !is_bound || lacks_sites(response);
 }
 
 bool tokens_admit(struct tokens *tokens, const struct route *route, struct http_exchange *exchange,

@@ -150,6 +150,15 @@ def test_hot_pages_of_other_sites_are_not_listed(start):
     assert listed == {"t-site": ["shop"], "t-read": ["blog", "shop"]}
 
 
+@pytest.mark.parametrize("method, path", [("GET", "/cluster"), ("GET", "/rollup"), ("POST", "/rollup"), ("GET", "/metrics")])
+def test_a_token_of_one_site_is_told_nothing_of_all(start, method, path):
+    """Where the servers are, how far they are, and which other sites there are."""
+    http = start(LINES + EVERYTHING + line("t-all", "read,admin", "all"), "--metrics-token").client()
+    refused = http.request(method, path, headers=bearer("t-site"))
+    assert refused.status == 403 and "all of them" in refused.json["detail"], refused
+    assert http.request(method, path, headers=bearer("t-all")).status == 200
+
+
 def test_metrics_token(start):
     http = start(LINES, "--metrics-token").client()
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.yaml", "/openapi.json"):
