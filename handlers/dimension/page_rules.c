@@ -58,6 +58,18 @@ unsigned page_rule_number(struct slice name)
     return number <= PAGE_RULES_MAX ? number : 0;
 }
 
+/* Does `**` stand anywhere but at the end? */
+static bool has_early_rest(struct slice pattern)
+{
+    for (bool more = true; more;) {
+        struct slice part = take_part(&pattern, &more);
+        if (more && slice_equal(part, SLICE("**"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *page_rule_parse(struct slice text, struct page_rule *ret)
 {
     static const struct slice arrow = {" -> ", 4};
@@ -70,6 +82,9 @@ const char *page_rule_parse(struct slice text, struct page_rule *ret)
     struct slice page = trim((struct slice){at, (size_t)(text.p + text.n - at)});
     if (event_check_page(pattern) != NULL || event_check_page(page) != NULL) {
         return "pattern and page must be 1 to 2048 bytes without control characters";
+    }
+    if (has_early_rest(pattern)) {
+        return "** may only stand at the end of the pattern, as in /user/*/**";
     }
     *ret = (struct page_rule){pattern, page};
     return NULL;

@@ -193,6 +193,9 @@ static void note_unknown(const struct target_reader *r, json_t *payload)
 static bool read_payload(const struct target_reader *r, json_t *payload)
 {
     struct grafana_target *target = r->target;
+    if (payload != NULL && !json_is_object(payload) && !json_is_null(payload)) {
+        return grafana_refuse(r, "payload must be an object");
+    }
     target->action = SLICE("active");
     if (!grafana_filters_read(r, payload) || !access_site(r->exchange, target->site) ||
         !read_step(r, plain_text(payload, "step"))) {

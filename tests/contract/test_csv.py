@@ -43,6 +43,8 @@ def test_examples_say_the_same(operation):
 def cell(answer, row, name):
     """The text of a column: what the row has, or else the answer; a row that is no object is the only column."""
     value = {**answer, **row}.get(name, "") if isinstance(row, dict) else row
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # a number, as short as it can be written
     return "'" + value if str(value).startswith(("=", "+", "-", "@")) else str(value)
 
 

@@ -162,6 +162,13 @@ def test_a_breakdown_is_a_table(http, site, tallyd):
         assert status == 400 and told in message
 
 
+@pytest.mark.parametrize("payload", ['{"site": "shop"}', "", 7, [], True])
+def test_a_payload_is_an_object(http, payload):
+    """Else its site would be passed over, and another one's figures shown."""
+    status, message = refused(http, ("pv", payload))
+    assert status == 400 and "payload must be an object" in message
+
+
 def test_what_a_cap_put_together_is_a_row(start_tallyd):
     http = start_tallyd("--max-values", "2").client()
     http.accept([{"page": "/", "user": "u", "referrer": f"https://h{i}.example/", "ts": NOW - 60} for i in range(5)])

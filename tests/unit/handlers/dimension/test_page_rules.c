@@ -53,6 +53,8 @@ Test(page_rules, what_is_no_rule)
     cr_expect_not_null(page_rule_parse(SLICE("/a -> "), &rule));
     cr_expect_not_null(page_rule_parse(SLICE("/a -> /\x01"), &rule));
     cr_expect_not_null(page_rule_parse(SLICE(""), &rule));
+    cr_expect_not_null(page_rule_parse(SLICE("/a/**/b -> /c"), &rule));
+    cr_expect_null(page_rule_parse(SLICE("/a**/b/** -> /c"), &rule));
 }
 
 Test(page_rules, numbers)
