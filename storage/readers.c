@@ -110,10 +110,10 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
 }
 
 /* Is it worth another attempt?  Of several servers one that is not ready (LOADING, CLUSTERDOWN) may
- * be replaced soon, as one that was lost. */
+ * be replaced soon, as one that was lost.  A partition that has lost its state stays so. */
 static bool may_come_back(const struct reader *r, enum storage_err err, bool lost)
 {
-    return lost || (err == STORAGE_DOWN && r->core->topology != NULL);
+    return lost || (err == STORAGE_DOWN && r->core->topology != NULL && !core_any_lost(r->core));
 }
 
 /* Says which server is away. */

@@ -150,7 +150,7 @@ static enum storage_err give_up(struct wait *w)
         age_ms = w->age_ms + now_ms - w->aged_ms;
     }
     if (w->why == STORAGE_DOWN && core_lost_text(w->core, w->job->detail)) {
-        return STORAGE_DOWN; /* waiting does not help */
+        return STORAGE_DOWN; /* no waiting helps */
     }
     char slot[OPEN_SLOT_TEXT];
     const char *why = told ? storage_err_text(w->why) : "";
@@ -252,6 +252,9 @@ static enum storage_err await_folds(struct wait *w, bool *ret_all)
             }
             *ret_all = false;
             return STORAGE_OK;
+        }
+        if (w->why == STORAGE_DOWN && core_any_lost(w->core)) {
+            return give_up(w);
         }
         /* Where nothing was counted, or what was counted was not all, another process may do it. */
         if (w->why != STORAGE_OK || pause_ms > 0) {
