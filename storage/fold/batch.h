@@ -17,9 +17,9 @@
 #include "storage/schema/log_state.h"
 #include "storage/log/entry.h"
 
-/* Of one batch; more of them wait for the next, and what arrived in these is then counted behind what
- * arrived later in the others.  A process has one log, or on a cluster one at each place that keys
- * lead to, up to 64. */
+/* Of one batch.  More of them wait for the next one, and what arrived in these is then counted
+ * behind what arrived later in the others.  A process has one log, or on a cluster one at each
+ * place that keys lead to, up to 64. */
 #define BATCH_LOGS 256
 
 struct batch_entry {

@@ -112,8 +112,8 @@ void unfolded_moves(struct unfolded *unfolded);
  * not called any more. */
 void unfolded_on_room(struct unfolded *unfolded, void (*has_room)(void *data), void *data);
 
-/* The number of the last entry of the log at @place that was put in.  @ret_id: of the log; "": there
- * is none. */
+/* The number of the last entry of the log at @place that was put in.  @ret_id: of the log; "":
+ * there is none. */
 uint64_t unfolded_last(struct unfolded *unfolded, unsigned place, char ret_id[LOG_ID_TEXT + 1]);
 
 /* Take references to entries of the log at @place with numbers above @after, at most about
