@@ -115,6 +115,8 @@ bool pieces_cut(struct count_question *q)
         }
         if (q->n_pieces > before) {
             q->pieces[q->n_pieces - 1].ends_group = true;
+        } else if (point == 0) { /* all of the first point is recalled, and gives up its place */
+            tally_end_group(&q->tally, point);
         }
     }
     for (size_t i = 0; i < q->n_rest; i++) {

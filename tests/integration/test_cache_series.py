@@ -123,6 +123,20 @@ def test_a_series_that_moves_on_reads_its_edges_only(world, clients, site, chanc
     assert ask(http, "/uv", **asked) == ask(plain, "/uv", **asked)
 
 
+def test_a_first_point_that_is_recalled_is_no_other_one(world, clients, site):
+    """What the first point came to is known from the question without a step, the hours behind it from another series, and the
+    last hour is read.  Each point has its own visitors."""
+    http, _, plain = clients
+    last = int(world.now()) // 3600 * 3600
+    first = last - 40 * 3600
+    http.accept([{"site": site, "page": "/", "user": f"{hour} {i}", "ip": f"10.3.{hour}.{i}", "ts": first + hour * 3600 + 1800}
+                 for hour in range(41) for i in range(1 + hour % 3)])
+    for begin, step in ((first, "1h"), (first + 600, None), (first + 600, "1h")):
+        asked = {"site": site, "step": step, **window(begin, last + 3600)}
+        assert ask(http, "/stats", **asked) == ask(plain, "/stats", **asked)
+    assert [point["uv"] for point in http.question("/stats", **asked)["series"]] == [1 + hour % 3 for hour in range(41)]
+
+
 def test_the_open_hour_is_never_remembered(world, clients, site):
     http, other, plain = clients
     hour = int(world.now()) // 3600 * 3600 + 3600
