@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -146,7 +147,7 @@ static bool only_zeros(struct reader *r)
     return c == END;
 }
 
-bool aof_scan(const char *path, int64_t *ret_at)
+enum aof_state aof_scan(const char *path, int64_t *ret_at)
 {
     struct reader r = {.fd = open(path, O_RDONLY | O_CLOEXEC), .bytes = malloc(ROOM)};
     enum step step = STEP_ON;
@@ -158,14 +159,13 @@ bool aof_scan(const char *path, int64_t *ret_at)
     *ret_at = r.offset + (int64_t)r.at - 1;
     bool sound = !r.failed && (step != STEP_BAD || only_zeros(&r));
     int saved = errno;
-    if (r.failed) {
-        *ret_at = -1;
-    }
-    sound = sound && !r.failed;
     if (r.fd >= 0) {
         (void)close(r.fd);
     }
     free(r.bytes);
     errno = saved;
-    return sound;
+    return r.failed                      ? AOF_UNREADABLE
+           : !sound                      ? AOF_DAMAGED
+           : step == STEP_ON && !is_open ? AOF_WHOLE
+                                         : AOF_UNFINISHED;
 }

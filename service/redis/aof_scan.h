@@ -12,14 +12,19 @@
 #ifndef SERVICE_REDIS_AOF_SCAN_H
 #define SERVICE_REDIS_AOF_SCAN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "storage/base/compiler.h"
 
-/* True: the file @path, commands as Redis writes them, is whole, but that its end may be missing.
- * False: it is damaged at byte *ret_at, or cannot be read: *ret_at is -1 then, and errno is set. */
-bool aof_scan(const char *path, int64_t *ret_at) MUST_CHECK;
+enum aof_state {
+    AOF_WHOLE,
+    AOF_UNFINISHED, /* its end may be missing: redis-check-aof finds out where to cut */
+    AOF_DAMAGED,    /* at byte *ret_at */
+    AOF_UNREADABLE, /* see errno */
+};
+
+/* The state of the file @path, commands as Redis writes them. */
+enum aof_state aof_scan(const char *path, int64_t *ret_at) MUST_CHECK;
 
 #endif

@@ -17,23 +17,31 @@
 #define MANIFEST  FILES "appendonly.aof.manifest"
 #define NAME_SIZE 256 /* of a file, with its NUL */
 
-/* The name of the file that Redis wrote to last, by lines `file NAME seq N type i`.  False: there
- * is none, so only the base can be damaged, which redis-check-aof refuses to cut. */
-static bool last_file(const char *manifest, char name[static NAME_SIZE])
+/* The files that Redis reads at its start, by lines `file NAME seq N type T`. */
+struct files {
+    char base[NAME_SIZE], last[NAME_SIZE]; /* the one that was written to last; "": none */
+    unsigned n_written;                    /* since the base */
+};
+
+static void read_manifest(const char *manifest, struct files *ret)
 {
     char line[NAME_SIZE + 64], file[NAME_SIZE], type;
-    bool found = false;
     FILE *in = fopen(manifest, "re");
+    *ret = (struct files){.n_written = 0};
     while (in != NULL && fgets(line, sizeof(line), in) != NULL) {
-        if (sscanf(line, "file %255s seq %*d type %c", file, &type) == 2 && type == 'i') {
-            (void)snprintf(name, NAME_SIZE, "%s", file);
-            found = true;
+        if (sscanf(line, "file %255s seq %*d type %c", file, &type) != 2) {
+            continue;
+        }
+        if (type == 'b') {
+            memcpy(ret->base, file, NAME_SIZE);
+        } else if (type == 'i') {
+            memcpy(ret->last, file, NAME_SIZE);
+            ret->n_written++;
         }
     }
     if (in != NULL) {
         (void)fclose(in);
     }
-    return found;
 }
 
 static int64_t size_of(const char *path)
@@ -42,15 +50,11 @@ static int64_t size_of(const char *path)
     return stat(path, &status) == 0 ? (int64_t)status.st_size : 0;
 }
 
-/* False: the file @path is damaged where redis-check-aof must not cut.  A file that is missing is
- * found out by redis-check-aof. */
-static bool may_be_cut(const char *path, const char *name, char *error, size_t room)
+/* Tell of a file that cannot be read, or is damaged where redis-check-aof must not cut: false. */
+static bool refuse(
+    enum aof_state state, const char *path, int64_t at, const char *name, char *error, size_t room)
 {
-    int64_t at;
-    if (aof_scan(path, &at) || (at < 0 && errno == ENOENT)) {
-        return true;
-    }
-    if (at < 0) {
+    if (state == AOF_UNREADABLE) {
         (void)snprintf(error, room, "cannot read " FILES "%s: %s", name, strerror(errno));
     } else {
         (void)snprintf(error, room,
@@ -61,11 +65,11 @@ static bool may_be_cut(const char *path, const char *name, char *error, size_t r
     return false;
 }
 
-/* Run redis-check-aof. */
-static bool check(const char *dir, const char *server, const char *log, const char *manifest,
+/* Run redis-check-aof on @file, an append-only file or a manifest; @fix: it may cut. */
+static bool check(const char *dir, const char *server, const char *log, const char *file, bool fix,
     char *error, size_t room)
 {
-    const char *const argv[] = {"redis-check-aof", "--fix", manifest, NULL};
+    const char *const argv[] = {"redis-check-aof", fix ? "--fix" : file, fix ? file : NULL, NULL};
     struct process_spec spec = {
         .program = server, .argv = argv, .dir = dir, .output = log, .input = "y\n"};
     struct process process;
@@ -87,18 +91,29 @@ bool redis_mend(const char *dir, const char *server, const char *log, int64_t *r
     size_t room)
 {
     char manifest[PATH_MAX + sizeof(MANIFEST) + 1], path[PATH_MAX + sizeof(FILES) + NAME_SIZE];
-    char name[NAME_SIZE];
+    struct files files;
+    enum aof_state state = AOF_WHOLE;
+    int64_t at = 0;
     *ret_cut = 0;
     (void)snprintf(manifest, sizeof(manifest), "%s/" MANIFEST, dir);
     if (access(manifest, F_OK) != 0) {
         return true; /* nothing has been written here */
     }
-    if (!last_file(manifest, name)) {
-        return check(dir, server, log, manifest, error, room);
+    read_manifest(manifest, &files);
+    (void)snprintf(path, sizeof(path), "%s/" FILES "%s", dir, files.last);
+    if (files.n_written > 0) {
+        state = aof_scan(path, &at);
     }
-    (void)snprintf(path, sizeof(path), "%s/" FILES "%s", dir, name);
+    bool missing = state == AOF_UNREADABLE && errno == ENOENT; /* redis-check-aof tells of it */
+    if (state == AOF_DAMAGED || (state == AOF_UNREADABLE && !missing)) {
+        return refuse(state, path, at, files.last, error, room);
+    }
+    if (state == AOF_WHOLE && files.n_written <= 1) { /* then the base is all that is left */
+        (void)snprintf(path, sizeof(path), "%s/" FILES "%s", dir, files.base);
+        return files.base[0] == '\0' || check(dir, server, log, path, false, error, room);
+    }
     int64_t before = size_of(path);
-    bool ok = may_be_cut(path, name, error, room) && check(dir, server, log, manifest, error, room);
+    bool ok = check(dir, server, log, manifest, true, error, room);
     *ret_cut = before - size_of(path);
     return ok;
 }

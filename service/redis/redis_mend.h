@@ -12,8 +12,10 @@
  * start.  That program is the server's own binary, by another name.  It would cut at a fault in the
  * middle, too, and throw away all that is behind: so the file is looked at before (aof_scan.h).
  *
- * Thread safety: any thread.  The function blocks until the file has been read twice, which takes
- * less time than Redis takes to load the file.
+ * Where nothing is to be cut, it is left the base alone, which Redis wrote in one piece.
+ *
+ * Thread safety: any thread.  The function blocks until the files have been read, which takes less
+ * time than Redis takes to load them.
  */
 #ifndef SERVICE_REDIS_REDIS_MEND_H
 #define SERVICE_REDIS_REDIS_MEND_H
