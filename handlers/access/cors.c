@@ -2,6 +2,7 @@
 
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
+#include "handlers/text/ascii.h"
 
 #define REQUEST_HEADERS "Authorization, Content-Type, Idempotency-Key, X-Request-Id"
 #define ANSWER_HEADERS                                                                             \
@@ -12,7 +13,7 @@
 
 static bool is_host_byte(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_' ||
+    return (c >= 'a' && c <= 'z') || ascii_is_digit(c) || c == '.' || c == '-' || c == '_' ||
            c == ':' || c == '[' || c == ']';
 }
 

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/robots.h"
 
 /* The words; each is a bit. */
@@ -115,7 +116,7 @@ static enum word word_at(struct slice text)
 
 static bool is_word_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return ascii_is_alnum(c) || c == '_';
 }
 
 /* All words of @agent, as bits. */

@@ -1,9 +1,6 @@
 #include "handlers/dimension/language.h"
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+#include "handlers/text/ascii.h"
 
 /* May @c stand behind the first part of a language tag? */
 static bool ends_tag(char c)
@@ -18,11 +15,11 @@ bool language_read(struct slice text, char *to, struct slice *ret)
     while (at < text.n && text.p[at] == ' ') {
         at++;
     }
-    while (at + n < text.n && is_letter(text.p[at + n])) {
+    while (at + n < text.n && ascii_is_letter(text.p[at + n])) {
         if (n == LANGUAGE_MAX) {
             return false;
         }
-        to[n] = (char)(text.p[at + n] | 0x20);
+        to[n] = ascii_lower(text.p[at + n]);
         n++;
     }
     if (n < 2 || (at + n < text.n && !ends_tag(text.p[at + n]))) {
@@ -34,7 +31,7 @@ bool language_read(struct slice text, char *to, struct slice *ret)
 
 bool country_read(struct slice text, char *to, struct slice *ret)
 {
-    if (text.n != COUNTRY_SIZE || !is_letter(text.p[0]) || !is_letter(text.p[1])) {
+    if (text.n != COUNTRY_SIZE || !ascii_is_letter(text.p[0]) || !ascii_is_letter(text.p[1])) {
         return false;
     }
     to[0] = (char)(text.p[0] & ~0x20);

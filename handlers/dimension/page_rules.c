@@ -1,5 +1,6 @@
 #include "handlers/dimension/page_rules.h"
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 #include "storage/job/counted_name.h"
 
@@ -50,7 +51,7 @@ unsigned page_rule_number(struct slice name)
 {
     unsigned number = 0;
     for (size_t i = 0; i < name.n; i++) {
-        if (name.p[i] < '0' || name.p[i] > '9' || (i == 0 && name.p[i] == '0') || i == 3) {
+        if (!ascii_is_digit(name.p[i]) || (i == 0 && name.p[i] == '0') || i == 3) {
             return 0;
         }
         number = number * 10 + (unsigned)(name.p[i] - '0');

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/url.h"
 #include "handlers/text/utf8.h"
 
@@ -101,11 +102,6 @@ static bool is_scheme(struct slice scheme)
            slice_equal(scheme, SLICE("android-app"));
 }
 
-static char lower(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-}
-
 /* Host and port, without a user in front. */
 static struct slice behind_user(struct slice authority)
 {
@@ -129,7 +125,7 @@ static struct slice without_port(struct slice host)
 /* A character of a name, or of an address.  Names in other scripts may stand there as they are. */
 static bool is_host_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c != '\0' && strchr("-._[:]", c)) ||
+    return (c >= 'a' && c <= 'z') || ascii_is_digit(c) || (c != '\0' && strchr("-._[:]", c)) ||
            (unsigned char)c >= 0x80;
 }
 
@@ -150,7 +146,7 @@ bool source_host(struct slice url, char *to, struct slice *ret)
         return false;
     }
     for (size_t i = 0; i < host.n; i++) {
-        to[i] = lower(host.p[i]);
+        to[i] = ascii_lower(host.p[i]);
         if (!is_host_char(to[i])) {
             return false;
         }

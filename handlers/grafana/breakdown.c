@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "handlers/reply/json_body.h"
+#include "handlers/text/ascii.h"
 
 #define ROWS      10 /* where no limit is given */
 #define ROWS_TEXT 4  /* digits of a limit */
@@ -16,7 +17,7 @@ static bool read_limit(const json_t *value, size_t *ret)
         n = ROWS;
     }
     for (size_t i = 0; i < text.n && text.n <= ROWS_TEXT; i++) {
-        bool digit = text.p[i] >= '0' && text.p[i] <= '9' && n >= 0;
+        bool digit = ascii_is_digit(text.p[i]) && n >= 0;
         n = digit ? n * 10 + (text.p[i] - '0') : -1;
     }
     *ret = n < 1 || n > PAGES_LIMIT_MAX ? 0 : (size_t)n;

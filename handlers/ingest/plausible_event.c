@@ -7,6 +7,7 @@
 
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/json_memory.h"
+#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 #include "handlers/text/url.h"
 #include "storage/job/counted_name.h"
@@ -65,7 +66,7 @@ static const char *read_domains(struct slice list, struct plausible_event *event
     size_t start = 0;
     (void)put(to, list);
     for (size_t i = 0; i < list.n; i++) {
-        lower[i] = (char)(lower[i] >= 'A' && lower[i] <= 'Z' ? lower[i] + ('a' - 'A') : lower[i]);
+        lower[i] = ascii_lower(lower[i]);
     }
     for (size_t i = 0; i <= list.n; i++) {
         if (i < list.n && lower[i] != ',') {

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "handlers/reply/problem.h"
+#include "handlers/text/ascii.h"
 
 /* "Method Not Allowed" -> "method_not_allowed". */
 static void write_code(const char *phrase, char *ret, size_t size)
 {
     size_t n = 0;
     for (; phrase[n] != '\0' && n + 1 < size; n++) {
-        char c = phrase[n];
-        ret[n] = (char)(c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+        ret[n] = phrase[n] == ' ' ? '_' : ascii_lower(phrase[n]);
     }
     ret[n] = '\0';
 }

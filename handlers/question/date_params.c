@@ -8,6 +8,7 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 #include "storage/time/day.h"
@@ -87,7 +88,7 @@ static bool is_date(struct slice text)
     }
     for (size_t i = 0; i < text.n; i++) {
         bool dash = i == 4 || i == 7;
-        if (dash ? text.p[i] != '-' : text.p[i] < '0' || text.p[i] > '9') {
+        if (dash ? text.p[i] != '-' : !ascii_is_digit(text.p[i])) {
             return false;
         }
     }
@@ -178,7 +179,7 @@ bool date_params_new_within(
         return true;
     }
     for (size_t i = 0; i + 1 < text.n && days <= ACTIVITY_PAIRS_MAX; i++) {
-        bool digit = text.p[i] >= '0' && text.p[i] <= '9';
+        bool digit = ascii_is_digit(text.p[i]);
         days = digit ? days * 10 + (size_t)(text.p[i] - '0') : ACTIVITY_PAIRS_MAX + 1;
     }
     if (text.p[0] == '0' || days == 0 || days > ACTIVITY_PAIRS_MAX || text.p[text.n - 1] != 'd') {

@@ -6,6 +6,7 @@
 #include "handlers/reply/json_memory.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
+#include "handlers/text/ascii.h"
 #include "handlers/text/csv_text.h"
 #include "handlers/text/media_type.h"
 #include "storage/base/buffer.h"
@@ -27,7 +28,7 @@ static unsigned weight_of(struct slice range)
             p++;
         } while (p < end && (*p == ' ' || *p == '\t'));
         if (end - p >= 2 && (*p == 'q' || *p == 'Q') && p[1] == '=') {
-            for (p += 2; p < end && (*p == '.' || (*p >= '0' && *p <= '9')); p++) {
+            for (p += 2; p < end && (*p == '.' || ascii_is_digit(*p)); p++) {
                 if (*p != '.') {
                     weight += (unsigned)(*p - '0') * unit;
                     unit /= 10;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "handlers/reply/json_memory.h"
+#include "handlers/text/ascii.h"
 
 static const struct {
     unsigned status;
@@ -145,8 +146,7 @@ void problem_reply(
 
 static bool is_name_byte(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
+    return ascii_is_alnum(c) || c == '_' || c == '-';
 }
 
 /* Does @text begin with the word @name? */

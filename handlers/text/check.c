@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include "handlers/text/ascii.h"
 #include "storage/job/counted_name.h"
 
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
@@ -37,8 +38,7 @@ bool name_valid(struct slice name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!letter && c != '.' && c != '_' && c != '-') {
+        if (!ascii_is_alnum(c) && c != '.' && c != '_' && c != '-') {
             return false;
         }
     }
@@ -103,7 +103,7 @@ const char *event_check_visitor(struct slice visitor)
 
 static bool is_name_byte(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    return (c >= 'a' && c <= 'z') || ascii_is_digit(c);
 }
 
 /* Has @text no other bytes than small letters, digits and @marks? */
@@ -173,7 +173,7 @@ static const char *parse_octet(const char *p, const char *end, uint8_t *ret)
 {
     const char *start = p;
     unsigned value = 0;
-    for (; p < end && *p >= '0' && *p <= '9'; p++) {
+    for (; p < end && ascii_is_digit(*p); p++) {
         value = value * 10 + (unsigned)(*p - '0');
         if (value > 255 || (p > start && *start == '0')) {
             return NULL;

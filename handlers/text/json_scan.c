@@ -1,5 +1,6 @@
 #include "handlers/text/json_scan.h"
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/json_text.h"
 
 void json_scan_init(struct json_scan *scan, char *text, size_t n, unsigned depth_max)
@@ -148,7 +149,7 @@ bool json_scan_string(struct json_scan *scan, struct slice *ret)
 
 static bool is_digit(const struct json_scan *scan)
 {
-    return scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9';
+    return scan->at < scan->end && ascii_is_digit(*scan->at);
 }
 
 /* Take one digit or more. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 
 #define MAPPED_BITS 96 /* of an IPv4-mapped IPv6 address, in front of the IPv4 one */
@@ -11,7 +12,7 @@ static bool parse_bits(struct slice text, unsigned max, unsigned *ret)
 {
     unsigned bits = 0;
     for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9' || bits > max) {
+        if (!ascii_is_digit(text.p[i]) || bits > max) {
             return false;
         }
         bits = bits * 10 + (unsigned)(text.p[i] - '0');

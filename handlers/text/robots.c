@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "handlers/text/ascii.h"
+
 /* Texts in lower case that are looked for anywhere in the user agent.  robots.h says where they
  * come from. */
 static const char *const names[ROBOTS_NAMES] = {
@@ -128,16 +130,6 @@ void robots_init(struct robots *robots)
     }
 }
 
-static char lower(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-}
-
-static bool is_letter(char c)
-{
-    return lower(c) >= 'a' && lower(c) <= 'z';
-}
-
 /* Does name @i, from 1, end before byte @end of @text?  "bot" must be the end of a word, as in
  * Googlebot/2.1, and not that of Cubot, who makes telephones. */
 static bool ends_there(const struct robots *robots, unsigned i, struct slice text, size_t end)
@@ -149,15 +141,15 @@ static bool ends_there(const struct robots *robots, unsigned i, struct slice tex
     }
     const char *begin = text.p + end - n;
     for (size_t k = 0; k < n; k++) {
-        if (lower(begin[k]) != name[k]) {
+        if (ascii_lower(begin[k]) != name[k]) {
             return false;
         }
     }
     if (name != names[0]) {
         return true;
     }
-    bool cubot = end - n >= 2 && lower(begin[-2]) == 'c' && lower(begin[-1]) == 'u';
-    return !cubot && (end == text.n || !is_letter(text.p[end]));
+    bool cubot = end - n >= 2 && ascii_lower(begin[-2]) == 'c' && ascii_lower(begin[-1]) == 'u';
+    return !cubot && (end == text.n || !ascii_is_letter(text.p[end]));
 }
 
 /* Does any name end before byte @end of @text?  @three are the last bytes before that. */

@@ -1,5 +1,6 @@
 #include "handlers/text/timestamp.h"
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/calendar.h"
 #include "storage/time/units.h"
 
@@ -26,11 +27,6 @@ static const char *range_fault(int64_t at_s)
     return at_s > CALENDAR_LAST_S ? too_late : NULL;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The take functions cut what they find off the front of @rest. */
 static void skip(struct slice *rest, size_t n)
 {
@@ -50,7 +46,7 @@ static bool take(struct slice *rest, char c)
 static size_t count_digits(struct slice rest)
 {
     size_t n = 0;
-    while (n < rest.n && is_digit(rest.p[n])) {
+    while (n < rest.n && ascii_is_digit(rest.p[n])) {
         n++;
     }
     return n;
@@ -64,7 +60,7 @@ static bool take_digits(struct slice *rest, size_t n, int64_t *ret)
     }
     int64_t value = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!is_digit(rest->p[i])) {
+        if (!ascii_is_digit(rest->p[i])) {
             return false;
         }
         value = value * 10 + (rest->p[i] - '0');

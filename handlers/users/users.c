@@ -12,6 +12,7 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 #include "handlers/users/streaks.h"
 
@@ -140,7 +141,7 @@ static bool take_decimal(struct slice *text, char end, uint64_t max, uint64_t *r
     uint64_t value = 0;
     size_t n = 0;
     while (n < text->n && text->p[n] != end) {
-        if (text->p[n] < '0' || text->p[n] > '9' || (n > 0 && text->p[0] == '0')) {
+        if (!ascii_is_digit(text->p[n]) || (n > 0 && text->p[0] == '0')) {
             return false;
         }
         value = value * 10 + (uint64_t)(text->p[n] - '0');

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/text/ascii.h"
 #include "storage/base/clock.h"
 #include "storage/inspect.h"
 #include "storage/job/config.h"
@@ -74,7 +75,7 @@ static int reset(const char *url, const char *partition)
     char error[ERROR_TEXT] = "no random bytes";
     char *end = NULL;
     unsigned long p = strtoul(partition, &end, 10);
-    if (partition[0] < '0' || partition[0] > '9' || *end != '\0' || p >= PARTITIONS_MAX) {
+    if (!ascii_is_digit(partition[0]) || *end != '\0' || p >= PARTITIONS_MAX) {
         return complain("P must be the number of a partition");
     }
     if (!storage_reset_partition(

@@ -1,5 +1,7 @@
 #include "service/client/import_filter.h"
 
+#include "handlers/text/ascii.h"
+
 #define SUFFIX_MAX 5
 
 #define IMPORT_CLASS_NAME(name, text) text,
@@ -68,11 +70,6 @@ const char *import_filter_only(struct import_filter *filter, struct slice value)
     return add_prefix(filter->only, &filter->n_only, value);
 }
 
-static char lower(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-}
-
 /* Is @page, to judge by its suffix, a part of a page and no page itself? */
 static bool is_file(struct slice page)
 {
@@ -88,7 +85,7 @@ static bool is_file(struct slice page)
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        suffix[i] = lower(page.p[page.n - n + i]);
+        suffix[i] = ascii_lower(page.p[page.n - n + i]);
     }
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         if (memcmp(suffix, suffixes[i], sizeof(suffix)) == 0) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 #include "service/client/server_url.h"
 #include "storage/time/units.h"
@@ -102,7 +103,7 @@ static const char *take_keep(struct import_keep *keep, const char *value)
     }
     const char *p = value;
     int64_t number = 0;
-    for (; *p >= '0' && *p <= '9' && number < INT32_MAX; p++) {
+    for (; ascii_is_digit(*p) && number < INT32_MAX; p++) {
         number = number * 10 + (*p - '0');
     }
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {

@@ -1,5 +1,6 @@
 #include "service/client/site_of_host.h"
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 #include "service/formats/log_line.h"
 
@@ -13,8 +14,7 @@ bool site_of_host(struct slice host, char *to, struct slice *ret)
         return false;
     }
     for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
-        to[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+        to[i] = ascii_lower(name.p[i]);
     }
     struct slice site = {to, name.n};
     if (event_check_site(site) != NULL) {

@@ -1,16 +1,12 @@
 #include "service/formats/apache.h"
 
+#include "handlers/text/ascii.h"
 #include "service/formats/log_time.h"
 
 /* The rest of the line.  A take_ function moves the cursor only when it returns true. */
 struct cursor {
     const char *p, *end;
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static bool take_byte(struct cursor *cur, char c)
 {
@@ -83,7 +79,7 @@ static bool take_number(struct cursor *cur, struct slice *ret)
     }
     if (!slice_equal(word, SLICE("-"))) {
         for (size_t i = 0; i < word.n; i++) {
-            if (!is_digit(word.p[i])) {
+            if (!ascii_is_digit(word.p[i])) {
                 return false;
             }
         }

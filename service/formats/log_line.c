@@ -4,20 +4,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/utf8.h"
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* May @text be a method?  RFC 9110 section 5.6.2. */
 static bool is_token(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (c == '\0' || (!letter && !is_digit(c) && strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
+        if (c == '\0' || (!ascii_is_alnum(c) && strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
             return false;
         }
     }
@@ -78,7 +73,7 @@ static bool is_protocol(struct slice text)
         return false;
     }
     for (size_t i = 5; i < text.n; i++) {
-        if (!is_digit(text.p[i]) && text.p[i] != '.') {
+        if (!ascii_is_digit(text.p[i]) && text.p[i] != '.') {
             return false;
         }
     }
@@ -134,8 +129,8 @@ const char *log_line_take_client(struct log_line *line, struct slice client)
 void log_line_take_status(struct log_line *line, struct slice status)
 {
     line->status = 0;
-    if (status.n != 3 || !is_digit(status.p[0]) || !is_digit(status.p[1]) ||
-        !is_digit(status.p[2])) {
+    if (status.n != 3 || !ascii_is_digit(status.p[0]) || !ascii_is_digit(status.p[1]) ||
+        !ascii_is_digit(status.p[2])) {
         return;
     }
     line->status = (unsigned)(status.p[0] - '0') * 100 + (unsigned)(status.p[1] - '0') * 10 +
@@ -173,7 +168,7 @@ struct slice log_without_port(struct slice address)
     }
     const char *end = address.p + address.n;
     const char *port = end;
-    while (port > address.p && is_digit(port[-1])) {
+    while (port > address.p && ascii_is_digit(port[-1])) {
         port--;
     }
     bool has_port = port < end && port > address.p && port[-1] == ':';

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/timestamp.h"
 #include "storage/time/units.h"
 #include "storage/time/zone.h"
@@ -13,17 +14,12 @@
 /* The most digits of a number: nanoseconds in the year 2999 have 20. */
 #define NUMBER_DIGITS 20
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Exactly @n digits, or -1. */
 static int digits(const char *p, unsigned n)
 {
     int value = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (!is_digit(p[i])) {
+        if (!ascii_is_digit(p[i])) {
             return -1;
         }
         value = value * 10 + (p[i] - '0');
@@ -131,11 +127,11 @@ static size_t sub_second_digits(size_t n)
 static bool read_number(struct slice text, int64_t *ret_s)
 {
     size_t n = 0;
-    while (n < text.n && is_digit(text.p[n])) {
+    while (n < text.n && ascii_is_digit(text.p[n])) {
         n++;
     }
     for (size_t i = n + 1; i < text.n; i++) {
-        if (!is_digit(text.p[i])) {
+        if (!ascii_is_digit(text.p[i])) {
             return false;
         }
     }

@@ -1,5 +1,7 @@
 #include "service/formats/nginx.h"
 
+#include "handlers/text/ascii.h"
+
 static const struct log_member variables[] = {
     {NULL, "remote_addr", LOG_FIELD_CLIENT},
     {NULL, "msec", LOG_FIELD_TIME},
@@ -24,7 +26,7 @@ const struct log_table nginx_variables = {variables, sizeof(variables) / sizeof(
 
 static bool is_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return ascii_is_alnum(c) || c == '_';
 }
 
 /* Take "$name" or "${name}" at *p, which moves behind.  False: that is none. */

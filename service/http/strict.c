@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "handlers/text/ascii.h"
+
 /* The tchar of RFC 9110 section 5.6.2, one bit a byte, 0x00..0x3f and 0x40..0x7f. */
 static const uint64_t token_bits[2] = {0x03FF6CFA00000000, 0x57FFFFFFC7FFFFFE};
 
@@ -44,13 +46,7 @@ static bool is_target(struct slice text)
 
 static bool is_version(struct slice version)
 {
-    return version.n == 8 && memcmp(version.p, "HTTP/1.", 7) == 0 && version.p[7] >= '0' &&
-           version.p[7] <= '9';
-}
-
-static unsigned char lower(char c)
-{
-    return (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+    return version.n == 8 && memcmp(version.p, "HTTP/1.", 7) == 0 && ascii_is_digit(version.p[7]);
 }
 
 bool http_token_equal(struct slice a, struct slice b)
@@ -59,7 +55,7 @@ bool http_token_equal(struct slice a, struct slice b)
         return false;
     }
     for (size_t i = 0; i < a.n; i++) {
-        if (lower(a.p[i]) != lower(b.p[i])) {
+        if (ascii_lower(a.p[i]) != ascii_lower(b.p[i])) {
             return false;
         }
     }
@@ -73,7 +69,7 @@ static bool parse_length(struct slice text, uint64_t *ret)
         return false;
     }
     for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9') {
+        if (!ascii_is_digit(text.p[i])) {
             return false;
         }
         value = value * 10 + (uint64_t)(text.p[i] - '0');
@@ -132,7 +128,7 @@ void http_country_field(struct slice name)
 static void keep_field(const struct http_field *field, struct http_message *message)
 {
     for (unsigned i = 0; i < HTTP_KNOWN_N; i++) {
-        if (kept[i].n == field->name.n && http_token_equal(kept[i], field->name)) {
+        if (http_token_equal(kept[i], field->name)) {
             if (message->fields[i].p != NULL) {
                 message->repeated |= 1u << i;
             } else {

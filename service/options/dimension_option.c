@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 #include "service/options/list_option.h"
 #include "storage/job/dimension.h"
@@ -49,7 +50,7 @@ const char *dimension_option_check_props(const char *text)
 
 static bool is_host_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+    return (c >= 'a' && c <= 'z') || ascii_is_digit(c) || c == '.' || c == '-' ||
            (unsigned char)c >= 0x80;
 }
 
@@ -73,9 +74,7 @@ const char *dimension_option_check_header(const char *text)
 {
     size_t n = strlen(text);
     for (size_t i = 0; i < n; i++) {
-        char c = text[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!letter && c != '-' && c != '_') {
+        if (!ascii_is_alnum(text[i]) && text[i] != '-' && text[i] != '_') {
             return "the name of a header field, as CF-IPCountry";
         }
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "handlers/text/ascii.h"
 #include "service/options/option_value.h"
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-"
@@ -13,7 +14,7 @@ static bool is_name(const char *host)
     const char *dot = strrchr(host, '.');
     const char *last = dot != NULL ? dot + 1 : host;
     return host[strspn(host, NAME_CHARACTERS)] == '\0' && *host != '.' && *host != '-' &&
-           *last != '\0' && !(*last >= '0' && *last <= '9');
+           *last != '\0' && !ascii_is_digit(*last);
 }
 
 static bool classify(const char *host, bool bracketed, enum listen_family *ret)

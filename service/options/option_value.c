@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/text/ascii.h"
+
 struct unit {
     const char *name;
     int64_t factor;
@@ -34,7 +36,7 @@ static bool parse(const char *text, const struct unit *units, int64_t *ret)
 {
     const char *p = text;
     int64_t value = 0;
-    for (; *p >= '0' && *p <= '9'; p++) {
+    for (; ascii_is_digit(*p); p++) {
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, *p - '0', &value)) {
             return false;
