@@ -1,42 +1,6 @@
 #include "service/log/escape.h"
 
-/* The length of the well-formed UTF-8 character at @p, 0 if there is none.  @n > 0 bytes are there.
- * Source: Unicode 15, table 3-7. */
-static size_t utf8_length(const unsigned char *p, size_t n)
-{
-    if (p[0] < 0x80) {
-        return 1;
-    }
-    size_t length;
-    if (p[0] >= 0xc2 && p[0] <= 0xdf) {
-        length = 2;
-    } else if (p[0] >= 0xe0 && p[0] <= 0xef) {
-        length = 3;
-    } else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
-        length = 4;
-    } else {
-        return 0;
-    }
-    unsigned char low = 0x80, high = 0xbf;
-    if (p[0] == 0xe0) {
-        low = 0xa0; /* below: overlong */
-    } else if (p[0] == 0xed) {
-        high = 0x9f; /* above: surrogates */
-    } else if (p[0] == 0xf0) {
-        low = 0x90; /* below: overlong */
-    } else if (p[0] == 0xf4) {
-        high = 0x8f; /* above: U+10FFFF */
-    }
-    if (n < length || p[1] < low || p[1] > high) {
-        return 0;
-    }
-    for (size_t i = 2; i < length; i++) {
-        if (p[i] < 0x80 || p[i] > 0xbf) {
-            return 0;
-        }
-    }
-    return length;
-}
+#include "handlers/text/utf8.h"
 
 /* U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069. */
 static bool is_direction(const unsigned char *p, size_t length)
@@ -58,7 +22,7 @@ static bool is_control(const unsigned char *p, size_t length)
 size_t escape_control(struct slice text)
 {
     const unsigned char *p = (const unsigned char *)text.p;
-    size_t length = text.n > 0 ? utf8_length(p, text.n) : 0;
+    size_t length = text.n > 0 ? utf8_sequence(text.p, text.p + text.n) : 0;
     return is_control(p, length) ? length : 0;
 }
 
@@ -129,7 +93,7 @@ size_t escape_text(struct slice text, char *out, size_t room, size_t *ret_taken)
     size_t written = 0, taken = 0;
     while (taken < text.n) {
         char character[ESCAPE_CHARACTER];
-        size_t length = utf8_length(p + taken, text.n - taken);
+        size_t length = utf8_sequence(text.p + taken, text.p + text.n);
         size_t n = escape_character(p + taken, length, character);
         if (n > room - written) {
             break;
@@ -138,9 +102,7 @@ size_t escape_text(struct slice text, char *out, size_t room, size_t *ret_taken)
         written += n;
         taken += length > 0 ? length : 1;
     }
-    if (ret_taken != NULL) {
-        *ret_taken = taken;
-    }
+    *ret_taken = taken;
     return written;
 }
 

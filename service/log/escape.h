@@ -27,8 +27,8 @@ void escape_print(const char *text, FILE *out);
 void escape_in_place(char *text);
 
 /* Write @text, escaped, to @out, as far as it fits into @room bytes.  Half a character is never
- * written, and no NUL is added.  Returns the bytes written.  *ret_taken, if not NULL, is the bytes
- * of @text that these stand for. */
+ * written, and no NUL is added.  Returns the bytes written.  *ret_taken is the bytes of @text that
+ * these stand for. */
 size_t escape_text(struct slice text, char *out, size_t room, size_t *ret_taken);
 
 /* Write @text as an escaped string with a NUL.  A text that does not fit into @room >= 4 bytes is
