@@ -18,7 +18,7 @@ static bool word_has_control(const char *p)
     return (marks & ~word & WORD_OF(0x80)) != 0;
 }
 
-static bool has_control(struct slice text)
+bool text_has_control(struct slice text)
 {
     size_t i = 0;
     for (; text.n - i >= 8; i += 8) {
@@ -45,60 +45,47 @@ bool name_valid(struct slice name)
     return name.n >= 1 && name.n <= NAME_MAX_BYTES;
 }
 
+/* What is wrong with a text: it is empty, too long, or has a control character. */
+struct text_faults {
+    const char *empty, *too_long, *control;
+};
+
+#define FAULTS(member, max)                                                                        \
+    {                                                                                              \
+        member " must not be empty", member " must be at most " max " bytes",                      \
+            member " must not hold control characters"                                             \
+    }
+
+static const char *check_text(struct slice text, size_t max, const struct text_faults *faults)
+{
+    return text.n == 0              ? faults->empty
+           : text.n > max           ? faults->too_long
+           : text_has_control(text) ? faults->control
+                                    : NULL;
+}
+
 const char *event_check_page(struct slice page)
 {
-    if (page.n == 0) {
-        return "page must not be empty";
-    }
-    if (page.n > EVENT_PAGE_MAX) {
-        return "page must be at most 2048 bytes";
-    }
-    if (has_control(page)) {
-        return "page must not hold control characters";
-    }
-    return NULL;
+    static const struct text_faults faults = FAULTS("page", "2048");
+    return check_text(page, EVENT_PAGE_MAX, &faults);
 }
 
 const char *event_check_user(struct slice user)
 {
-    if (user.n == 0) {
-        return "user must not be empty";
-    }
-    if (user.n > EVENT_USER_MAX) {
-        return "user must be at most 256 bytes";
-    }
-    if (has_control(user)) {
-        return "user must not hold control characters";
-    }
-    return NULL;
+    static const struct text_faults faults = FAULTS("user", "256");
+    return check_text(user, EVENT_USER_MAX, &faults);
 }
 
 const char *event_check_name(struct slice name)
 {
-    if (name.n == 0) {
-        return "event must not be empty";
-    }
-    if (name.n > EVENT_NAME_MAX) {
-        return "event must be at most 128 bytes";
-    }
-    if (has_control(name)) {
-        return "event must not hold control characters";
-    }
-    return NULL;
+    static const struct text_faults faults = FAULTS("event", "128");
+    return check_text(name, EVENT_NAME_MAX, &faults);
 }
 
 const char *event_check_visitor(struct slice visitor)
 {
-    if (visitor.n == 0) {
-        return "visitor must not be empty";
-    }
-    if (visitor.n > EVENT_VISITOR_MAX) {
-        return "visitor must be at most 256 bytes";
-    }
-    if (has_control(visitor)) {
-        return "visitor must not hold control characters";
-    }
-    return NULL;
+    static const struct text_faults faults = FAULTS("visitor", "256");
+    return check_text(visitor, EVENT_VISITOR_MAX, &faults);
 }
 
 static bool is_name_byte(char c)
@@ -154,7 +141,7 @@ const char *event_check_value(struct slice value)
     if (value.n > DIMENSION_VALUE_MAX) {
         return "must be at most 256 bytes";
     }
-    return has_control(value) ? "must have no control characters" : NULL;
+    return text_has_control(value) ? "must have no control characters" : NULL;
 }
 
 const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s)

@@ -17,6 +17,9 @@
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
 
+/* Has @text a C0 control or DEL? */
+bool text_has_control(struct slice text) MUST_CHECK;
+
 /* What may a member of an event hold? */
 const char *event_check_page(struct slice page) MUST_CHECK;
 const char *event_check_user(struct slice user) MUST_CHECK;

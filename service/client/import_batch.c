@@ -8,6 +8,7 @@
 
 #include "handlers/dimension/campaign.h"
 #include "handlers/dimension/source.h"
+#include "handlers/text/check.h"
 #include "handlers/text/utf8.h"
 #include "service/client/line_reader.h"
 #include "storage/job/event.h"
@@ -121,16 +122,6 @@ static char *put_visitor(char *p, const struct log_line *line)
     return put(p, SLICE("\""));
 }
 
-static bool has_control(struct slice text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static char *put_text(char *p, struct slice name, struct slice text)
 {
     p = put(p, SLICE(",\""));
@@ -173,7 +164,7 @@ static char *put_origin(char *p, const struct log_line *line)
     struct slice utm[UTM_N] = {{NULL, 0}};
     char room[CAMPAIGN_QUERY_MAX], target_room[CAMPAIGN_QUERY_MAX];
     struct slice referrer = line->referrer, target = whole_target(line, target_room);
-    if (referrer.n > 1 && referrer.n <= EVENT_TEXT_MAX && !has_control(referrer) &&
+    if (referrer.n > 1 && referrer.n <= EVENT_TEXT_MAX && !text_has_control(referrer) &&
         utf8_valid(referrer) && !is_own_referrer(line)) {
         p = put_text(p, SLICE("referrer"), referrer);
     }

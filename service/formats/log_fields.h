@@ -40,8 +40,6 @@ struct log_table {
     size_t n;
 };
 
-#define LOG_TABLE(array) ((struct log_table){(array), sizeof(array) / sizeof((array)[0])})
-
 /* Zeroed it has no field. */
 struct log_fields {
     struct slice of[LOG_FIELD_COUNT];

@@ -1,10 +1,10 @@
 #include "service/formats/log_line.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
 #include "handlers/text/ascii.h"
+#include "handlers/text/check.h"
 #include "handlers/text/utf8.h"
 
 /* May @text be a method?  RFC 9110 section 5.6.2. */
@@ -104,25 +104,14 @@ const char *log_line_take_request(struct log_line *line, struct slice request)
     return log_line_take_target(line, (struct slice){target, (size_t)(end - target)});
 }
 
-static bool is_ip(struct slice client)
-{
-    char text[INET6_ADDRSTRLEN];
-    if (client.n >= sizeof(text) || memchr(client.p, '\0', client.n) != NULL) {
-        return false;
-    }
-    memcpy(text, client.p, client.n);
-    text[client.n] = '\0';
-    unsigned char address[16];
-    return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
-}
-
 const char *log_line_take_client(struct log_line *line, struct slice client)
 {
     if (client.n == 0) {
         return "no host";
     }
+    struct event_address ignored;
     line->client = client;
-    line->client_is_ip = is_ip(client);
+    line->client_is_ip = event_parse_address(client, &ignored) == NULL;
     return NULL;
 }
 
@@ -137,22 +126,12 @@ void log_line_take_status(struct log_line *line, struct slice status)
                    (unsigned)(status.p[2] - '0');
 }
 
-static bool has_control(struct slice text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
-            return true;
-        }
-    }
-    return false;
-}
-
 const char *log_line_check(const struct log_line *line)
 {
     if (!utf8_valid(line->page) || !utf8_valid(line->ua) || !utf8_valid(line->client)) {
         return "not UTF-8";
     }
-    if (has_control(line->page)) {
+    if (text_has_control(line->page)) {
         return "control character in the target";
     }
     if (line->ua.n > 0 && memchr(line->ua.p, '\0', line->ua.n) != NULL) {

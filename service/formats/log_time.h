@@ -23,9 +23,8 @@ bool log_time_apache(const char *p, int64_t *ret_s) MUST_CHECK;
 bool log_time_utc(struct slice date, struct slice clock, int64_t *ret_s) MUST_CHECK;
 
 /* Read a time in any form that a server writes: Apache's, RFC 3339, also with an offset "+hhmm" as
- * Caddy's "iso8601" has, or a number since 1970.  A
- * number with 12 digits or more counts milliseconds, with 15 or more microseconds, with 18 or more
- * nanoseconds, else seconds. */
+ * Caddy's "iso8601" has, or a number since 1970.  A number with 12 digits or more counts
+ * milliseconds, with 15 or more microseconds, with 18 or more nanoseconds, else seconds. */
 bool log_time_any(struct slice text, int64_t *ret_s) MUST_CHECK;
 
 #endif
