@@ -301,16 +301,24 @@ static bool same(const struct options *a, const struct options *b, size_t option
     return strcmp(a->origins[option].text, b->origins[option].text) == 0;
 }
 
-/* Has @options an entry of the same name as @entry, with the same value? */
-static bool has_entry(const struct options *options, const struct option_entry *entry)
+/* The entry of @options with the name of @entry; NULL: there is none. */
+static const struct option_entry *find_entry(
+    const struct options *options, const struct option_entry *entry)
 {
     for (size_t i = 0; i < options->n_entries; i++) {
         const struct option_entry *other = &options->entries[i];
         if (other->family == entry->family && strcmp(other->name, entry->name) == 0) {
-            return strcmp(other->value, entry->value) == 0;
+            return other;
         }
     }
-    return false;
+    return NULL;
+}
+
+/* Has @options such an entry, with the same value? */
+static bool has_entry(const struct options *options, const struct option_entry *entry)
+{
+    const struct option_entry *other = find_entry(options, entry);
+    return other != NULL && strcmp(other->value, entry->value) == 0;
 }
 
 static bool is_live(const struct option_entry *entry)
@@ -348,18 +356,6 @@ static void tell_entry(
     tell(data, name);
 }
 
-/* Has @options an entry of the same name as @entry, with whatever value? */
-static bool knows_entry(const struct options *options, const struct option_entry *entry)
-{
-    for (size_t i = 0; i < options->n_entries; i++) {
-        if (options->entries[i].family == entry->family &&
-            strcmp(options->entries[i].name, entry->name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void live_tell_rest(const struct options *before, const struct options *after,
     void (*tell)(void *data, const char *name), void *data)
 {
@@ -379,7 +375,7 @@ void live_tell_rest(const struct options *before, const struct options *after,
         }
     }
     for (size_t i = 0; i < before->n_entries; i++) {
-        if (!is_live(&before->entries[i]) && !knows_entry(after, &before->entries[i])) {
+        if (!is_live(&before->entries[i]) && find_entry(after, &before->entries[i]) == NULL) {
             tell_entry(&before->entries[i], tell, data);
         }
     }

@@ -39,27 +39,29 @@ const char *list_option_check_networks(const char *text)
     return fault;
 }
 
-const char *list_option_check_origins(const char *text)
+/* NULL, or @form: not all entries are origins, or one is "*" without @any. */
+static const char *check_origins(const char *text, bool any, const char *form)
 {
     struct slice rest = slice_of(text);
     while (rest.n > 0) {
-        if (!cors_origin_valid(list_option_take(&rest))) {
-            return "*, or origins as browsers write them with commas between: https://example.org";
+        struct slice entry = list_option_take(&rest);
+        if (!cors_origin_valid(entry) || (!any && slice_equal(entry, SLICE("*")))) {
+            return form;
         }
     }
     return NULL;
 }
 
+#define ORIGINS "origins as browsers write them with commas between: https://example.org"
+
+const char *list_option_check_origins(const char *text)
+{
+    return check_origins(text, true, "*, or " ORIGINS);
+}
+
 const char *list_option_check_site_origins(const char *text)
 {
-    struct slice rest = slice_of(text);
-    while (rest.n > 0) {
-        struct slice entry = list_option_take(&rest);
-        if (slice_equal(entry, SLICE("*")) || !cors_origin_valid(entry)) {
-            return "origins as browsers write them with commas between: https://example.org";
-        }
-    }
-    return NULL;
+    return check_origins(text, false, ORIGINS);
 }
 
 struct network *list_option_networks(const char *text, size_t *ret_n)

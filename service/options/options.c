@@ -104,69 +104,50 @@ static bool set_defaults(struct loader *loader)
     return true;
 }
 
-/* The value of an option becomes @text, also in what `tallyd config` prints. */
-static bool show_resolved(struct loader *loader, struct slice name, const char *text)
+/* A number that has no fixed meaning, as `auto`, becomes @value, also in what `tallyd config`
+ * prints. */
+static bool resolve(struct loader *loader, struct slice name, int64_t value)
 {
-    struct option_origin *origin = &loader->options->origins[loader_find(name)];
+    size_t at = loader_find(name);
+    const struct option *option = &option_table[at];
+    int64_t *field = (int64_t *)(void *)((char *)loader->options + option->offset);
+    struct option_origin *origin = &loader->options->origins[at];
+    char text[OPTION_VALUE_TEXT];
+    if (*field != option->word_value) {
+        return true;
+    }
+    *field = value;
     free(origin->text);
-    origin->text = strdup(text);
+    origin->text = strdup(option->type == OPTION_SIZE ? option_format_size(value, text)
+                                                      : option_format_integer(value, text));
     return origin->text != NULL || loader_fail(loader, "out of memory");
 }
 
-/* `half` becomes a number. */
 static bool resolve_memory(struct loader *loader)
 {
-    if (loader->options->redis_memory != OPTION_HALF) {
-        return true;
-    }
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || page <= 0) {
+    if (loader->options->redis_memory == OPTION_HALF && (pages <= 0 || page <= 0)) {
         return loader_fail(loader, "redis-memory: the machine's memory is not known, give a size");
     }
-    loader->options->redis_memory = (int64_t)pages / 2 * page;
-    char text[OPTION_VALUE_TEXT];
-    return show_resolved(
-        loader, SLICE("redis-memory"), option_format_size(loader->options->redis_memory, text));
+    return resolve(loader, SLICE("redis-memory"), (int64_t)pages / 2 * page);
 }
 
-/* `limit` becomes a number, too, where there is a limit: all that a period allows at once. */
+/* Where there is a limit: all that a period allows at once. */
 static bool resolve_burst(struct loader *loader)
 {
-    struct options *options = loader->options;
+    const char *rate = loader->options->ingest_limit;
     struct limit limit;
-    if (options->ingest_burst != OPTION_AS_LIMIT || options->ingest_limit[0] == '\0' ||
-        limit_option_rate(options->ingest_limit, &limit) != NULL) {
-        return true;
-    }
-    options->ingest_burst = limit.count - 1;
-    char text[OPTION_VALUE_TEXT];
-    return show_resolved(
-        loader, SLICE("ingest-burst"), option_format_integer(options->ingest_burst, text));
+    return *rate == '\0' || limit_option_rate(rate, &limit) != NULL ||
+           resolve(loader, SLICE("ingest-burst"), limit.count - 1);
 }
 
-/* `auto`, too: by what kind of Redis it is. */
-static bool resolve_partitions(struct loader *loader)
+/* What depends on other options, or on the machine. */
+static bool resolve_all(struct loader *loader)
 {
-    struct options *options = loader->options;
-    if (options->partitions != OPTION_AUTO) {
-        return true;
-    }
-    options->partitions = redis_url_partitions(options->redis);
-    char text[OPTION_VALUE_TEXT];
-    return show_resolved(
-        loader, SLICE("partitions"), option_format_integer(options->partitions, text));
-}
-
-static bool resolve_ack_replicas(struct loader *loader)
-{
-    struct options *options = loader->options;
-    if (options->ack_replicas != OPTION_BY_KIND) {
-        return true;
-    }
-    options->ack_replicas = redis_url_ack_replicas(options->redis);
-    char text[OPTION_VALUE_TEXT];
-    return show_resolved(
-        loader, SLICE("ack-replicas"), option_format_integer(options->ack_replicas, text));
+    const char *redis = loader->options->redis;
+    return resolve_memory(loader) && resolve_burst(loader) &&
+           resolve(loader, SLICE("partitions"), redis_url_partitions(redis)) &&
+           resolve(loader, SLICE("ack-replicas"), redis_url_ack_replicas(redis));
 }
 
 /* A body that is larger than the memory of all bodies could never be taken. */
@@ -231,8 +212,7 @@ bool options_load(
         read_environment(&loader, environment) && options_file_read(&loader) &&
         set_all(&loader, loader.environment, OPTION_ENVIRONMENT) &&
         set_all(&loader, loader.flags, OPTION_FLAG) && check_together(&loader) &&
-        check_sections(&loader) && resolve_memory(&loader) && resolve_burst(&loader) &&
-        resolve_partitions(&loader) && resolve_ack_replicas(&loader)) {
+        check_sections(&loader) && resolve_all(&loader)) {
         return true;
     }
     options_release(options);
