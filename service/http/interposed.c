@@ -52,20 +52,15 @@ enum MHD_Result library_queue(
     return library.queue(mhd, status, response);
 }
 
-static bool key_equal(const char *key, size_t n, struct slice name)
-{
-    return n == name.n && memcmp(key, name.p, n) == 0;
-}
-
 /* Must the library not see the field @key?  It asks for Cookie once it has read the head. */
-static bool is_hidden(struct connection *connection, const char *key, size_t n)
+static bool is_hidden(struct connection *connection, struct slice key)
 {
-    if (key_equal(key, n, SLICE(MHD_HTTP_HEADER_COOKIE))) {
+    if (slice_equal(key, SLICE(MHD_HTTP_HEADER_COOKIE))) {
         connection->head_read = true;
         return true;
     }
     const struct http_message *message = &connection->request.message;
-    return key_equal(key, n, SLICE(MHD_HTTP_HEADER_EXPECT)) && connection->state == REQUEST_BODY &&
+    return slice_equal(key, SLICE(MHD_HTTP_HEADER_EXPECT)) && connection->state == REQUEST_BODY &&
            !message->chunked && message->content_length == 0;
 }
 
@@ -73,7 +68,7 @@ enum MHD_Result MHD_lookup_connection_value_n(struct MHD_Connection *mhd, enum M
     const char *key, size_t key_size, const char **ret_value, size_t *ret_n)
 {
     struct connection *connection = kind == MHD_HEADER_KIND ? connection_of(mhd) : NULL;
-    if (connection != NULL && is_hidden(connection, key, key_size)) {
+    if (connection != NULL && is_hidden(connection, (struct slice){key, key_size})) {
         return MHD_NO;
     }
     return library.lookup(mhd, kind, key, key_size, ret_value, ret_n);

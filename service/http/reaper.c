@@ -254,14 +254,6 @@ void reaper_stop(struct reaper *reaper)
     reaper_free(reaper);
 }
 
-/* Called with the lock held. */
-static void wake_if_asleep(struct reaper *reaper)
-{
-    if (reaper->sleeping) {
-        (void)pthread_cond_signal(&reaper->wake);
-    }
-}
-
 void reaper_watch(struct reaper *reaper, struct reaper_entry *entry, int fd, int64_t now_ms)
 {
     *entry = (struct reaper_entry){.fd = fd};
@@ -273,7 +265,9 @@ void reaper_watch(struct reaper *reaper, struct reaper_entry *entry, int fd, int
     }
     reaper->first = entry;
     reaper->n++;
-    wake_if_asleep(reaper);
+    if (reaper->sleeping) {
+        (void)pthread_cond_signal(&reaper->wake);
+    }
     (void)pthread_mutex_unlock(&reaper->mu);
 }
 

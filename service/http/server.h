@@ -4,8 +4,6 @@
  *
  * Each thread serves its own connections and never waits for storage.  A handler that returns
  * HANDLER_WAIT has its job submitted, and the client waits until the job is done.
- * `threads` threads poll the first connections, up to 64 each; as many more threads serve the rest
- * with epoll.  A request passes HEAD -> BODY -> (WAIT ->) REPLY -> DONE.
  *
  * The server itself answers some requests, with a problem document and X-Request-Id:
  *
@@ -20,8 +18,8 @@
  *   431  too many header fields
  *   503  the bodies in flight hold max_body_memory, or the server stops
  *
- * libmicrohttpd refuses some heads before that, with its own plain 400, 413, 414, 431 or 505.  They
- * are counted like the others.
+ * What libmicrohttpd refuses before that, with 400, 413, 414, 431 or 505, becomes such a problem,
+ * too (http/interposed.c).
  *
  * request_timeout_ms is absolute, for head, body and storage together.  A client that has not sent
  * its request by then is cut off.  The deadline given to storage leaves time for the answer.
