@@ -1,6 +1,7 @@
 #include "service/client/import_options.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,94 +10,77 @@
 #include "service/client/server_url.h"
 #include "storage/time/units.h"
 
-/* Check @value and store it.  NULL, or what the value should have been. */
-typedef const char *option_taker(struct import_options *options, const char *value);
+/* Check @value and store it in an option's field.  NULL, or what the value should have been. */
+typedef const char *option_taker(void *field, const char *value);
 
 /* The same for one of several values. */
 typedef const char *option_adder(struct import_filter *filter, struct slice value);
 
-static const char *take_format(struct import_options *options, const char *value)
+static const char *take_format(void *field, const char *value)
 {
     static char expected[256];
-    if (log_format_find(value, &options->format)) {
+    enum log_format *format = field;
+    if (log_format_find(value, format)) {
         return NULL;
     }
     size_t n = 0;
-    for (enum log_format format = 0; format < LOG_FORMAT_COUNT; format++) {
-        n += (size_t)snprintf(expected + n, sizeof(expected) - n, "%s%s",
-            format == 0                      ? ""
-            : format == LOG_FORMAT_COUNT - 1 ? " or "
-                                             : ", ",
-            log_format_name(format));
+    for (enum log_format i = 0; i < LOG_FORMAT_COUNT; i++) {
+        const char *before = i == 0 ? "" : i == LOG_FORMAT_COUNT - 1 ? " or " : ", ";
+        n += (size_t)snprintf(
+            expected + n, sizeof(expected) - n, "%s%s", before, log_format_name(i));
     }
     return expected;
 }
 
-static const char *take_nginx_format(struct import_options *options, const char *value)
+static const char *take_nginx_format(void *field, const char *value)
 {
-    return nginx_template_compile(value, &options->nginx);
+    return nginx_template_compile(value, field);
 }
 
 /* "on", also for a flag on the command line, or "off". */
-static const char *take_flag(bool *flag, const char *value)
+static const char *take_flag(void *field, const char *value)
 {
+    bool *flag = field;
     *flag = strcmp(value, "on") == 0;
     return *flag || strcmp(value, "off") == 0 ? NULL : "on or off";
 }
 
-static const char *take_all(struct import_options *options, const char *value)
+/* @expected, unless @is_valid. */
+static const char *take_text(void *field, const char *value, bool is_valid, const char *expected)
 {
-    return take_flag(&options->filter.all, value);
+    const char **text = field;
+    *text = value;
+    return is_valid ? NULL : expected;
 }
 
-static const char *take_json(struct import_options *options, const char *value)
+static const char *take_site(void *field, const char *value)
 {
-    return take_flag(&options->json, value);
+    bool is_valid = event_check_site(slice_of(value)) == NULL;
+    return take_text(field, value, is_valid, "a site name: [a-z0-9][a-z0-9._-]{0,63}");
 }
 
-static const char *take_site_from_host(struct import_options *options, const char *value)
+static const char *take_url(void *field, const char *value)
 {
-    return take_flag(&options->site_from_host, value);
+    return take_text(field, value, server_url_valid(value), SERVER_URL_EXPECTED);
 }
 
-static const char *take_site(struct import_options *options, const char *value)
+static const char *take_token(void *field, const char *value)
 {
-    if (event_check_site(slice_of(value)) != NULL) {
-        return "a site name: [a-z0-9][a-z0-9._-]{0,63}";
-    }
-    options->site = value;
-    return NULL;
+    return take_text(field, value, bearer_token_valid(value), TOKEN_EXPECTED);
 }
 
-static const char *take_url(struct import_options *options, const char *value)
+static const char *take_state(void *field, const char *value)
 {
-    options->url = value;
-    return server_url_valid(value) ? NULL : SERVER_URL_EXPECTED;
+    return take_text(field, value, *value != '\0', "the name of a file");
 }
 
-static const char *take_token(struct import_options *options, const char *value)
-{
-    options->token = value;
-    return bearer_token_valid(value) ? NULL : TOKEN_EXPECTED;
-}
-
-static const char *take_follow(struct import_options *options, const char *value)
-{
-    return take_flag(&options->follow, value);
-}
-
-static const char *take_state(struct import_options *options, const char *value)
-{
-    options->state = value;
-    return *value != '\0' ? NULL : "the name of a file";
-}
-
-static const char *take_keep(struct import_keep *keep, const char *value)
+static const char *take_keep(void *field, const char *value)
 {
     static const struct {
         char unit;
         int64_t seconds;
     } units[] = {{'s', 1}, {'m', MINUTE_S}, {'h', HOUR_S}, {'d', DAY_S}, {'w', 7 * DAY_S}};
+    struct import_keep *keep = field;
     *keep = (struct import_keep){IMPORT_KEEP_FOREVER, value};
     if (strcmp(value, "forever") == 0) {
         return NULL;
@@ -115,64 +99,49 @@ static const char *take_keep(struct import_keep *keep, const char *value)
     return "a duration like 48h or 7d, or forever";
 }
 
-static const char *take_keep_minutes(struct import_options *options, const char *value)
-{
-    return take_keep(&options->keep[0], value);
-}
-
-static const char *take_keep_hours(struct import_options *options, const char *value)
-{
-    return take_keep(&options->keep[1], value);
-}
-
-static const char *take_keep_days(struct import_options *options, const char *value)
-{
-    return take_keep(&options->keep[2], value);
-}
-
-static const char *take_keep_months(struct import_options *options, const char *value)
-{
-    return take_keep(&options->keep[3], value);
-}
+#define FIELD(name) offsetof(struct import_options, name)
 
 /* A flag has no value_name.  An option that may be repeated has `add` in place of `take`. */
 static const struct {
     const char *name, *variable, *value_name;
     option_taker *take;
     option_adder *add;
+    size_t field; /* in struct import_options */
     const char *help;
 } option_table[] = {
-    {"format", "TALLYD_FORMAT", "FORMAT", take_format, NULL,
+    {"format", "TALLYD_FORMAT", "FORMAT", take_format, NULL, FIELD(format),
         "what FILE holds, see below; auto (default): the format of its first readable line"},
-    {"nginx-format", "TALLYD_NGINX_FORMAT", "LOG_FORMAT", take_nginx_format, NULL,
+    {"nginx-format", "TALLYD_NGINX_FORMAT", "LOG_FORMAT", take_nginx_format, NULL, FIELD(nginx),
         "what FILE holds, in nginx's words: '$remote_addr [$time_local] \"$request\" $status..'"},
-    {"site", "TALLYD_SITE", "SITE", take_site, NULL,
+    {"site", "TALLYD_SITE", "SITE", take_site, NULL, FIELD(site),
         "site of the events of an access log, and of NDJSON lines without a site"},
-    {"site-from-host", "TALLYD_SITE_FROM_HOST", NULL, take_site_from_host, NULL,
+    {"site-from-host", "TALLYD_SITE_FROM_HOST", NULL, take_flag, NULL, FIELD(site_from_host),
         "the site is the host that was asked: lower case, no port; --site where the log has none"},
-    {"include", "TALLYD_INCLUDE", "CLASS", NULL, import_filter_include,
+    {"include", "TALLYD_INCLUDE", "CLASS", NULL, import_filter_include, FIELD(filter),
         "count a class of lines, too (repeat it for several)"},
-    {"all", "TALLYD_ALL", NULL, take_all, NULL,
+    {"all", "TALLYD_ALL", NULL, take_flag, NULL, FIELD(filter.all),
         "count GET, HEAD and POST lines whatever their status, robots and files too"},
-    {"exclude", "TALLYD_EXCLUDE", "CLASS|/PREFIX", NULL, import_filter_exclude,
+    {"exclude", "TALLYD_EXCLUDE", "CLASS|/PREFIX", NULL, import_filter_exclude, FIELD(filter),
         "leave out a class whatever else counts, or paths that begin so (repeat it)"},
-    {"only", "TALLYD_ONLY", "/PREFIX", NULL, import_filter_only,
+    {"only", "TALLYD_ONLY", "/PREFIX", NULL, import_filter_only, FIELD(filter),
         "leave out paths that do not begin so (repeat it for several)"},
-    {"json", "TALLYD_JSON", NULL, take_json, NULL, "print the summary as a JSON object"},
-    {"url", "TALLYD_URL", "URL", take_url, NULL, "the server (default http://127.0.0.1:8080)"},
-    {"token", "TALLYD_TOKEN", "TOKEN", take_token, NULL,
+    {"json", "TALLYD_JSON", NULL, take_flag, NULL, FIELD(json),
+        "print the summary as a JSON object"},
+    {"url", "TALLYD_URL", "URL", take_url, NULL, FIELD(url),
+        "the server (default http://127.0.0.1:8080)"},
+    {"token", "TALLYD_TOKEN", "TOKEN", take_token, NULL, FIELD(token),
         "bearer token with scope ingest (other users can see arguments: rather TALLYD_TOKEN)"},
-    {"follow", "TALLYD_FOLLOW", NULL, take_follow, NULL,
+    {"follow", "TALLYD_FOLLOW", NULL, take_flag, NULL, FIELD(follow),
         "go on as FILE grows and rotates, until SIGTERM; see below"},
-    {"state", "TALLYD_STATE", "STATE", take_state, NULL,
+    {"state", "TALLYD_STATE", "STATE", take_state, NULL, FIELD(state),
         "where --follow remembers how far it has come (default .FILE.tallyd beside FILE)"},
-    {"keep-minutes", "TALLYD_KEEP_MINUTES", "DURATION", take_keep_minutes, NULL,
+    {"keep-minutes", "TALLYD_KEEP_MINUTES", "DURATION", take_keep, NULL, FIELD(keep[0]),
         "the server's --keep-minutes (default 48h): only decides which lines are named as older"},
-    {"keep-hours", "TALLYD_KEEP_HOURS", "DURATION", take_keep_hours, NULL,
+    {"keep-hours", "TALLYD_KEEP_HOURS", "DURATION", take_keep, NULL, FIELD(keep[1]),
         "the server's --keep-hours (default 62d), for the same"},
-    {"keep-days", "TALLYD_KEEP_DAYS", "DURATION", take_keep_days, NULL,
+    {"keep-days", "TALLYD_KEEP_DAYS", "DURATION", take_keep, NULL, FIELD(keep[2]),
         "the server's --keep-days (default 1100d), for the same"},
-    {"keep-months", "TALLYD_KEEP_MONTHS", "DURATION", take_keep_months, NULL,
+    {"keep-months", "TALLYD_KEEP_MONTHS", "DURATION", take_keep, NULL, FIELD(keep[3]),
         "the server's --keep-months (default forever), for the same"},
 };
 
@@ -251,8 +220,9 @@ static bool names_option(const char *arg, size_t i, const char **ret_value)
 
 static const char *take_value(struct import_options *options, size_t i, const char *value)
 {
-    return option_table[i].add != NULL ? option_table[i].add(&options->filter, slice_of(value))
-                                       : option_table[i].take(options, value);
+    return option_table[i].add != NULL
+               ? option_table[i].add(&options->filter, slice_of(value))
+               : option_table[i].take((char *)options + option_table[i].field, value);
 }
 
 /* Take an option, and perhaps the argument behind it.  Returns how many arguments were taken, 0 if
@@ -291,7 +261,7 @@ static int take_option(
 static const char *take_variable(struct import_options *options, size_t i, const char *value)
 {
     if (option_table[i].add == NULL) {
-        return option_table[i].take(options, value);
+        return take_value(options, i, value);
     }
     const char *expected = NULL;
     for (const char *end = value; *end != '\0' && expected == NULL; value = end + 1) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "service/client/curl_handle.h"
+#include "service/client/server_url.h"
 #include "service/log/escape.h"
 #include "storage/base/clock.h"
 
@@ -97,12 +98,8 @@ struct import_upload *import_upload_new(const char *url, const char *token, bool
     if (upload == NULL) {
         return NULL;
     }
-    size_t n = strlen(url);
-    while (n > 0 && url[n - 1] == '/') {
-        n--;
-    }
-    if (asprintf(&upload->url, "%.*s/events%s", (int)n, url, count_robots ? "?bots=count" : "") <
-        0) {
+    if (asprintf(&upload->url, "%.*s/events%s", (int)server_url_length(url), url,
+            count_robots ? "?bots=count" : "") < 0) {
         upload->url = NULL;
     }
     upload->easy = curl_easy_init();

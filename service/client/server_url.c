@@ -23,6 +23,15 @@ bool server_url_valid(const char *text)
     return good;
 }
 
+size_t server_url_length(const char *url)
+{
+    size_t n = strlen(url);
+    while (n > 0 && url[n - 1] == '/') {
+        n--;
+    }
+    return n;
+}
+
 bool server_url_is_loopback(const char *url)
 {
     const char *host = strstr(url, "://");

@@ -6,6 +6,7 @@
 #define SERVICE_CLIENT_SERVER_URL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #define SERVER_URL_DEFAULT  "http://127.0.0.1:8080"
 #define SERVER_URL_EXPECTED "an http:// or https:// address without user, query or fragment"
@@ -14,6 +15,9 @@
 /* Is @url an http:// or https:// address without user, query and fragment?  A password would be
  * printed with the URL.  A query would swallow the path that is put behind the URL. */
 bool server_url_valid(const char *url);
+
+/* The length of @url without the slashes at its end. */
+size_t server_url_length(const char *url);
 
 /* Is @url an address of this machine?  A proxy of the environment is for the world outside. */
 bool server_url_is_loopback(const char *url);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "service/client/curl_handle.h"
+#include "service/client/server_url.h"
 #include "storage/base/buffer.h"
 
 /* A series of 11,000 points has 1.5 MB.  A much longer answer comes from another server. */
@@ -31,11 +32,7 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
 /* The question's whole address, NUL-terminated in @to. */
 static bool put_url(CURL *easy, const struct query_options *options, struct buffer *to)
 {
-    size_t n = strlen(options->url);
-    while (n > 0 && options->url[n - 1] == '/') {
-        n--;
-    }
-    buffer_append(to, options->url, n);
+    buffer_append(to, options->url, server_url_length(options->url));
     const char *between = strchr(options->path, '?') == NULL ? "?" : "&";
     buffer_text(to, options->path);
     for (size_t i = 0; i < options->n_parameters; i++) {
