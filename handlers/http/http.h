@@ -91,6 +91,12 @@ struct http_response {
     unsigned n_headers;
 };
 
+/* The value of a header field. */
+static inline const char *http_header_text(const struct http_header *header)
+{
+    return header->text != NULL ? header->text : header->value;
+}
+
 struct app;    /* what all handlers share: see app.h */
 struct access; /* the token that came with a request: see access.h */
 

@@ -226,16 +226,6 @@ static const char *word_of(unsigned status)
     }
 }
 
-static bool has_word(const struct http_response *response)
-{
-    for (unsigned i = 0; i < response->n_headers; i++) {
-        if (strcmp(response->headers[i].name, WORD_FIELD) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void pixel_dress(struct http_response *response)
 {
     char *image = malloc(GIF_SIZE);
@@ -249,7 +239,7 @@ void pixel_dress(struct http_response *response)
     }
     (void)problem_add_header(response, "Cache-Control", "no-store");
     (void)problem_add_header(response, "Cross-Origin-Resource-Policy", "cross-origin");
-    if (!has_word(response)) {
+    if (!reply_has_header(response, WORD_FIELD)) {
         (void)problem_add_header(response, WORD_FIELD, word_of(response->status));
     }
 }

@@ -47,26 +47,16 @@ static void add_header(struct http_response *response, const char *name, struct 
     (void)problem_add_header(response, name, line->text);
 }
 
-static bool has_header(const struct http_response *response, const char *name)
-{
-    for (unsigned i = 0; i < response->n_headers; i++) {
-        if (strcmp(response->headers[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool limit_reply_told(const struct http_response *response)
 {
-    return has_header(response, "RateLimit");
+    return reply_has_header(response, "RateLimit");
 }
 
 void limit_reply_headers(struct http_response *response, struct slice name,
     const struct limit *limit, const struct limit_state *state)
 {
     struct line line;
-    bool come_again = has_header(response, "Retry-After");
+    bool come_again = reply_has_header(response, "Retry-After");
     begin_item(&line, name);
     add_number(&line, ";q=", limit_capacity(limit));
     add_number(&line, ";w=", limit_seconds(limit_window_us(limit)));

@@ -111,3 +111,13 @@ void reply_header(struct http_response *response, const char *name, const char *
         response->headers[response->n_headers++] = (struct http_header){.name = name, .text = text};
     }
 }
+
+bool reply_has_header(const struct http_response *response, const char *name)
+{
+    for (unsigned i = 0; i < response->n_headers; i++) {
+        if (strcmp(response->headers[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

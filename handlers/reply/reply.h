@@ -12,6 +12,7 @@
 
 #include "handlers/http/http.h"
 #include "storage/base/buffer.h"
+#include "storage/base/compiler.h"
 
 #define REPLY_DIGITS 10 /* significant ones of a number that is not whole */
 
@@ -50,5 +51,8 @@ void reply_empty(struct http_response *response, unsigned status);
 /* Add a header field whose @name and @text are static.  Where HTTP_HEADERS_MAX are there it is left
  * out.  (problem_add_header() adds one that is copied.) */
 void reply_header(struct http_response *response, const char *name, const char *text);
+
+/* Has the response a header field @name? */
+bool reply_has_header(const struct http_response *response, const char *name) MUST_CHECK;
 
 #endif

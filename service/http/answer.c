@@ -18,8 +18,7 @@ static bool add_headers(struct connection *connection, struct MHD_Response *resp
          MHD_add_response_header(response, ID_HEADER, connection->id) == MHD_YES;
     for (unsigned i = 0; ok && i < from->n_headers; i++) {
         const struct http_header *header = &from->headers[i];
-        ok = MHD_add_response_header(response, header->name,
-                 header->text != NULL ? header->text : header->value) == MHD_YES;
+        ok = MHD_add_response_header(response, header->name, http_header_text(header)) == MHD_YES;
     }
     if (ok && atomic_load_explicit(&connection->server->quiesced, memory_order_relaxed)) {
         ok = MHD_add_response_header(response, "Connection", "close") == MHD_YES;

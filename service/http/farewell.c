@@ -71,8 +71,7 @@ static size_t print_answer(
     }
     for (unsigned i = 0; i < response->n_headers; i++) {
         const struct http_header *header = &response->headers[i];
-        n = append(ret, room, n, "%s: %s\r\n", header->name,
-            header->text != NULL ? header->text : header->value);
+        n = append(ret, room, n, "%s: %s\r\n", header->name, http_header_text(header));
     }
     n = append(ret, room, n, "\r\n");
     if (n >= room || response->body_n > room - n) {
