@@ -12,6 +12,7 @@ from lib import process
 from lib.browser import Browser
 from lib.cluster import Cluster, running, server_missing
 from lib.dashboard import send_shop
+from lib.http_proxy import HttpProxy
 from lib.process import Redis, Tallyd, binary, short_directory
 from lib.proxy import Proxy
 from lib.world import World
@@ -155,6 +156,14 @@ def start_proxy(cleanup):
         return proxy
 
     return start
+
+
+@pytest.fixture
+def proxy(tallyd, cleanup):
+    """Between a client and the tallyd of this file."""
+    between = HttpProxy(tallyd.port)
+    cleanup.append(between.close)
+    return between
 
 
 @pytest.fixture

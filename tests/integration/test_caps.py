@@ -1,25 +1,16 @@
 """Caps: whoever makes up names costs an hour its places, and every answer says how much a cap may hide."""
 
 import collections
-import contextlib
 import json
 import random
 
 import pytest
 
 from lib.clock import epoch, rfc3339
+from lib.cluster import running
 from lib.process import Tallyd, run, sanitized
 from lib.waiting import wait_until
 from lib.world import FOREVER, World
-
-
-@contextlib.contextmanager
-def running(*args):
-    tallyd = Tallyd(*args).start()
-    try:
-        yield tallyd
-    finally:
-        tallyd.stop()
 
 
 def breakdown(http, site, by="source", **params):
@@ -40,7 +31,7 @@ def views(site, names, **more):
 
 
 def test_beyond_the_cap_names_are_put_together():
-    with running("--max-values", "5", "--max-events", "0") as tallyd:
+    with running(Tallyd("--max-values", "5", "--max-events", "0")) as tallyd:
         http = tallyd.client()
         http.accept(views("s", [f"h{i}.example" for i in range(5)] * 2))
         http.accept(views("s", [f"g{i}.example" for i in range(50)] + ["h0.example"]))
@@ -56,7 +47,7 @@ def test_beyond_the_cap_names_are_put_together():
 
 
 def test_tables_without_json_say_what_was_put_together():
-    with running("--max-values", "2") as tallyd:
+    with running(Tallyd("--max-values", "2")) as tallyd:
         http = tallyd.client()
         http.accept(views("s", ["a.example", "b.example", "c.example", "c.example"]))
         text = http.request("GET", "/breakdown?site=s&by=source", headers={"Accept": "text/csv"}).body.decode()
@@ -68,7 +59,7 @@ def test_tables_without_json_say_what_was_put_together():
 
 
 def test_pages_and_events():
-    with running("--max-pages", "4", "--max-events", "3", "--partitions", "1") as tallyd:
+    with running(Tallyd("--max-pages", "4", "--max-events", "3", "--partitions", "1")) as tallyd:
         http = tallyd.client()
         http.accept([{"page": f"/{i}", "user": f"u{i}", "ip": "192.0.2.1"} for i in range(10)] + [{"event": f"e{i}", "user": "u", "ip": "192.0.2.1"} for i in range(10)])
         listed = http.question("/pages", from_="now-1h", limit=100)
@@ -98,7 +89,7 @@ def test_what_two_names_have_in_common(tmp_path):
     """Visitors put together may be those of either side, or of both."""
     config = tmp_path / "tallyd.conf"
     config.write_text("section.zero = /0\n")
-    with running("--max-pages", "4", "--max-events", "3", "--partitions", "1", "--config", str(config)) as tallyd:
+    with running(Tallyd("--max-pages", "4", "--max-events", "3", "--partitions", "1", "--config", str(config))) as tallyd:
         http = tallyd.client()
         http.accept([{"page": f"/{i}", "user": f"u{i}"} for i in range(10)])
         http.accept([{"event": f"e{i}", "user": f"u{i}"} for i in range(3)])
@@ -126,7 +117,7 @@ def test_what_two_names_have_in_common(tmp_path):
 
 def test_few_of_many_may_be_in_common():
     """What was put together is a part of what both sides have, at the most; so is the share of it."""
-    with running("--max-pages", "4", "--partitions", "1") as tallyd:
+    with running(Tallyd("--max-pages", "4", "--partitions", "1")) as tallyd:
         http = tallyd.client()
         http.accept([{"page": "/0", "user": f"u{i}"} for i in range(20)])
         http.accept([{"page": f"/{i}", "user": "v"} for i in range(1, 4)] + [{"page": f"/{i}", "user": f"w{i}"} for i in range(4, 7)])
@@ -137,7 +128,7 @@ def test_few_of_many_may_be_in_common():
 
 
 def test_what_lies_in_several_partitions_may_all_be_in_common():
-    with running("--max-pages", "16", "--partitions", "4") as tallyd:
+    with running(Tallyd("--max-pages", "16", "--partitions", "4")) as tallyd:
         http = tallyd.client()
         http.accept([{"page": f"/{i}", "user": f"u{i}"} for i in range(80)])
         listed = [row["page"] for row in http.question("/pages", from_="now-1h", limit=100)["pages"] if row["page"] != "(other)"]
@@ -152,7 +143,7 @@ def test_what_lies_in_several_partitions_may_all_be_in_common():
 
 def test_a_deleted_site_gives_its_places_back():
     """A process remembers which names have places; of a site that was deleted nothing of that holds."""
-    with running("--max-pages", "3", "--partitions", "1") as tallyd:
+    with running(Tallyd("--max-pages", "3", "--partitions", "1")) as tallyd:
         http = tallyd.client()
 
         def pages():
@@ -221,7 +212,7 @@ def test_random_histories(seed):
 
 def test_a_repeated_request_gets_the_same_places():
     """A keyed request is repeated, and tallyd killed in between: it counts once, listed or put together."""
-    with running("--max-values", "50") as tallyd:
+    with running(Tallyd("--max-values", "50")) as tallyd:
         body = views("s", [f"h{i}.example" for i in range(400)], ts=None)
         body = [{k: v for k, v in e.items() if v is not None} for e in body]
         first = tallyd.client().post(body, headers={"Idempotency-Key": "k"})
@@ -236,7 +227,7 @@ def test_a_repeated_request_gets_the_same_places():
 
 def test_a_flood_costs_an_hour():
     """A million made-up referrers: Redis holds the places of an hour, and nothing of the year is harmed."""
-    with running("--partitions", "2") as tallyd:
+    with running(Tallyd("--partitions", "2")) as tallyd:
         http = tallyd.client()
         http.accept(views("s", ["good.example"] * 10))
         before = http.metric("process_resident_memory_bytes")

@@ -11,7 +11,6 @@ import urllib.request
 
 import pytest
 
-from lib.http_proxy import HttpProxy
 from lib.process import ROOT, free_port
 from lib.sender import node
 from lib.waiting import wait_until
@@ -22,13 +21,6 @@ pytestmark = pytest.mark.skipif(node() is None, reason="node 18 is not installed
 FOLDER = ROOT / "deploy/clients/node"
 README = re.findall(r"^```js\n(.*?)^```$", (FOLDER / "README.md").read_text(), re.M | re.S)
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-
-
-@pytest.fixture
-def proxy(tallyd, cleanup):
-    between = HttpProxy(tallyd.port)
-    cleanup.append(between.close)
-    return between
 
 
 @pytest.fixture

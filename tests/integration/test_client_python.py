@@ -15,7 +15,7 @@ import wsgiref.simple_server
 
 import pytest
 
-from lib.http_proxy import Answer, HttpProxy, harm
+from lib.http_proxy import Answer, harm
 from lib.process import ROOT
 from lib.sender import PYTHON
 from lib.waiting import wait_until
@@ -27,13 +27,6 @@ from tallyd_client import AsgiMiddleware, Batch, Client, WsgiMiddleware  # noqa:
 
 README = re.findall(r"^```python\n(.*?)^```$", (FOLDER / "README.md").read_text(), re.M | re.S)
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-
-
-@pytest.fixture
-def proxy(tallyd, cleanup):
-    between = HttpProxy(tallyd.port)
-    cleanup.append(between.close)
-    return between
 
 
 @pytest.fixture

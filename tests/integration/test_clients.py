@@ -23,13 +23,6 @@ def language(request):
 
 
 @pytest.fixture
-def proxy(tallyd, cleanup):
-    between = HttpProxy(tallyd.port)
-    cleanup.append(between.close)
-    return between
-
-
-@pytest.fixture
 def start(language, directory, site, cleanup):
     """start(url, **options): a Sender of events of this test's site."""
     directory.mkdir(exist_ok=True)

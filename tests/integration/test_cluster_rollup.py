@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lib.clock import FakeClock, epoch, rfc3339
-from lib.cluster import Cluster, skip_without_clock
+from lib.cluster import Cluster, running, skip_without_clock
 from lib.process import Tallyd, binary, short_directory
 from lib.sentinel import SentinelGroup
 from lib.truth import Model, is_close
@@ -89,11 +89,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world():
-    one = World()
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(World()) as one:
+        yield one
 
 
 def watermark(world):
@@ -182,11 +179,8 @@ def test_a_pass_that_is_asked_for(world):
 
 @pytest.fixture
 def own_world():
-    one = World()
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(World()) as one:
+        yield one
 
 
 def replace(cluster, primary, how):

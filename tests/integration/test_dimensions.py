@@ -1,7 +1,6 @@
 """Breakdowns by dimension, against counts made here: windows, rollups, every way in, filters, real logs."""
 
 import collections
-import contextlib
 import random
 import re
 import subprocess
@@ -11,6 +10,7 @@ import pytest
 
 from lib import access_log
 from lib.clock import epoch, rfc3339
+from lib.cluster import running
 from lib.process import Tallyd, run, short_directory
 from lib.truth import is_close
 from lib.world import FOREVER, World
@@ -26,15 +26,6 @@ REFERRERS = {"https://www.google.de/search?q=x": "google", "https://t.co/abc": "
              "/local": "(none)", None: "(none)"}
 DEFAULT = ("source", "utm_source", "utm_medium", "utm_campaign", "browser", "os", "device", "country")
 ALL = DEFAULT + ("utm_term", "utm_content", "language")
-
-
-@contextlib.contextmanager
-def running(*args):
-    tallyd = Tallyd(*args).start()
-    try:
-        yield tallyd
-    finally:
-        tallyd.stop()
 
 
 def table(http, site, by, **params):
@@ -178,7 +169,7 @@ def test_browsers(tmp_path):
     config = tmp_path / "tallyd.conf"
     config.write_text("site.blog.example.props = plan,variant\ndimensions = source,utm_campaign,browser,country,language\n"
                       "trusted-proxies = 127.0.0.1\ncountry-header = CF-IPCountry\n")
-    with running("--config", config) as tallyd:
+    with running(Tallyd("--config", config)) as tallyd:
         http = tallyd.client()
         headers = {"User-Agent": FIREFOX, "Accept-Language": "fr-CH, fr;q=0.9", "CF-IPCountry": "ch",
                    "X-Forwarded-For": "192.0.2.9"}
@@ -196,7 +187,7 @@ def test_browsers(tmp_path):
 
 
 def test_a_stranger_says_no_country(tmp_path):
-    with running("--country-header", "CF-IPCountry") as tallyd:
+    with running(Tallyd("--country-header", "CF-IPCountry")) as tallyd:
         http = tallyd.client()
         assert http.request("GET", "/pixel.gif?page=/", None, {"User-Agent": FIREFOX, "CF-IPCountry": "CH"}).status == 202
         assert table(http, "default", "country") == {"(none)": 1}
@@ -221,7 +212,7 @@ def test_countries_by_address(tmp_path):
     if made.returncode != 0 and "MaxMind/DB/Writer" in made.stderr:
         pytest.skip("libmaxmind-db-writer-perl is not here")
     assert made.returncode == 0, made.stderr
-    with running("--geo-db", path) as tallyd:
+    with running(Tallyd("--geo-db", path)) as tallyd:
         http = tallyd.client()
         http.accept([{"page": "/", "ip": ip, **more} for ip, more in (
             ("192.0.2.1", {}), ("::ffff:192.0.2.2", {}), ("2001:db8::1", {}), ("198.51.100.1", {}), ("192.0.2.129", {}),
@@ -253,7 +244,7 @@ def test_switched_off(tmp_path):
     config = tmp_path / "tallyd.conf"
     config.write_text("dimensions = off\nsite.a.dimensions = os\nsite.a.visitors-by = os\ndeny-sources = spam.example\n"
                       "site.b.dimensions = source,utm_source\n")
-    with running("--config", config) as tallyd:
+    with running(Tallyd("--config", config)) as tallyd:
         http = tallyd.client()
         http.accept([{"site": s, "page": "/", "ip": "192.0.2.1", "ua": IPHONE, "referrer": "https://x.spam.example/",
                       "utm_source": u} for s in ("a", "b", "c") for u in (None, "spam.example", "ok")])
@@ -290,7 +281,7 @@ def test_sections_that_a_page_would_be_left_out_of(tmp_path):
 def test_rules_make_one_page_of_many(tmp_path):
     config = tmp_path / "tallyd.conf"
     config.write_text("page.2 = /user/*/** -> /user/:id\npage.1 = /user/me -> /me\nsection.blog = /blog/\nsection.user = /user/\n")
-    with running("--config", config) as tallyd:
+    with running(Tallyd("--config", config)) as tallyd:
         http = tallyd.client()
         http.accept([{"page": p, "user": "u"} for p in ("/user/1", "/user/2/posts", "/user/me", "/blog/a", "/blog/b", "/c")])
         assert {r["page"]: r["pv"] for r in http.question("/pages", from_="now-1h")["pages"]} == {
@@ -327,7 +318,7 @@ def test_a_section_is_one_true_union():
 def test_sections_in_one_another_count_a_view_once(tmp_path):
     config = tmp_path / "tallyd.conf"
     config.write_text("section.post = /blog/post\nsection.blog = /blog/\nsection.same = /blog/\nsection.shop = /shop/\n")
-    with running("--config", config) as tallyd:
+    with running(Tallyd("--config", config)) as tallyd:
         http = tallyd.client()
         http.accept([{"page": p, "user": p} for p in ("/blog/post/1", "/blog/a", "/shop/", "/c")])
         for sections, n in ((["post"], 1), (["post", "blog"], 2), (["blog", "post", "same", "blog"], 2), (["post", "shop"], 2),
@@ -418,7 +409,7 @@ def test_a_real_log(name):
             match = access_log.LINE.match(line)
             query = urllib.parse.parse_qs(match[5].partition("?")[2].split(" ")[0])
             counted["source"][query["utm_source"][0] if "utm_source" in query else source_of(match[8])] += 1
-    with running(*FOREVER, "--max-values", "0") as tallyd:
+    with running(Tallyd(*FOREVER, "--max-values", "0")) as tallyd:
         done = run("import", "--all", "--site", "log", "--url", tallyd.url, log, timeout_s=300)
         assert done.returncode == 0, done
         for by, expected in counted.items():

@@ -17,12 +17,13 @@ import time
 import pytest
 
 from lib.failing_calls import FailingCalls
-from lib.follow import KEEP, Follower, Log, Replay, row
+from lib.follow import Follower, Log, Replay, row
 from lib.http_proxy import Answer, HttpProxy, harm
 from lib.process import binary, free_port, run, sanitized
 from lib.waiting import wait_until
+from lib.world import FOREVER
 
-TALLYD_ARGS = KEEP
+TALLYD_ARGS = FOREVER
 BEGIN = 1_700_000_000
 
 
@@ -445,7 +446,7 @@ def test_the_server_comes_later(start_redis, start_tallyd, site, log, follow):
     wait_until(lambda: follower.said("waiting, and trying again"), "it waits")
     log.rename()
     log.write(rows(3, 1100))
-    http = start_tallyd(*KEEP, redis=redis, listen=f"127.0.0.1:{port}").client()
+    http = start_tallyd(*FOREVER, redis=redis, listen=f"127.0.0.1:{port}").client()
     await_pv(http, site, 1103)
     wait_until(lambda: follower.said("answers again"), "it says so")
 
@@ -460,7 +461,7 @@ def test_sigterm_while_the_server_is_away(site, log, follow):
 def test_a_server_that_refuses_ends_it(start_redis, start_tallyd, site, log, follow, tmp_path):
     tokens = tmp_path / "tokens"
     tokens.write_text(f"{hashlib.sha256(b'secret').hexdigest()} ingest,read me\n")
-    tallyd = start_tallyd(*KEEP, "--tokens", tokens, redis=start_redis())
+    tallyd = start_tallyd(*FOREVER, "--tokens", tokens, redis=start_redis())
     log.write(rows(10))
     follower = follow(url=tallyd.url)
     assert follower.wait() == 1
@@ -482,7 +483,7 @@ def test_lines_that_are_none(http, site, log, follow):
 
 
 def test_a_server_that_takes_few_events_at_once(start_redis, start_tallyd, site, log, follow):
-    tallyd = start_tallyd(*KEEP, "--ingest-limit", "100000/1s", "--ingest-burst", "100", redis=start_redis())
+    tallyd = start_tallyd(*FOREVER, "--ingest-limit", "100000/1s", "--ingest-burst", "100", redis=start_redis())
     log.write(rows(1500))
     follower = follow(url=tallyd.url)
     await_pv(tallyd.client(), site, 1500)

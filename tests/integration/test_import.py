@@ -14,9 +14,10 @@ from lib import access_log, process
 from lib.clock import epoch, rfc3339
 from lib.process import ROOT, binary, environment, run
 from lib.truth import Estimates, Model
+from lib.world import FOREVER
 
 # windows to the minute, thirteen years back
-TALLYD_ARGS = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days", "forever")
+TALLYD_ARGS = FOREVER
 KEEP = ("--keep-minutes", "forever")
 
 SAMPLE = ROOT / "tests" / "data" / "sample_access.log"

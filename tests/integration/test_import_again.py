@@ -11,8 +11,9 @@ from lib.http_proxy import Answer, HttpProxy, harm
 from lib.process import binary, environment, run
 from lib.truth import Model
 from lib.waiting import wait_until
+from lib.world import FOREVER
 
-TALLYD_ARGS = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days", "forever")
+TALLYD_ARGS = FOREVER
 BEGIN = 1_700_000_000
 
 

@@ -10,9 +10,9 @@ import time
 import pytest
 
 from lib.process import run
+from lib.world import FOREVER
 
-TALLYD_ARGS = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days", "forever")
-KEEP = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days", "forever")
+TALLYD_ARGS = FOREVER
 BEGIN = calendar.timegm((2026, 3, 10, 10, 56, 20))
 PERSON = "Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0"
 ROBOT = "Googlebot/2.1 (+http://www.google.com/bot.html)"
@@ -127,7 +127,7 @@ def options(name):
 
 
 def imported(tallyd, path, *more, status=0):
-    done = run("import", "--url", tallyd.url, *KEEP, "--json", *more, path, timeout_s=300)
+    done = run("import", "--url", tallyd.url, *FOREVER, "--json", *more, path, timeout_s=300)
     assert done.returncode == status, done
     return json.loads(done.stdout), done.stderr
 

@@ -9,9 +9,9 @@ import pytest
 from lib import access_log
 from lib.process import run
 from lib.truth import Model
+from lib.world import FOREVER
 
-TALLYD_ARGS = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days", "forever")
-KEEP = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days", "forever")
+TALLYD_ARGS = FOREVER
 CLASSES = ("malformed", "method", "robot", "error", "redirect", "file")
 PERSON = "Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0"
 ROBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
@@ -23,7 +23,7 @@ def line(path="/", status=200, method="GET", ua=PERSON, ip="192.0.2.1"):
 
 def imported(tallyd, site, path, *options):
     """The summary as --json has it."""
-    done = run("import", "--site", site, "--url", tallyd.url, *KEEP, "--json", *options, path, timeout_s=300)
+    done = run("import", "--site", site, "--url", tallyd.url, *FOREVER, "--json", *options, path, timeout_s=300)
     assert done.returncode == 0, done
     assert done.stdout.count("\n") == 1, done.stdout
     return json.loads(done.stdout)
@@ -76,11 +76,11 @@ def test_classes_and_options(tallyd, http, site, log, options, counted, left_out
 
 
 def test_a_sentence_says_what_was_left_out(tallyd, site, log):
-    done = run("import", "--site", site, "--url", tallyd.url, *KEEP, log(*MIXED))
+    done = run("import", "--site", site, "--url", tallyd.url, *FOREVER, log(*MIXED))
     assert done.stdout.splitlines()[-1] == (
         "4 of 14 lines are page views; left out: 1 malformed, 2 method, 2 robot, 2 error, 1 redirect, 2 file "
         "(--include CLASS counts one, --all all that are GET, HEAD or POST)"), done.stdout
-    done = run("import", "--site", site, "--url", tallyd.url, *KEEP, log(line()))
+    done = run("import", "--site", site, "--url", tallyd.url, *FOREVER, log(line()))
     assert done.stdout.splitlines()[-1] == "1 of 1 lines are page views"
 
 
@@ -95,7 +95,7 @@ def test_events_are_left_as_they_are(tallyd, http, site, log):
     """Whoever wrote NDJSON has decided what counts."""
     events = [{"page": page, "ua": ROBOT, "ts": "2026-03-10T10:56:20Z"} for page in ("/a", "/b.css", "/admin")]
     path = log(*(json.dumps(event) + "\n" for event in events), "\n", "nonsense\n")
-    done = run("import", "--site", site, "--url", tallyd.url, *KEEP, "--json", "--exclude", "/admin", path)
+    done = run("import", "--site", site, "--url", tallyd.url, *FOREVER, "--json", "--exclude", "/admin", path)
     summary = json.loads(done.stdout)
     assert summary["counted"] == 3 and summary["blank"] == 1 and summary["left_out"]["malformed"] == 1
     assert pages(http, site) == {"/a": 1, "/b.css": 1, "/admin": 1}
@@ -113,11 +113,11 @@ def test_what_the_server_drops_is_said(start_tallyd, redis, site, log):
     assert pages(other.client(), f"{site}-all") == {"/person": 1, "/robot": 1}
     events = log(*(json.dumps({"page": "/n", "ua": ua, "ts": "2026-03-10T10:56:20Z"}) + "\n" for ua in (ROBOT, PERSON)))
     assert imported(other, f"{site}-nd", events) == {"lines": 2, "counted": 1, "left_out": none, "dropped": 1}
-    done = run("import", "--site", f"{site}-text", "--url", other.url, *KEEP, log('{"page":"","ts":1700000000}\n', *events.read_text().splitlines(True)))
+    done = run("import", "--site", f"{site}-text", "--url", other.url, *FOREVER, log('{"page":"","ts":1700000000}\n', *events.read_text().splitlines(True)))
     assert done.returncode == 1 and re.search(r"^dropped +1$", done.stdout, re.M), done
     assert done.stdout.splitlines()[-1] == (
         "1 of 3 lines are page views; dropped by the server: 1 (its --bots or ignore-ip); rejected: 1")
-    done = run("import", "--site", f"{site}-log", "--url", other.url, *KEEP,
+    done = run("import", "--site", f"{site}-log", "--url", other.url, *FOREVER,
                log(line("/office", ip="203.0.113.9"), line("/person"), line("/robot", ua=ROBOT)))
     assert done.stdout.splitlines()[-1] == (
         "1 of 3 lines are page views; left out: 1 robot (--include CLASS counts one, --all all that are GET, HEAD or POST)"
@@ -180,6 +180,6 @@ def test_real_log_by_default(tallyd, http, site, log, name):
 def test_progress_is_of_lines_that_count(tallyd, site, log):
     """A class that is left out is never sent: the summary's events are those of the sentence."""
     path = log(*([line("/x.png")] * 3000 + [line()] * 5))
-    done = run("import", "--site", site, "--url", tallyd.url, *KEEP, path)
+    done = run("import", "--site", site, "--url", tallyd.url, *FOREVER, path)
     assert re.search(r"^events accepted 5$", done.stdout, re.M)
     assert "5 of 3005 lines are page views; left out: 3000 file (" in done.stdout

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lib.cluster import Cluster
+from lib.cluster import Cluster, running
 from lib.process import ROOT, Redis, Tallyd
 from lib.waiting import wait_until
 
@@ -89,11 +89,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world():
-    one = World()
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with running(World()) as one:
+        yield one
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import socket
 
 import pytest
 
-from .process import Process, mend_append_only, short_directory
+from .process import RespServer, mend_append_only, short_directory
 from .resp import Resp, RespError
 from .waiting import wait_until
 
@@ -75,7 +75,7 @@ def tag_and_slot(partition, partitions):
 
 @contextlib.contextmanager
 def running(servers):
-    """For a fixture: a Cluster, or a SentinelGroup, from its start to its end."""
+    """For a fixture: a Cluster, a World, a Tallyd.., from its start to its end."""
     try:
         yield servers.start()
     finally:
@@ -107,7 +107,7 @@ def mend_shard_ids(file):
     file.write_text("".join(lines))
 
 
-class TcpServer(Process):
+class TcpServer(RespServer):
     """A server on a port of 127.0.0.1."""
 
     def __init__(self, directory, name, port, argv):
@@ -126,24 +126,11 @@ class TcpServer(Process):
         wait_until(self.answers, f"{self.name} answers", pause_s=0.005)
         return self
 
-    def answers(self):
-        assert self.alive(), self.tail()
-        try:
-            return self.command("PING") == "PONG"
-        except RespError as error:
-            return not str(error).startswith("LOADING")
-        except OSError:
-            return False
-
     def connect(self, timeout_s=10):
         connection = Resp(socket.create_connection((self.host, self.port), timeout_s))
         if self.login is not None:
             connection.command("AUTH", *self.login)
         return connection
-
-    def command(self, *args):
-        with self.connect() as connection:
-            return connection.command(*args)
 
     def info(self, section):
         lines = self.command("INFO", section).splitlines()

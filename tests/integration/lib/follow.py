@@ -9,8 +9,8 @@ import time
 from .process import Process, Redis, Tallyd, binary, environment
 from .truth import Estimates, Model
 from .waiting import wait_until
+from .world import FOREVER
 
-KEEP = ("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days", "forever")
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:{}) Gecko/20100101 Firefox/{}"
 LINE = '{ip} - - [{time}] "{method} {target} HTTP/1.1" {status} 512 "-" "{ua}"\n'
 SUMMARY = re.compile(r"^([a-z ]+?)\s+([\d.]+)$", re.M)
@@ -75,7 +75,7 @@ class Follower(Process):
     def __init__(self, path, url, *options, site=None):
         super().__init__(pathlib.Path(path).parent, "follower")
         site_option = ("--site", site) if site else ()
-        self.argv = [binary(), "import", "--follow", *site_option, "--url", url, *KEEP, *options, path]
+        self.argv = [binary(), "import", "--follow", *site_option, "--url", url, *FOREVER, *options, path]
         self.env = None
 
     def start(self):
@@ -123,7 +123,7 @@ class Replay:
     def __init__(self, chance, directory, site, lines, seconds):
         self.chance, self.site, self.seconds = chance, site, seconds
         self.redis = Redis(appendonly=True).start()
-        self.tallyd = Tallyd(*KEEP, "--request-timeout", "2s", redis=self.redis).start()
+        self.tallyd = Tallyd(*FOREVER, "--request-timeout", "2s", redis=self.redis).start()
         self.tallyd.listen = f"127.0.0.1:{self.tallyd.port}"
         self.log = Log(directory)
         self.follower = Follower(self.log.path, self.tallyd.url, site=site)

@@ -158,7 +158,25 @@ def mend_append_only(directory, server="redis-server"):
         assert done.returncode == 0, done
 
 
-class Redis(Process):
+class RespServer(Process):
+    """A server that speaks RESP: connect() leads to it."""
+
+    def answers(self):
+        assert self.alive(), self.tail()
+        try:
+            # NOAUTH is an answer; LOADING is not yet
+            return self.command("PING") == "PONG"
+        except RespError as error:
+            return not str(error).startswith("LOADING")
+        except OSError:
+            return False
+
+    def command(self, *args):
+        with self.connect() as connection:
+            return connection.command(*args)
+
+
+class Redis(RespServer):
     """A redis-server on a unix socket (and a TCP port, if asked for)."""
 
     def __init__(self, directory=None, *, appendonly=False, port=0, clock=None, options=()):
@@ -189,22 +207,8 @@ class Redis(Process):
         wait_until(self.answers, f"redis-server answers:\n{self.tail()}", pause_s=0.005)
         return self
 
-    def answers(self):
-        assert self.alive(), self.tail()
-        try:
-            # NOAUTH is an answer; LOADING is not yet
-            return self.command("PING") == "PONG"
-        except RespError as error:
-            return not str(error).startswith("LOADING")
-        except OSError:
-            return False
-
     def connect(self, timeout_s=10):
         return Resp.unix(self.path, timeout_s)
-
-    def command(self, *args):
-        with self.connect() as connection:
-            return connection.command(*args)
 
     def processor(self):
         """Nanoseconds that its main thread (ran, was ready and waited for a processor)."""
