@@ -76,7 +76,7 @@ static void ask_figures(struct http_exchange *exchange)
     exchange->job.u.count = (struct count_job){
         .asked = asked,
         .metric = METRIC_UV,
-        .all_metrics = !state->now,
+        .all_metrics = true,
         .step = STEP_NONE,
         .zone = state->asked.zone,
     };
@@ -121,13 +121,12 @@ static void take_figures(struct http_exchange *exchange)
     struct sites_state *state = exchange->state;
     const struct count_job *job = &exchange->job.u.count;
     uint64_t pv = job->values[METRIC_PV];
-    uint64_t uv = job->values[METRIC_UV];
+    uint64_t estimate = job->values[METRIC_UV], uv = estimate > pv ? pv : estimate;
+    state->clamped = state->clamped || uv < estimate;
     if (!state->now) {
         struct slice site = state->list.sites[state->next];
-        state->row =
-            json_pack("{s:o,s:o,s:o,s:o}", "site", json_stringn(site.p, site.n), "pv", number(pv),
-                "uv", number(uv > pv ? pv : uv), "visits", number(job->values[METRIC_VISITS]));
-        state->clamped = state->clamped || uv > pv;
+        state->row = json_pack("{s:o,s:o,s:o,s:o}", "site", json_stringn(site.p, site.n), "pv",
+            number(pv), "uv", number(uv), "visits", number(job->values[METRIC_VISITS]));
         struct window asked = state->asked.window, answered = job->asked.answered;
         state->rotated = state->rotated || window_spans_rotation(exchange->app, answered);
         state->own_window = answered.from_s != asked.from_s || answered.to_s != asked.to_s;

@@ -268,6 +268,21 @@ def test_sites_with_figures(http, site):
     assert http.get("/sites", from_="now-9999d", tz="Nowhere/City").errors[0]["parameter"] == "tz"
 
 
+def test_who_is_there_now_is_no_more_than_what_they_viewed(http, site):
+    """The estimate of the last five minutes may lie above their page views; the answer cuts it there, and says so."""
+    for i in range(40):
+        name = f"{site[:50]}-{i}"
+        http.accept([{"site": name, "page": "/", "user": f"{name} {n}"} for n in range(2000)])
+        if http.count("uv", site=name, from_="now-4m") > 2000:
+            break
+    else:
+        raise AssertionError("no estimate above 2000 in 40 sites")
+    answer = http.question("/sites", from_="now-1h")
+    row = next(row for row in answer["sites"] if row["site"] == name)
+    assert row == {"site": name, "pv": 2000, "uv": 2000, "visits": 2000, "now": 2000}
+    assert answer["clamped"] is True
+
+
 def test_the_windows_of_sites_of_two_zones(start_redis, start_tallyd, directory):
     """Old hours of Kathmandu begin at :15 of UTC: there is no window of UTC and Kathmandu, and each row says its own."""
     config = directory / "tallyd.conf"
