@@ -205,7 +205,7 @@ bool writer_is_connected(const struct writer *w)
     return atomic_load(&w->is_connected);
 }
 
-static void writer_free(struct writer *w)
+void writer_free(struct writer *w)
 {
     session_close(&w->session);
     appender_release(&w->appender);
@@ -272,12 +272,15 @@ void writer_drain_end(struct writer *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-void writer_stop(struct writer *w)
+void writer_stop_begin(struct writer *w)
 {
     pthread_mutex_lock(&w->lock);
     w->stop = true;
     pthread_mutex_unlock(&w->lock);
     writer_wake(w);
+}
+
+void writer_stop_end(struct writer *w)
+{
     pthread_join(w->thread, NULL);
-    writer_free(w);
 }

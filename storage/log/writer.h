@@ -51,7 +51,10 @@ bool writer_is_connected(const struct writer *writer);
 void writer_drain_begin(struct writer *writer, int64_t deadline_ms);
 void writer_drain_end(struct writer *writer);
 
-/* Stop the thread and free; nothing may be lent any more. */
-void writer_stop(struct writer *writer);
+/* Stop the thread; nothing may be lent any more.  _end waits for that.  The threads of the others
+ * look at this writer, too, so it is freed only when they have ended. */
+void writer_stop_begin(struct writer *writer);
+void writer_stop_end(struct writer *writer);
+void writer_free(struct writer *writer);
 
 #endif

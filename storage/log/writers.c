@@ -201,7 +201,9 @@ void writers_stop(struct writers *ws)
     ws->ends = true;
     pthread_mutex_unlock(&ws->lock);
     unfolded_on_room(ws->unfolded, NULL, NULL);
-    each(ws, writer_stop);
+    each(ws, writer_stop_begin);
+    each(ws, writer_stop_end);
+    each(ws, writer_free); /* only now: their threads look at each other's writers */
     pthread_mutex_destroy(&ws->lock);
     pthread_mutex_destroy(&ws->share.news_lock);
     free(ws);

@@ -94,6 +94,8 @@ void __wrap_session_close(struct session *session)
 {
     if (stand_in.connect == NULL) {
         __real_session_close(session);
+    } else if (stand_in.closed != NULL) {
+        stand_in.closed();
     }
     session->redis = NULL;
 }

@@ -24,8 +24,9 @@ struct stand_in {
     void (*group)(unsigned partition, enum dispatcher_kind kind);
     /* of dispatcher_await(), with the one above: the next reply.  NULL: the connection is lost. */
     const struct reply *(*dispatched)(struct dispatcher *dispatcher);
-    /* of session_open(): may it connect?  With it session_close() only forgets the connection. */
+    /* of session_open(): may it connect?  With it session_close() only forgets the connection.. */
     bool (*connect)(void);
+    void (*closed)(void); /* ..and calls this */
 };
 
 extern struct stand_in stand_in;
