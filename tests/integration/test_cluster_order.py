@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lib.waiting import wait_until
+
 pytestmark = pytest.mark.cluster
 
 N = 400  # visitors
@@ -18,7 +20,7 @@ def test_all_logs_are_in_one_round(cluster, start_tallyd, site):
     own."""
     options = ("--partitions", "256", "--request-timeout", "30s")
     first = start_tallyd(*options, redis=cluster, env={HOLD: "60000"})
-    second = start_tallyd(*options, redis=cluster, env={HOLD: "700"})
+    second = start_tallyd(*options, redis=cluster, env={HOLD: "3000"})
     second.client(60).accept([{"site": "other", "page": "/"}])
     assert second.client(60).count("pv", site="other", from_="now-1h") == 1, "it has folded before"
     now = int(time.time()) // 60 * 60
@@ -27,19 +29,21 @@ def test_all_logs_are_in_one_round(cluster, start_tallyd, site):
     def ask():
         with_answers = second.client(60)
         while not ended.is_set():
-            assert with_answers.get("/pv", site=site, from_="now-9h").status == 200
+            assert with_answers.get("/pv", site=site, from_="now-9h").status in (200, 503)
 
-    def post(of):
-        clients = first.client(60), second.client(60)
-        for i in range(of, N, 4):
-            for client, ts in zip(clients, (now - 7200, now - 3600)):
-                event = {"site": site, "page": "/", "visitor": f"v{i}", "ts": ts}
-                assert client.post([event], headers={"Idempotency-Key": f"{site} {i} {ts}"}).status == 202
+    def post(http, i, ts):
+        event = {"site": site, "page": "/", "visitor": f"v{i}", "ts": ts}
+        key = {"Idempotency-Key": f"{site} {i} {ts}"}
+        wait_until(lambda: http.post([event], headers=key).status == 202, "it is taken")  # a busy machine's server may be away: 503
 
     with ThreadPoolExecutor(5) as pool:
         asked = pool.submit(ask)
-        list(pool.map(post, range(4)))
-        ended.set()
+        try:
+            for tallyd, ts in ((first, now - 7200), (second, now - 3600)):  # a visitor's two events are further apart than clocks
+                clients = [tallyd.client(60) for _ in range(4)]
+                list(pool.map(lambda of: [post(clients[of], i, ts) for i in range(of, N, 4)], range(4)))
+        finally:
+            ended.set()
         asked.result()
     visits = second.client(60).count("visits", site=site, from_="now-9h")
     assert 2 * N * 0.97 < visits <= 2 * N, "each process knows Redis's clock to some ms: a few are exchanged"
