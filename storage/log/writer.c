@@ -11,7 +11,7 @@
 
 #define ENTRY_EVENTS_MAX 10000
 #define ENTRY_BYTES_MAX  524288 /* Redis copies them: a ms or two.  One request may be longer */
-#define KEYED_EVENTS_MAX 1000   /* of an entry with keys: each is two arguments of a script */
+#define KEYED_EVENTS_MAX 1000   /* of an entry with keys: each is four words of a script */
 #define LIMITS_MAX       1000   /* taken at once */
 
 void writer_wake(struct writer *w)
