@@ -99,8 +99,8 @@ void http_farewell(const struct reaper_entry *watch, bool for_room)
     struct http_response problem = {.body = NULL};
     if (for_room) {
         problem_reply(&problem, PROBLEM_SLOW,
-            "the request came slowly, and all connections were taken (--max-connections): send it "
-            "again");
+            "the request came slowly, and all connections were taken (--max-connections, or the "
+            "limit of open files): send it again");
     } else {
         problem_reply(&problem, PROBLEM_SLOW, "the request did not come whole within %g s",
             (double)connection->server->config.request_timeout_ms / 1000);

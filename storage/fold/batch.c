@@ -92,7 +92,8 @@ static int compare_entries(const void *a, const void *b)
     return x->entry->n < y->entry->n ? -1 : x->entry->n > y->entry->n;
 }
 
-/* Where a log goes on behind the batch, what arrived later in others is left for the next batch. */
+/* Where a log goes on behind the batch, what arrived later in others is left for the next batch.
+ * Nothing waits for an entry that cannot be read. */
 static void drop_later(struct batch *batch)
 {
     int64_t limit_ms[BATCH_LOGS] = {0}; /* of those that go on: the last arrival */
@@ -101,7 +102,8 @@ static void drop_later(struct batch *batch)
         limit_ms[batch->entries[i].log] = batch->entries[i].order_ms;
     }
     for (size_t l = 0; l < batch->n_logs; l++) {
-        if (batch->logs[l].more && limit_ms[l] < least_ms) {
+        const struct batch_log *log = &batch->logs[l];
+        if (log->more && !log->broken && limit_ms[l] < least_ms) {
             least_ms = limit_ms[l];
         }
     }

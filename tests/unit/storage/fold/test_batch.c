@@ -152,6 +152,22 @@ Test(batch, does_not_stop_a_log_before_the_entry_that_cannot_be_read)
     fold_core_drop(core);
 }
 
+/* Nothing comes before it, and nothing after it: others are counted all the same. */
+Test(batch, does_not_wait_for_a_first_entry_that_cannot_be_read)
+{
+    struct core *core = fold_core_make(1);
+    struct batch batch = {0};
+    struct batch_log *a = batch_add_log(&batch, A, 0);
+    a->more = a->broken = true;
+    (void)batch_add_log(&batch, B, 0);
+    add(&batch, B, 1, NOW_S, 2);
+    cr_assert(batch_finish(&batch, core));
+    cr_expect_eq(batch.n_rows, 2u);
+    cr_expect(batch.logs[0].broken && batch.logs[1].to == 1);
+    batch_release(&batch);
+    fold_core_drop(core);
+}
+
 /* ---- cuts ---- */
 
 /* How far the cuts so far have come in each partition. */
