@@ -45,15 +45,17 @@ static enum storage_err find_asked(const struct gathering *g, struct slice page,
     return ok ? STORAGE_OK : STORAGE_NOMEM;
 }
 
-/* The sum of a page in those of a run of @n buckets, which has all pages. */
-static enum storage_err find_own(
-    const struct gathering *g, struct page_sums *own, size_t n, struct slice page, uint32_t *ret)
+/* The sum of a page of the slot's bucket in those of its run, which has all pages. */
+static enum storage_err find_own(const struct gathering *g, struct page_sums *own,
+    const struct slot *slot, struct slice page, uint32_t *ret)
 {
+    char text[RUN_PAGE_MAX];
+    struct slice name = pages_memory_own_name(page, slot->bucket - slot->run->first, text);
     if (own->n >= g->n_most) {
         return STORAGE_TOO_BROAD;
     }
-    bool ok = page_sums_find(own, g->r->asked->site, page, true, ret) &&
-              page_sums_reserve_present(own, *ret, n);
+    bool ok = page_sums_find(own, g->r->asked->site, name, true, ret) &&
+              page_sums_reserve_present(own, *ret, slot->run->n);
     return ok ? STORAGE_OK : STORAGE_NOMEM;
 }
 
@@ -168,10 +170,10 @@ static enum storage_err slot_stage(struct gathering *g, unsigned p, struct slot 
             (uint64_t)pv > slot->other ? (uint64_t)pv : slot->other; /* it may come twice */
         return STORAGE_OK;
     }
-    enum storage_err err = slot->run == NULL
-                               ? find_asked(g, page, &sum)
-                               : find_own(g, &pages_memory_sums(&g->memory, p, slot->run)->own,
-                                     slot->run->n, page, &sum);
+    enum storage_err err =
+        slot->run == NULL
+            ? find_asked(g, page, &sum)
+            : find_own(g, &pages_memory_sums(&g->memory, p, slot->run)->own, slot, page, &sum);
     if (err != STORAGE_OK || sum == INDEX_NONE) {
         return err;
     }

@@ -1,7 +1,9 @@
 #include "storage/pages/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "storage/job/counted_name.h"
 #include "storage/pages/table.h"
 
 #define CACHE_SHARE 8 /* one run, of all partitions: at most this part of the cache */
@@ -64,16 +66,36 @@ static bool note_known(struct partition_runs *of, const struct remembered_run *r
     return known != NULL;
 }
 
+struct slice pages_memory_own_name(struct slice page, size_t i, char text[static RUN_PAGE_MAX])
+{
+    uint32_t bucket = (uint32_t)i;
+    if (counted_name_mark(page) != NAME_MARK_OTHER) {
+        return page;
+    }
+    memcpy(text, page.p, page.n);
+    memcpy(text + page.n, &bucket, sizeof(bucket));
+    return (struct slice){text, page.n + sizeof(bucket)};
+}
+
+/* The page that has @name in a run's own sums. */
+static struct slice page_of(struct slice name)
+{
+    bool other = counted_name_mark(name) == NAME_MARK_OTHER;
+    return (struct slice){name.p, other ? name.n - sizeof(uint32_t) : name.n};
+}
+
 /* Add a bucket's table, @i of its run, to the run's own sums.  False: no memory. */
 static bool add_bucket(
     struct pages_memory *memory, struct run_sums *sums, size_t n, size_t i, struct slice table)
 {
     struct page_entry entry;
+    char text[RUN_PAGE_MAX];
     size_t at = 0;
     uint32_t turn = ++memory->turn;
     while (page_table_next(table, 1, &at, &entry)) {
         uint32_t sum = 0;
-        if (!page_sums_find(&sums->own, memory->r->asked->site, entry.page, true, &sum) ||
+        struct slice name = pages_memory_own_name(entry.page, i, text);
+        if (!page_sums_find(&sums->own, memory->r->asked->site, name, true, &sum) ||
             !page_sums_reserve_present(&sums->own, sum, n)) {
             return false;
         }
@@ -224,7 +246,7 @@ void pages_memory_keep_bucket(struct pages_memory *memory, unsigned partition,
     for (size_t k = 0; k < n; k++) {
         struct page_sum *sum = &own[staged[k].sum];
         if (sum->last == turn) { /* a page that came twice is here once */
-            struct page_entry entry = {sum->page, sum->last_pv, &present};
+            struct page_entry entry = {page_of(sum->page), sum->last_pv, &present};
             page_table_put(&memory->made, &entry, 1);
             sum->last = 0;
         }
@@ -240,7 +262,7 @@ static bool memory_make_table(struct pages_memory *memory, size_t n, struct run_
     buffer_clear(&memory->made, MADE_KEPT);
     for (size_t i = 0; i < sums->own.n; i++) {
         const struct page_sum *sum = &sums->own.all[i];
-        struct page_entry entry = {sum->page, sum->pv, sum->present};
+        struct page_entry entry = {page_of(sum->page), sum->pv, sum->present};
         page_table_put(&memory->made, &entry, n);
     }
     page_sums_release(&sums->own);

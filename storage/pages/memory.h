@@ -15,6 +15,7 @@
 #ifndef STORAGE_PAGES_MEMORY_H
 #define STORAGE_PAGES_MEMORY_H
 
+#include "storage/job/event.h"
 #include "storage/pages/kept_tables.h"
 #include "storage/pages/sums.h"
 #include "storage/read/proved_read.h"
@@ -62,6 +63,12 @@ struct run_sums *pages_memory_sums(
 void pages_memory_keep_bucket(struct pages_memory *memory, unsigned partition,
     const struct remembered_run *run, size_t i, uint32_t turn, const struct staged *staged,
     size_t n);
+
+/* Under which name bucket @i's number of @page stands in a run's own sums.  What a cap put together
+ * has a name for each bucket: so its entries in the table are of one bucket each, and tell how much
+ * lies in which. */
+#define RUN_PAGE_MAX (EVENT_PAGE_MAX + sizeof(uint32_t))
+struct slice pages_memory_own_name(struct slice page, size_t i, char text[static RUN_PAGE_MAX]);
 
 /* May more be added to @sums, of a run of @n buckets?  Else they are given up. */
 bool pages_memory_has_room(const struct pages_memory *memory, struct run_sums *sums, size_t n);

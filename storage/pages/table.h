@@ -4,7 +4,8 @@
  *
  * For top pages a table is what is remembered of a run (pages/memory.h).  It has an entry a page:
  * the name, the page views over all of the run, and in which of the run's buckets the page is, so
- * that only those sketches need be read.  Tables never leave the process.
+ * that only those sketches need be read.  What a cap put together has an entry for each bucket that
+ * it is in, so that it is known how much lies in which.  Tables never leave the process.
  */
 #ifndef STORAGE_PAGES_TABLE_H
 #define STORAGE_PAGES_TABLE_H
