@@ -1,27 +1,13 @@
 #include "storage/pages/capped.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "storage/pages/table.h"
-
-bool capped_runs_add(struct capped_runs *runs, const struct capped_run *run, const uint8_t *present,
-    struct arena *arena)
+bool capped_buckets_add(struct capped_buckets *buckets, const struct capped_bucket *bucket)
 {
-    if (!array_reserve(&runs->all, &runs->capacity, runs->n, sizeof(*runs->all))) {
+    if (!array_reserve(&buckets->all, &buckets->capacity, buckets->n, sizeof(*buckets->all))) {
         return false;
     }
-    struct capped_run *added = &runs->all[runs->n];
-    *added = *run;
-    added->present = NULL;
-    if (present != NULL) {
-        added->present = arena_alloc(arena, page_bits_size(run->n) + 1);
-        if (added->present == NULL) {
-            return false;
-        }
-        memcpy(added->present, present, page_bits_size(run->n));
-    }
-    runs->n++;
+    buckets->all[buckets->n++] = *bucket;
     return true;
 }
 
@@ -47,47 +33,39 @@ static bool is_in_hour(
     return false;
 }
 
-/* Did the name have its place in all of the run? */
-static bool is_whole(const struct capped_run *run, const struct page_sum *sum,
+/* Did the name have its place all the while? */
+static bool had_its_place(const struct capped_bucket *capped, const struct page_sum *sum,
     const struct cover *cover, const struct zone *zone)
 {
-    if (sum->present == NULL || run->first + run->n > cover->n ||
-        cover->buckets[run->first].level > LEVEL_HOUR) {
-        return false;
-    }
-    for (size_t i = 0; i < run->n; i++) {
-        if ((run->present == NULL || has_bit(run->present, i)) &&
-            !is_in_hour(sum, run->first + i, cover, zone)) {
-            return false;
-        }
-    }
-    return true;
+    return sum->present != NULL && capped->bucket < cover->n &&
+           cover->buckets[capped->bucket].level <= LEVEL_HOUR &&
+           is_in_hour(sum, capped->bucket, cover, zone);
 }
 
-uint64_t capped_runs_hide(const struct capped_runs *runs, const struct page_sum *sum,
+uint64_t capped_buckets_hide(const struct capped_buckets *buckets, const struct page_sum *sum,
     unsigned partition, const struct cover *cover, const struct zone *zone)
 {
     uint64_t pv = 0;
-    for (size_t i = 0; i < runs->n; i++) {
-        const struct capped_run *run = &runs->all[i];
-        if (run->partition == partition && !is_whole(run, sum, cover, zone)) {
-            pv += run->pv;
+    for (size_t i = 0; i < buckets->n; i++) {
+        const struct capped_bucket *capped = &buckets->all[i];
+        if (capped->partition == partition && !had_its_place(capped, sum, cover, zone)) {
+            pv += capped->pv;
         }
     }
     return pv;
 }
 
-uint64_t capped_runs_pv(const struct capped_runs *runs)
+uint64_t capped_buckets_pv(const struct capped_buckets *buckets)
 {
     uint64_t pv = 0;
-    for (size_t i = 0; i < runs->n; i++) {
-        pv += runs->all[i].pv;
+    for (size_t i = 0; i < buckets->n; i++) {
+        pv += buckets->all[i].pv;
     }
     return pv;
 }
 
-void capped_runs_release(struct capped_runs *runs)
+void capped_buckets_release(struct capped_buckets *buckets)
 {
-    free(runs->all);
-    *runs = (struct capped_runs){0};
+    free(buckets->all);
+    *buckets = (struct capped_buckets){0};
 }

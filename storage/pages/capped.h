@@ -12,32 +12,30 @@
 #include "storage/pages/sums.h"
 #include "storage/time/cover.h"
 
-/* What was put together in some neighbouring buckets, of one level, of a partition's cover. */
-struct capped_run {
+/* What was put together in a bucket of a partition's cover. */
+struct capped_bucket {
     unsigned partition;
-    size_t first, n;
+    size_t bucket;
     uint64_t pv;
-    uint8_t *present; /* bit i & 7 of byte i / 8: there is something in bucket first + i; NULL: in
-                         all of them */
 };
 
 /* Zeroed: nothing. */
-struct capped_runs {
-    struct capped_run *all; /* owned */
+struct capped_buckets {
+    struct capped_bucket *all; /* owned */
     size_t n, capacity;
 };
 
-/* Append a run.  @present is copied into @arena.  False: out of memory. */
-bool capped_runs_add(struct capped_runs *runs, const struct capped_run *run, const uint8_t *present,
-    struct arena *arena) MUST_CHECK;
+/* False: out of memory. */
+bool capped_buckets_add(
+    struct capped_buckets *buckets, const struct capped_bucket *bucket) MUST_CHECK;
 
 /* How much of it all may be @sum's, a name in @partition with this @cover. */
-uint64_t capped_runs_hide(const struct capped_runs *runs, const struct page_sum *sum,
+uint64_t capped_buckets_hide(const struct capped_buckets *buckets, const struct page_sum *sum,
     unsigned partition, const struct cover *cover, const struct zone *zone);
 
 /* How much it is together. */
-uint64_t capped_runs_pv(const struct capped_runs *runs);
+uint64_t capped_buckets_pv(const struct capped_buckets *buckets);
 
-void capped_runs_release(struct capped_runs *runs);
+void capped_buckets_release(struct capped_buckets *buckets);
 
 #endif

@@ -59,6 +59,16 @@ static enum storage_err find_own(const struct gathering *g, struct page_sums *ow
     return ok ? STORAGE_OK : STORAGE_NOMEM;
 }
 
+/* The only one of @n bits of an entry of what a cap put together: see pages/table.h. */
+static size_t only_bit(const uint8_t *bits, size_t n)
+{
+    size_t i = 0;
+    while (i + 1 < n && (bits[i / 8] >> (i & 7) & 1) == 0) {
+        i++;
+    }
+    return i;
+}
+
 /* All that a run's table has, to the sums of the question. */
 static enum storage_err add_table(
     struct gathering *g, unsigned p, const struct remembered_run *run, struct slice table)
@@ -69,9 +79,9 @@ static enum storage_err add_table(
     while (err == STORAGE_OK && page_table_next(table, run->n, &at, &entry)) {
         uint32_t i;
         if (counted_name_is_other(entry.page, g->class)) {
-            struct capped_run capped = {p, run->first, run->n, entry.pv, NULL};
-            bool ok = capped_runs_add(g->capped, &capped, entry.present, &g->sums->arena);
-            err = ok ? STORAGE_OK : STORAGE_NOMEM;
+            struct capped_bucket capped = {
+                p, run->first + only_bit(entry.present, run->n), entry.pv};
+            err = capped_buckets_add(g->capped, &capped) ? STORAGE_OK : STORAGE_NOMEM;
             continue;
         }
         err = find_asked(g, entry.page, &i);
@@ -146,8 +156,8 @@ static enum storage_err slot_end(struct gathering *g, unsigned p, struct slot *s
     slot->busy = false;
     g->buckets_read++;
     if (slot->other > 0) {
-        struct capped_run capped = {p, slot->bucket, 1, slot->other, NULL};
-        if (!capped_runs_add(g->capped, &capped, NULL, NULL)) {
+        struct capped_bucket capped = {p, slot->bucket, slot->other};
+        if (!capped_buckets_add(g->capped, &capped)) {
             return STORAGE_NOMEM;
         }
     }

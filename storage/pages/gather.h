@@ -20,12 +20,12 @@
 /* Zeroed: nothing is gathered. */
 struct gathering {
     struct proved_read *r;
-    struct page_sums *sums;     /* of the question */
-    bool chosen;                /* no other pages than those that are there already */
-    struct slice class;         /* of the names that are asked for: see job/counted_name.h.. */
-    struct slice prefix;        /* ..and what they begin with */
-    struct part_set parts;      /* the partitions that are read */
-    struct capped_runs *capped; /* what caps put together of the class */
+    struct page_sums *sums;        /* of the question */
+    bool chosen;                   /* no other pages than those that are there already */
+    struct slice class;            /* of the names that are asked for: see job/counted_name.h.. */
+    struct slice prefix;           /* ..and what they begin with */
+    struct part_set parts;         /* the partitions that are read */
+    struct capped_buckets *capped; /* what caps put together of the class */
     struct pages_memory memory;
     size_t n_buckets; /* of the longest cover: foreign data may have a page where it is not */
     size_t n_most;    /* pages that there may be */

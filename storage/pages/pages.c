@@ -111,10 +111,10 @@ static struct page_row row_of(const struct ranking *r, const struct page_sum *su
 {
     uint64_t hidden = 0;
     if (r->job->entries) { /* a page is in many partitions: any of what was put together */
-        hidden = capped_runs_pv(&r->scan.capped);
+        hidden = capped_buckets_pv(&r->scan.capped);
     } else if (r->scan.capped.n > 0) {
         unsigned p = page_partition(&r->read, sum->page);
-        hidden = capped_runs_hide(&r->scan.capped, sum, p, &r->read.covers[p], r->read.zone);
+        hidden = capped_buckets_hide(&r->scan.capped, sum, p, &r->read.covers[p], r->read.zone);
     }
     return (struct page_row){.page = sum->page, .pv = sum->pv, .at_most = sum->pv + hidden};
 }
@@ -218,7 +218,7 @@ static enum storage_err rank_pages(void *data)
     while (r->job->total < sums->n && sums->all[r->job->total].pv > 0) {
         r->job->total_pv += sums->all[r->job->total++].pv;
     }
-    r->job->other_pv = capped_runs_pv(&r->scan.capped);
+    r->job->other_pv = capped_buckets_pv(&r->scan.capped);
     return r->job->without_uv ? take_views(r) : read_visitors(r);
 }
 

@@ -48,7 +48,7 @@ void pages_scan_clear(struct pages_scan *scan)
 void pages_scan_release(struct pages_scan *scan)
 {
     page_sums_release(&scan->sums);
-    capped_runs_release(&scan->capped);
+    capped_buckets_release(&scan->capped);
 }
 
 bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice page)

@@ -27,10 +27,10 @@
 
 /* Zeroed: no page. */
 struct pages_scan {
-    struct page_sums sums;     /* `present` numbers the buckets of the page's partition's cover;
+    struct page_sums sums;        /* `present` numbers the buckets of the page's partition's cover;
                                   of visits it is of no use, a page being in many partitions */
-    struct capped_runs capped; /* what caps put together of the class */
-    bool chosen;               /* no other pages than those that are there already */
+    struct capped_buckets capped; /* what caps put together of the class */
+    bool chosen;                  /* no other pages than those that are there already */
     size_t buckets_read;
 };
 
