@@ -6,6 +6,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
+#include "storage/cluster/topology.h"
 #include "storage/core/asks.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -13,6 +14,7 @@
 #define TEXT_KEPT    4096
 #define COUNT_MS     250 /* then the cursors are read again: another process may have counted */
 #define PAUSE_MAX_MS 16
+#define LOST_LOOKS   2 /* rounds that fail for good: the first may have failed earlier, for less */
 #define FOLDING_US   100000 /* so soon after a fold, and beside other questions: one more is near */
 /* Before the deadline: a reading that the deadline cuts off would cost the connection. */
 #define MARGIN_MS 20
@@ -233,11 +235,20 @@ static void note_moment(struct wait *w, int64_t read_us)
     }
 }
 
+/* Has the last round of folds failed, and can it be because a partition has lost its state?  Not
+ * while a server is away, for that may be why. */
+static bool fails_for_good(const struct wait *w)
+{
+    return w->why == STORAGE_DOWN && core_any_lost(w->core) &&
+           topology_n_unserved(w->core->topology) == 0;
+}
+
 /* Wait until nothing is missing any more.  *ret_all: nothing is of what the first look has seen;
  * else a round of folds says that nothing is of what came before the job, which may be less. */
 static enum storage_err await_folds(struct wait *w, bool *ret_all)
 {
     int pause_ms = 0;
+    unsigned n_lost = 0;
     struct storage_job *job = w->job;
     int64_t read_us = monotonic_us();
     enum storage_err err = read_again(w, true);
@@ -253,7 +264,8 @@ static enum storage_err await_folds(struct wait *w, bool *ret_all)
             *ret_all = false;
             return STORAGE_OK;
         }
-        if (w->why == STORAGE_DOWN && core_any_lost(w->core)) {
+        n_lost = fails_for_good(w) ? n_lost + 1 : 0;
+        if (n_lost == LOST_LOOKS) {
             return give_up(w);
         }
         /* Where nothing was counted, or what was counted was not all, another process may do it. */

@@ -155,7 +155,7 @@ def test_the_first_primary_is_empty_before_the_rest_is_prepared(alone, start_tal
         answers = list(pool.map(lambda i: tallyd.client().get("/pv", site=site, page=f"/{i}", from_="now-1h"), range(24)))
     assert all(a.status == 503 or a.json["pv"] == 5 for a in answers), "whole, or refused"
     assert 503 in {a.status for a in answers} and states(first) == []
-    assert time.monotonic() - begin < 3, "at once: what is lost does not come back by itself"
+    assert time.monotonic() - begin < 6, "at once: what is lost does not come back by itself"
 
 
 def test_an_empty_primary_is_found_where_nobody_asks(alone, start_tallyd):
