@@ -108,7 +108,7 @@ bool redis_mend(const char *dir, const char *server, const char *log, int64_t *r
     if (state == AOF_DAMAGED || (state == AOF_UNREADABLE && !missing)) {
         return refuse(state, path, at, files.last, error, room);
     }
-    if (state == AOF_WHOLE && files.n_written <= 1) { /* then the base is all that is left */
+    if (state == AOF_WHOLE && files.n_written == 1) { /* then the base is all that is left */
         (void)snprintf(path, sizeof(path), "%s/" FILES "%s", dir, files.base);
         return files.base[0] == '\0' || check(dir, server, log, path, false, error, room);
     }
