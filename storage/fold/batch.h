@@ -36,7 +36,8 @@ struct batch_log {
     uint64_t from, to;
     uint64_t n_missing; /* of these, the stream had none */
     bool in_memory;     /* the entries were not read from the stream */
-    bool more;          /* there are more entries behind @to: what arrived after them has to wait */
+    bool more;          /* there are more entries behind @to: what arrived after them has to wait,
+                           unless the next one is broken */
     bool broken;        /* the entry behind @to cannot be read */
 };
 
