@@ -100,6 +100,11 @@ bool redis_mend(const char *dir, const char *server, const char *log, int64_t *r
         return true; /* nothing has been written here */
     }
     read_manifest(manifest, &files);
+    if (files.n_written == 0 && files.base[0] == '\0') {
+        (void)snprintf(error, room,
+            MANIFEST " names no file: restore a backup; redis-check-aof --fix would empty it");
+        return false;
+    }
     (void)snprintf(path, sizeof(path), "%s/" FILES "%s", dir, files.last);
     if (files.n_written > 0) {
         state = aof_scan(path, &at);

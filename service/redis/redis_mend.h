@@ -8,12 +8,13 @@
  * together with the first transaction written since (valkey-io/valkey#4342).  A fold of which half
  * had remained, and which was done again, would be counted once more.
  *
- * redis-check-aof cuts in front of the MULTI, so redis_mend() runs redis-check-aof before a
- * start.  That program is the server's own binary, by another name.  It would cut at a fault in the
+ * redis-check-aof cuts in front of the MULTI, so redis_mend() runs redis-check-aof before a start.
+ * That program is the server's own binary, by another name.  It would cut at a fault in the
  * middle, too, and throw away all that is behind: so the file is looked at before (aof_scan.h).
  *
- * Where nothing is to be cut, it is left the base alone, which Redis wrote in one piece, or nothing
- * if there is no base.
+ * A manifest that names no file, or cannot be read, is damaged: redis-check-aof would take it for
+ * commands, and cut them all.  Where nothing is to be cut, redis-check-aof is left the base alone,
+ * which Redis wrote in one piece, or nothing if there is no base.
  *
  * Thread safety: any thread.  The function blocks until the files have been read, which takes less
  * time than Redis takes to load them.

@@ -400,6 +400,22 @@ def test_a_file_that_cannot_be_mended_is_told(embedded):
     assert embedded.client().count("pv", from_="now-1h") == 1
 
 
+def test_a_manifest_that_names_no_file_is_told(embedded):
+    """Nothing was looked at then, so nothing may be served.  redis-check-aof would empty it."""
+    embedded.client().accept([{"page": "/"}])
+    assert embedded.terminate() == 0
+    (manifest,) = (embedded.data_dir / "appendonlydir").glob("*.manifest")
+    whole = manifest.read_bytes()
+    manifest.write_bytes(b"nothing of this\n")
+    with pytest.raises(RuntimeError):
+        embedded.start()
+    assert "names no file: restore a backup" in embedded.log.read_text() + embedded.out.read_text()
+    assert manifest.read_bytes() == b"nothing of this\n"
+    manifest.write_bytes(whole)
+    embedded.start()
+    assert embedded.client().count("pv", from_="now-1h") == 1
+
+
 def test_redis_that_stands_still_is_told(embedded):
     """/readyz is 503 with the reason, /healthz stays; then all is well."""
     pid = embedded.redis_pids()[0]
