@@ -6,8 +6,8 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
-#include "storage/cluster/topology.h"
 #include "storage/core/asks.h"
+#include "storage/core/server.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -239,8 +239,7 @@ static void note_moment(struct wait *w, int64_t read_us)
  * while a server is away, for that may be why. */
 static bool fails_for_good(const struct wait *w)
 {
-    return w->why == STORAGE_DOWN && core_any_lost(w->core) &&
-           topology_n_unserved(w->core->topology) == 0;
+    return w->why == STORAGE_DOWN && core_any_lost(w->core) && servers_are_there(w->core);
 }
 
 /* Wait until nothing is missing any more.  *ret_all: nothing is of what the first look has seen;

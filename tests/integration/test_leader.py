@@ -87,9 +87,10 @@ def test_watermarks_are_the_least_of_all_partitions(start_world):
     key = redis.command("KEYS", "t:*:state")[2]
     hour, day, month = (epoch(t) for t in ("2026-03-10 06:00", "2026-03-09", "2026-02-01"))
     redis.command("HSET", key, "st", f"{hour} {hour} {day} {day} {month} {month}")
-    assert rollup(world.tallyd)["watermarks"] == {
+    said = rollup(world.tallyd)  # once: a pass makes the hour soon
+    assert said["watermarks"] == {
         "hour": "2026-03-10T06:00:00Z", "day": "2026-03-09T00:00:00Z", "month": "2026-02-01T00:00:00Z"}
-    assert rollup(world.tallyd)["lag_s"] == {"hour": 7200, "day": 86400, "month": 28 * 86400}
+    assert said["lag_s"] == {"hour": 7200, "day": 86400, "month": 28 * 86400}
     assert rollup(world.tallyd, "POST")["watermarks"] == {
         "hour": "2026-03-10T08:00:00Z", "day": "2026-03-10T00:00:00Z", "month": "2026-03-01T00:00:00Z"}
 
