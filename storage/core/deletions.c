@@ -43,18 +43,26 @@ bool deletions_look_due(struct deletions *deletions, int64_t now_ms)
            atomic_compare_exchange_strong(&deletions->looked_ms, &looked_ms, now_ms);
 }
 
+/* Under the lock. */
+static bool deletions_has(const struct deletions *deletions, struct slice site, int64_t redis_ms)
+{
+    size_t n = atomic_load(&deletions->n);
+    for (size_t i = 0; i < n; i++) {
+        const struct deleting_site *is = &deletions->sites[i];
+        if (slice_equal((struct slice){is->name, is->n}, site)) {
+            return is->until_ms == 0 || redis_ms < is->until_ms;
+        }
+    }
+    return false;
+}
+
 bool deletions_refuse_site(struct deletions *deletions, struct slice site, int64_t redis_ms)
 {
-    bool refuse = false;
     if (atomic_load(&deletions->n) == 0) {
         return false;
     }
     pthread_mutex_lock(&deletions->lock);
-    for (size_t i = 0; i < atomic_load(&deletions->n) && !refuse; i++) {
-        const struct deleting_site *is = &deletions->sites[i];
-        refuse = slice_equal((struct slice){is->name, is->n}, site) &&
-                 (is->until_ms == 0 || redis_ms < is->until_ms);
-    }
+    bool refuse = deletions_has(deletions, site, redis_ms);
     pthread_mutex_unlock(&deletions->lock);
     return refuse;
 }
@@ -63,8 +71,13 @@ bool deletions_refuse(
     struct deletions *deletions, const struct event *events, size_t n, int64_t redis_ms)
 {
     bool refuse = false;
-    for (size_t i = 0; i < n && !refuse; i++) {
-        refuse = deletions_refuse_site(deletions, events[i].site, redis_ms);
+    if (atomic_load(&deletions->n) == 0) {
+        return false;
     }
+    pthread_mutex_lock(&deletions->lock);
+    for (size_t i = 0; i < n && !refuse; i++) {
+        refuse = deletions_has(deletions, events[i].site, redis_ms);
+    }
+    pthread_mutex_unlock(&deletions->lock);
     return refuse;
 }
