@@ -1,5 +1,7 @@
 #include "handlers/text/utf8.h"
 
+#include <string.h>
+
 static size_t length_by_lead(unsigned char lead)
 {
     if (lead < 0x80) {
@@ -63,6 +65,12 @@ bool utf8_valid(struct slice text)
         i += n;
     }
     return true;
+}
+
+struct slice utf8_without_mark(struct slice text)
+{
+    bool has = text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0;
+    return has ? (struct slice){text.p + 3, text.n - 3} : text;
 }
 
 size_t utf8_put(char *to, uint32_t code)

@@ -24,6 +24,9 @@ size_t utf8_sequence(const char *p, const char *end) MUST_CHECK;
 /* Is all of @text well-formed? */
 bool utf8_valid(struct slice text) MUST_CHECK;
 
+/* @text without the byte order mark that it may begin with. */
+struct slice utf8_without_mark(struct slice text) MUST_CHECK;
+
 /* Write @code, a code point that is no surrogate, to @to, which has room for UTF8_MAX bytes.
  * Returns how many bytes were written. */
 size_t utf8_put(char *to, uint32_t code);

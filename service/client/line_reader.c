@@ -1,5 +1,7 @@
 #include "service/client/line_reader.h"
 
+#include "handlers/text/utf8.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -135,9 +137,8 @@ static const char *find_end(struct line_reader *reader)
 
 static void skip_byte_order_mark(struct line_reader *reader, struct slice *line)
 {
-    if (reader->number == 1 && line->n >= 3 && memcmp(line->p, "\xef\xbb\xbf", 3) == 0) {
-        line->p += 3;
-        line->n -= 3;
+    if (reader->number == 1) {
+        *line = utf8_without_mark(*line);
     }
 }
 

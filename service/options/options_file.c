@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/text/utf8.h"
 #include "service/options/option_table.h"
 #include "storage/base/index.h"
 
@@ -138,8 +139,8 @@ static bool read_text(struct loader *loader, FILE *file)
     } else if (n > FILE_MAX) {
         (void)loader_fail(loader, "%s: larger than 1 MiB", loader->path);
     } else {
-        size_t mark = n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* of byte order */
-        ok = read_lines(loader, text + mark, n - mark);
+        struct slice lines = utf8_without_mark((struct slice){text, n});
+        ok = read_lines(loader, text + (n - lines.n), lines.n);
     }
     free(text);
     return ok;

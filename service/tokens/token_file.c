@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "handlers/text/check.h"
+#include "handlers/text/utf8.h"
 #include "storage/base/index.h"
 
 #define WORDS_MAX 4
@@ -257,9 +258,7 @@ struct token_set *token_file_parse(const char *name, const char *text, size_t n,
         ok = fault == NULL;
     }
     struct slice rest = {ok ? p.set->text : NULL, n};
-    if (ok && n >= 3 && memcmp(rest.p, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
-        rest.p += 3, rest.n -= 3;
-    }
+    rest = ok ? utf8_without_mark(rest) : rest;
     while (ok && rest.n > 0) {
         p.line++;
         if (!take_line(&p, cut(&rest, '\n'))) {

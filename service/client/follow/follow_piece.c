@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "handlers/text/utf8.h"
 #include "service/client/line_reader.h"
 
 struct follow_reader {
@@ -79,10 +80,7 @@ static void reading_take(struct reading *reading, size_t n, size_t ending)
         import_report_malformed(reading->lines->report, cut->lines, "longer than 64 KiB");
         return;
     }
-    if (at == 0 && line.n >= 3 && memcmp(line.p, "\xef\xbb\xbf", 3) == 0) {
-        line.p += 3; /* a byte order mark */
-        line.n -= 3;
-    }
+    line = at == 0 ? utf8_without_mark(line) : line;
     if (names_fields(line)) {
         cut->header = at;
     }
