@@ -43,13 +43,20 @@ static bool is_type(struct slice type)
            slice_equal(type, SLICE("ws")) || slice_equal(type, SLICE("wss"));
 }
 
-/* Take the URL, which is the target, apart. */
+/* Take the URL "SCHEME://HOST/PATH", which has been taken for the page, apart.  An empty path is
+ * "/". */
 static const char *split_url(struct log_line *line)
 {
-    struct slice url = line->target;
-    const char *query = memchr(url.p, '?', url.n);
-    url.n = query != NULL ? (size_t)(query - url.p) : url.n;
-    return log_line_split_url(url, &line->host, &line->page) ? NULL : "no valid request";
+    const char *end = line->page.p + line->page.n;
+    const char *host = memmem(line->page.p, line->page.n, "://", 3);
+    if (host == NULL) {
+        return "no valid request";
+    }
+    host += 3;
+    const char *path = memchr(host, '/', (size_t)(end - host));
+    line->host = (struct slice){host, (size_t)((path != NULL ? path : end) - host)};
+    line->page = path != NULL ? (struct slice){path, (size_t)(end - path)} : SLICE("/");
+    return NULL;
 }
 
 const char *alb_parse(struct slice text, struct log_line *ret)

@@ -1,7 +1,6 @@
 #include "service/formats/log_line.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
@@ -31,26 +30,6 @@ const char *log_line_take_method(struct log_line *line, struct slice name)
     return NULL;
 }
 
-bool log_line_split_url(struct slice url, struct slice *ret_host, struct slice *ret_path)
-{
-    const char *end = url.p + url.n;
-    const char *host = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
-    if (host == NULL) {
-        return false;
-    }
-    host += 3;
-    const char *path = memchr(host, '/', (size_t)(end - host));
-    *ret_host = (struct slice){host, (size_t)((path != NULL ? path : end) - host)};
-    *ret_path = path != NULL ? (struct slice){path, (size_t)(end - path)} : SLICE("/");
-    return true;
-}
-
-static bool is_absolute(struct slice target)
-{
-    return (target.n > 7 && strncasecmp(target.p, "http://", 7) == 0) ||
-           (target.n > 8 && strncasecmp(target.p, "https://", 8) == 0);
-}
-
 const char *log_line_take_target(struct log_line *line, struct slice target)
 {
     const char *query = target.n > 0 ? memchr(target.p, '?', target.n) : NULL;
@@ -59,10 +38,6 @@ const char *log_line_take_target(struct log_line *line, struct slice target)
         target.n = (size_t)(query - target.p);
     }
     line->page = target;
-    struct slice host;
-    if (is_absolute(target) && !log_line_split_url(target, &host, &line->page)) {
-        return "no valid request";
-    }
     return target.n > 0 ? NULL : "no valid request";
 }
 

@@ -41,13 +41,8 @@ struct log_line {
  * blanks. */
 const char *log_line_take_request(struct log_line *line, struct slice request) MUST_CHECK;
 
-/* Take "SCHEME://HOST/PATH" apart.  An empty path is "/".  False: it is no such URL. */
-bool log_line_split_url(
-    struct slice url, struct slice *ret_host, struct slice *ret_path) MUST_CHECK;
-
-/* Take the name of a method, and a target with or without its query.  Of a target in absolute form,
- * "http://HOST/PATH", the page is the path: a client may write any host there, so the line's host
- * is not told by it. */
+/* Take the name of a method, and a target with or without its query.  The page is the target as it
+ * is written: one in absolute form, "http://HOST/PATH", is a page of its own. */
 const char *log_line_take_method(struct log_line *line, struct slice name) MUST_CHECK;
 const char *log_line_take_target(struct log_line *line, struct slice target) MUST_CHECK;
 
