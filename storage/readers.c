@@ -110,19 +110,11 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
     return err;
 }
 
-/* Did @job fail because a partition has lost its state?  The detail says so then. */
-static bool needs_lost(const struct reader *r, const struct storage_job *job)
-{
-    char text[LOST_STATE_TEXT];
-    return core_lost_text(r->core, text) && strcmp(job->detail, text) == 0;
-}
-
 /* Is it worth another attempt?  Of several servers one that is not ready (LOADING, CLUSTERDOWN) may
- * be replaced soon, as one that was lost.  A partition that has lost its state stays so. */
-static bool may_come_back(
-    const struct reader *r, const struct storage_job *job, enum storage_err err, bool lost)
+ * be replaced soon, as one that was lost. */
+static bool may_come_back(const struct reader *r, enum storage_err err, bool lost)
 {
-    return lost || (err == STORAGE_DOWN && r->core->topology != NULL && !needs_lost(r, job));
+    return lost || (err == STORAGE_DOWN && r->core->topology != NULL);
 }
 
 /* Says which server is away. */
@@ -168,7 +160,7 @@ static enum storage_err run_job(
     while (monotonic_ms() < job->deadline_ms) {
         bool lost = false;
         err = run_job_once(readers, r, job, same, &lost);
-        if (!may_come_back(r, job, err, lost) || !operation->again ||
+        if (!may_come_back(r, err, lost) || !operation->again ||
             monotonic_ms() + RETRY_MS >= job->deadline_ms || atomic_load(&r->core->refusing)) {
             break;
         }

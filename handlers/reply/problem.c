@@ -236,6 +236,7 @@ static enum problem storage_problem(enum storage_err err)
     case STORAGE_ALONE:
     case STORAGE_CONFIG:
     case STORAGE_FOREIGN:
+    case STORAGE_STATE_LOST:
     case STORAGE_DELETING:
     case STORAGE_BEHIND:
     case STORAGE_SHUTDOWN:

@@ -189,11 +189,6 @@ void core_note_state(struct core *core, unsigned partition, bool is_lost)
     }
 }
 
-bool core_any_lost(const struct core *core)
-{
-    return partition_marks_next(&core->lost_states, 0) < PARTITIONS_MAX;
-}
-
 bool core_state_lost(struct core *core, unsigned partition, const struct reply *fields)
 {
     bool is_lost = core->is_spread && fields->items[0].type == REPLY_NIL;

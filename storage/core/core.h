@@ -211,9 +211,6 @@ bool core_open_slot_text(const struct core *core, char text[OPEN_SLOT_TEXT]);
 #define LOST_STATE_TEXT 96
 bool core_lost_text(const struct core *core, char text[LOST_STATE_TEXT]);
 
-/* Of a cluster: is a partition known to have lost its state?  It gets none by itself. */
-bool core_any_lost(const struct core *core);
-
 /* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.
  * Counts STORAGE_OOM. */
 void core_write_failed(struct core *core, enum storage_err err);

@@ -74,15 +74,10 @@ void servers_unwatch(struct core *core, int fd)
     }
 }
 
-bool servers_are_there(const struct core *core)
-{
-    return core->topology == NULL || topology_n_unserved(core->topology) == 0;
-}
-
 void servers_blame(struct core *core, char *detail, size_t detail_n)
 {
     size_t n = strlen(detail);
-    bool any = !servers_are_there(core);
+    bool any = core->topology != NULL && topology_n_unserved(core->topology) > 0;
     for (unsigned p = 0; any && p < core->partitions.n; p++) {
         struct cluster_node owner;
         char name[ADDRESS_TEXT_SIZE] = "the server of some partitions";

@@ -54,9 +54,6 @@ unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX]) 
  * server is not among them. */
 bool servers_each(struct core *core, struct part_set *ret) MUST_CHECK;
 
-/* Is no server known to be away, of all that have partitions? */
-bool servers_are_there(const struct core *core) MUST_CHECK;
-
 /* Of several servers: append to @detail, of @detail_n bytes, which of them is away, behind what is
  * there.  Harmless where all are there, or there is one. */
 void servers_blame(struct core *core, char *detail, size_t detail_n);

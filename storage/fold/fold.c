@@ -277,11 +277,17 @@ static void *fold_main(void *argument)
     return NULL;
 }
 
+/* Under the lock: has a round that began at @since_us or later found what no waiting mends? */
+static bool is_hopeless(const struct fold *fold, int64_t since_us)
+{
+    return (fold->err == STORAGE_CONFIG || fold->err == STORAGE_STATE_LOST) &&
+           fold->tried_us >= since_us;
+}
+
 /* Under the lock: is the wait over that began at @now_us? */
 static bool is_answered(const struct fold *fold, int64_t before_us, int64_t now_us)
 {
-    bool refused = fold->err == STORAGE_CONFIG && fold->tried_us >= now_us;
-    return fold->reached_us >= before_us || refused || fold->stop;
+    return fold->reached_us >= before_us || is_hopeless(fold, now_us) || fold->stop;
 }
 
 enum storage_err fold_catch_up(struct fold *fold, int64_t before_us, int64_t deadline_ms)
@@ -297,10 +303,11 @@ enum storage_err fold_catch_up(struct fold *fold, int64_t before_us, int64_t dea
     while (!is_answered(fold, before_us, now_us) && monotonic_ms() < deadline_ms) {
         cond_wait_until_ms(&fold->done, &fold->lock, deadline_ms);
     }
-    enum storage_err err = fold->reached_us >= before_us ? STORAGE_OK
-                           : fold->stop                  ? STORAGE_SHUTDOWN
-                           : fold->err == STORAGE_OK     ? STORAGE_LATE
-                                                         : fold->err;
+    bool was_lost = fold->err == STORAGE_STATE_LOST && !is_hopeless(fold, now_us); /* not again? */
+    enum storage_err err = fold->reached_us >= before_us         ? STORAGE_OK
+                           : fold->stop                          ? STORAGE_SHUTDOWN
+                           : fold->err == STORAGE_OK || was_lost ? STORAGE_LATE
+                                                                 : fold->err;
     pthread_mutex_unlock(&fold->lock);
     return err;
 }

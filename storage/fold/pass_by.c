@@ -38,7 +38,7 @@ static bool pass_by_take(void *data, size_t i, const struct reply *reply)
     }
     core_note_state(p->core, partition, reply_integer(reply, -1) < 0);
     if (reply_integer(reply, -1) < 0) {
-        p->err = p->err == STORAGE_OK ? STORAGE_DOWN : p->err;
+        p->err = p->err == STORAGE_OK ? STORAGE_STATE_LOST : p->err;
     } else if (reply->integer > 0 && (size_t)reply->integer <= p->n_logs) {
         p->end = FOLD_STALE;
         p->log = p->logs[reply->integer - 1];

@@ -178,7 +178,7 @@ static enum fold_end transaction_decide(struct transaction *tx, bool *ret_again,
             return FOLD_ERR;
         case SHARE_EMPTIED:
             if (tx->core->is_spread) { /* it is not made anew: see core_state_lost() */
-                *ret_err = STORAGE_DOWN;
+                *ret_err = STORAGE_STATE_LOST;
                 return FOLD_ERR;
             }
             atomic_store(&tx->core->emptied, true);

@@ -22,6 +22,7 @@
     X(STORAGE_ALONE, "too few replicas acknowledge what is written") /* nothing was sent */        \
     X(STORAGE_CONFIG, "the data is kept with other settings")        /* nothing was applied */     \
     X(STORAGE_FOREIGN, "this is the data of another installation")   /* nothing was applied */     \
+    X(STORAGE_STATE_LOST, "a partition has lost its state")          /* nothing was applied */     \
     X(STORAGE_BEHIND, "what was acknowledged is not counted yet")    /* of a question */           \
     X(STORAGE_UNKNOWN, "Redis did not answer in time") /* all of it now, later or never */         \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \

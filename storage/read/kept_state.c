@@ -32,5 +32,5 @@ bool kept_state_take(struct core *core, struct pipeline *p, unsigned partition)
         return true;
     }
     (void)core_lost_text(core, p->detail);
-    return pipeline_fail(p, STORAGE_DOWN);
+    return pipeline_fail(p, STORAGE_STATE_LOST);
 }

@@ -78,7 +78,7 @@ static enum storage_err learn_state(struct proved_read *r, const struct proved_p
     if (state->type == REPLY_ARRAY && state->n == STATE_FIELDS &&
         core_state_lost(r->core, piece->partition, state)) {
         (void)core_lost_text(r->core, r->job->detail);
-        return STORAGE_DOWN;
+        return STORAGE_STATE_LOST;
     }
     if (!core_parse_state(r->core, state, ret)) {
         return state->type == REPLY_ARRAY && state->n > 0

@@ -14,7 +14,6 @@
 #define TEXT_KEPT    4096
 #define COUNT_MS     250 /* then the cursors are read again: another process may have counted */
 #define PAUSE_MAX_MS 16
-#define LOST_LOOKS   2 /* rounds that fail for good: the first may have failed earlier, for less */
 #define FOLDING_US   100000 /* so soon after a fold, and beside other questions: one more is near */
 /* Before the deadline: a reading that the deadline cuts off would cost the connection. */
 #define MARGIN_MS 20
@@ -151,8 +150,9 @@ static enum storage_err give_up(struct wait *w)
     if (w->aged_ms != 0 && w->age_ms + now_ms - w->aged_ms > age_ms) {
         age_ms = w->age_ms + now_ms - w->aged_ms;
     }
-    if (w->why == STORAGE_DOWN && core_lost_text(w->core, w->job->detail)) {
-        return STORAGE_DOWN; /* no waiting helps */
+    if (w->why == STORAGE_STATE_LOST) {
+        (void)core_lost_text(w->core, w->job->detail);
+        return w->why;
     }
     char slot[OPEN_SLOT_TEXT];
     const char *why = told ? storage_err_text(w->why) : "";
@@ -235,19 +235,11 @@ static void note_moment(struct wait *w, int64_t read_us)
     }
 }
 
-/* Has the last round of folds failed, and can it be because a partition has lost its state?  Not
- * while a server is away, for that may be why. */
-static bool fails_for_good(const struct wait *w)
-{
-    return w->why == STORAGE_DOWN && core_any_lost(w->core) && servers_are_there(w->core);
-}
-
 /* Wait until nothing is missing any more.  *ret_all: nothing is of what the first look has seen;
  * else a round of folds says that nothing is of what came before the job, which may be less. */
 static enum storage_err await_folds(struct wait *w, bool *ret_all)
 {
     int pause_ms = 0;
-    unsigned n_lost = 0;
     struct storage_job *job = w->job;
     int64_t read_us = monotonic_us();
     enum storage_err err = read_again(w, true);
@@ -263,8 +255,7 @@ static enum storage_err await_folds(struct wait *w, bool *ret_all)
             *ret_all = false;
             return STORAGE_OK;
         }
-        n_lost = fails_for_good(w) ? n_lost + 1 : 0;
-        if (n_lost == LOST_LOOKS) {
+        if (w->why == STORAGE_STATE_LOST) { /* no waiting helps */
             return give_up(w);
         }
         /* Where nothing was counted, or what was counted was not all, another process may do it. */

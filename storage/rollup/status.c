@@ -18,7 +18,7 @@ static enum storage_err take_partition(
     struct partition_view view;
     if (reply->type == REPLY_ARRAY && reply->n == STATE_FIELDS &&
         core_state_lost(core, partition, reply)) {
-        return STORAGE_DOWN;
+        return STORAGE_STATE_LOST;
     }
     if (!core_parse_state(core, reply, &view)) {
         return reply->type == REPLY_ARRAY && reply->n > 0
@@ -109,7 +109,7 @@ enum storage_err rollup_status_run(struct reader *reader, struct storage_job *jo
 {
     enum storage_err err = rollup_status_read(
         reader->core, &reader->session, job->deadline_ms, &job->u.rollup, ret_lost);
-    if (err == STORAGE_DOWN && !*ret_lost) { /* a partition has lost its state */
+    if (err == STORAGE_STATE_LOST) {
         (void)core_lost_text(reader->core, job->detail);
     }
     return err;

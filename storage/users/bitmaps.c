@@ -73,7 +73,7 @@ static bool take_swept(struct activity *a, unsigned partition, int64_t *oldest)
     }
     if (core_state_lost(a->core, partition, reply)) { /* bitmaps that are not there are lost */
         (void)core_lost_text(a->core, a->pipe.detail);
-        return pipeline_fail(&a->pipe, STORAGE_DOWN);
+        return pipeline_fail(&a->pipe, STORAGE_STATE_LOST);
     }
     const struct reply *cfg = &reply->items[0];
     if (cfg->type != REPLY_NIL && !slice_equal(cfg->text, slice_of(a->core->cfg))) {
