@@ -133,7 +133,7 @@ Test(pass_by, a_partition_without_state_counts_nothing)
 {
     core->is_spread = true;
     seen.answers[2] = -1;
-    expect(FOLD_ERR, STORAGE_DOWN, NULL);
+    expect(FOLD_ERR, STORAGE_STATE_LOST, NULL);
     cr_expect_eq(atomic_load(&core->stats.partitions_without_state), 1);
     seen.answers[2] = 0;
     expect(FOLD_DONE, STORAGE_OK, NULL);

@@ -136,6 +136,6 @@ Test(seen_question, a_partition_that_has_lost_its_state_knows_nothing, .init = s
     .fini = teardown)
 {
     w.is_lost = true;
-    cr_expect_eq(ask(), STORAGE_DOWN);
+    cr_expect_eq(ask(), STORAGE_STATE_LOST);
     cr_expect(strstr(w.job.detail, "has lost its state") != NULL, "%s", w.job.detail);
 }
