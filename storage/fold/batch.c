@@ -5,9 +5,11 @@
 
 #include "storage/job/counted_name.h"
 #include "storage/log/chunk.h"
+#include "storage/time/units.h"
 
-#define FEW_EVENTS 16   /* of a small request */
-#define ROWS_KEPT  4096 /* more rows than that are given back */
+#define OLD_S      DAY_S /* an event is old that arrives so late */
+#define FEW_EVENTS 16    /* of a small request */
+#define ROWS_KEPT  4096  /* more rows than that are given back */
 
 /* ---- entries ---- */
 
@@ -239,6 +241,7 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
     }
     struct row *row = &batch->rows[batch->n_rows];
     make_row(core, secret, event, entry, row);
+    row->is_old = event->at_s < batch->entries[entry].arrival_s - OLD_S;
     row->has_key = has_key;
     size_t number = batch->n_rows++;
     return copy_actions(batch, event, row) && find_values(batch, reader, row) &&

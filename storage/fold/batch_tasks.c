@@ -3,8 +3,11 @@
 #include <stdlib.h>
 
 #include "storage/schema/log_state.h"
+#include "storage/time/units.h"
 
 #define TASKS_KEPT 4096 /* memory for more tasks than that is given back */
+
+#define OLD_SPAN_S (7 * DAY_S) /* of old events of a site, so much lies together */
 
 #define HALF_BITS 4 /* one half of the stripes is of pages and sites, the other of who came */
 _Static_assert(LOG_STRIPES == 2 << HALF_BITS, "two halves");
@@ -12,11 +15,14 @@ _Static_assert(LOG_STRIPES == 2 << HALF_BITS, "two halves");
 unsigned row_stripe(const struct row *row, enum task_kind kind)
 {
     const unsigned half = LOG_STRIPES / 2;
+    if (row->is_old && (kind == TASK_PAGE || kind == TASK_SITE)) {
+        return (unsigned)((uint64_t)row->at_s / OLD_SPAN_S % half);
+    }
     switch (kind) {
     case TASK_PAGE: /* of other bits than its partition */
         return (unsigned)(row->page_hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HALF_BITS));
     case TASK_SITE: /* all zones cut minutes at the same instants */
-        return (unsigned)((uint64_t)row->at_s / 60 % half);
+        return (unsigned)((uint64_t)row->at_s / MINUTE_S % half);
     case TASK_VISIT:
         return half + row->visitor.bytes[0] % half;
     case TASK_USER: /* the same as of TASK_VISIT, where the user is the visitor */

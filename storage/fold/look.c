@@ -233,12 +233,17 @@ enum redis_status look_end(struct look *look, struct session *session, struct bu
     if (look->has_multi) {
         return REDIS_OK_STATUS;
     }
-    write_further(look, share_write_last, out);
-    if (look->n_replies > 0) {
-        status = redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_last, look);
-    }
-    if (status != REDIS_OK_STATUS || look->err != STORAGE_OK) {
-        return status;
+    static size_t (*const steps[])(struct share *, struct buffer *) = {
+        share_write_last, share_write_rest};
+    for (unsigned i = 0; i < 2; i++) {
+        write_further(look, steps[i], out);
+        if (look->n_replies > 0) {
+            status =
+                redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_last, look);
+        }
+        if (status != REDIS_OK_STATUS || look->err != STORAGE_OK) {
+            return status;
+        }
     }
     if (!look_fit(look)) {
         *ret_again = true;

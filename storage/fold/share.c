@@ -329,6 +329,16 @@ size_t share_write_last(struct share *s, struct buffer *out)
     return n;
 }
 
+size_t share_write_rest(struct share *s, struct buffer *out)
+{
+    s->n_of_counts = s->n_last_answers = 0;
+    if (!s->asks_last || share_is_swept(s)) {
+        return 0;
+    }
+    s->n_of_counts = merge_counts_write_rest(s->counts, s->tag, out);
+    return s->n_of_counts + merge_counts_write_rest(s->starts, s->tag, out);
+}
+
 size_t share_write_minutes(struct share *s, struct buffer *out)
 {
     s->n_of_counts = s->n_last_answers = 0;

@@ -12,6 +12,7 @@
  *     share_decide            merges what no cursor says is counted, by the state that was read
  *     share_write_last        what counters of old buckets have, where share_asks_last(); and the
  *     share_take_last         answers
+ *     share_write_rest        the same of those that were asked for together, and are not all new
  *     share_fits              may it go on?
  *     share_write_minutes     the same of old minutes; the answers are taken by share_take_last
  *     share_write_commands    the commands of the transaction
@@ -71,6 +72,7 @@ bool share_asks_last(const struct share *share);
 
 /* Append those questions to @out, which may be none, and take the answer to the next one. */
 size_t share_write_last(struct share *share, struct buffer *out);
+size_t share_write_rest(struct share *share, struct buffer *out);
 size_t share_write_minutes(struct share *share, struct buffer *out);
 bool share_take_last(struct share *share, const struct reply *reply) MUST_CHECK;
 

@@ -59,6 +59,9 @@ struct merge_caps {
  * holds until the transaction, or the transaction is void.  An import would else send an increment
  * a name, two PFADD a page, and the expiries of both; most of these keys are new.
  *
+ * Where nearly all hours and days were new lately, it is asked of several at once whether any is
+ * there.  merge_counts_write_rest() then asks, behind the answers, for those where some are.
+ *
  * Minutes are asked last.  What an hour that is closed does not have, its minutes do not have: most
  * of an import's minutes need no question.
  *
@@ -66,6 +69,7 @@ struct merge_caps {
  * is known.  It lives until the answers are taken. */
 size_t merge_counts_write_questions(struct merge_counts *merge, const char *tag, int64_t now_ms,
     const struct rollup_state *state, const struct merge_caps *caps, struct buffer *out);
+size_t merge_counts_write_rest(struct merge_counts *merge, const char *tag, struct buffer *out);
 size_t merge_counts_write_minute_questions(
     struct merge_counts *merge, const char *tag, struct buffer *out);
 

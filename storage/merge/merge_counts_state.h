@@ -25,6 +25,7 @@ struct site_bucket {
     bool has_others;   /* and it has such a name */
     bool is_utc;       /* its site's zone is UTC */
     bool is_settled;   /* nobody but a fold changes its counters */
+    bool in_group;     /* whether it has counters at all was asked for, together with others */
     bool is_asked;     /* what its counters have was asked for.. */
     bool is_told;      /* ..and is known: the values of its pages */
     bool tells;        /* what its counters have is learnt from the answers */
@@ -71,10 +72,15 @@ struct merge_counts {
     struct hll_place *places;
     size_t n_many, n_places;
     size_t many_capacity, places_capacity;
-    struct buffer fresh;           /* keys and sketches that are new, as words.. */
-    size_t n_fresh;                /* ..and how many */
-    size_t next_asked;             /* bucket that may have asked for what is answered next.. */
-    bool awaits_size;              /* ..which is how many names the bucket before it has */
+    struct buffer fresh; /* keys and sketches that are new, as words.. */
+    size_t n_fresh;      /* ..and how many */
+    size_t n_groups;     /* questions about groups that are not answered.. */
+    size_t next_grouped; /* ..and the bucket that the next one may begin with */
+    struct found {
+        uint32_t n_asked, n_there;
+    } found[LEVELS];   /* lately: buckets that were asked for, and those that had counters */
+    size_t next_asked; /* bucket that may have asked for what is answered next.. */
+    bool awaits_size;  /* ..which is how many names the bucket before it has */
     const struct merge_caps *caps; /* of the names of hours; NULL: they are not looked at */
     bool exceeds;                  /* an hour may have more names than its caps allow */
     int64_t now_ms;                /* of the commands */

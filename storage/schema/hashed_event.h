@@ -30,6 +30,7 @@ struct row {
     struct visitor_id visitor;
     struct address_id address;
     struct visitor_id user_id; /* of the user, if there is one */
+    bool is_old;               /* when it arrived; see fold/batch_tasks.h */
     bool is_view;
     bool has_visitor, has_address;
     bool user_is_visitor; /* the user is counted as the visitor, in the same partition */

@@ -39,7 +39,7 @@ def test_another_number_is_refused_before_anything_is_written(start_redis, start
     for other in SOME:
         if other != n:
             told = refused(start_tallyd("--partitions", str(other), redis=redis, wait_ready=False, name=f"p{other}"))
-            assert f"another number of partitions (schema=15 partitions={n})" in told
+            assert f"another number of partitions (schema=16 partitions={n})" in told
     assert (keys(redis), writes(redis)) == before
     again = start_tallyd("--partitions", str(n), redis=redis).client()
     assert again.count("pv") == 50 and again.count("visits") == 50

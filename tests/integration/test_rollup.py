@@ -379,19 +379,19 @@ def test_data_of_another_schema_is_refused(start_redis, start_tallyd):
     redis = start_redis()
     start_tallyd(redis=redis).terminate()
     meta = redis.command("KEYS", "t:*:meta")[0]
-    assert redis.command("GET", meta) == "schema=15 partitions=16"
+    assert redis.command("GET", meta) == "schema=16 partitions=16"
     for key in redis.command("KEYS", "t:*:state"):  # as it lay in schema 1
         redis.command("RENAME", key, key.replace(":state", ":rolled"))
     redis.command("SET", meta, "schema=1 partitions=16")
     keys = sorted(redis.command("KEYS", "*"))
     tallyd = start_tallyd(redis=redis, wait_ready=False)
-    wait_until(lambda: "the data has schema 1, and this version reads and writes schema 15 only" in tallyd.log_text(), "the log says why")
+    wait_until(lambda: "the data has schema 1, and this version reads and writes schema 16 only" in tallyd.log_text(), "the log says why")
     assert "start with an empty Redis or data directory, or run the version that made the data" in tallyd.log_text()
     wait_until(lambda: not tallyd.alive(), "it does not go on")
     assert tallyd.process.returncode != 0
     assert sorted(redis.command("KEYS", "*")) == keys and redis.command("GET", meta) == "schema=1 partitions=16"
 
-    for foreign in ("", "something else", "schema=15"):
+    for foreign in ("", "something else", "schema=16"):
         redis.command("SET", meta, foreign)
         again = start_tallyd(redis=redis, wait_ready=False)
         wait_until(lambda t=again: "meta is not one of ours" in t.log_text(), f"nor what is no meta at all: {foreign!r}")

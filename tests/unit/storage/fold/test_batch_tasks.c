@@ -21,6 +21,30 @@ Test(batch_tasks, the_stripes_of_tasks)
     cr_expect_eq(row_stripe(&row, TASK_SITE), FOLD_NOW_S / 60 % 16);
     cr_expect_eq(row_stripe(&row, TASK_VISIT), 16u + 7u);
     cr_expect_eq(row_stripe(&row, TASK_USER), 16u + 14u);
+    row.is_old = true;
+    cr_expect_eq(row_stripe(&row, TASK_PAGE), FOLD_NOW_S / (7 * 86400) % 16);
+    cr_expect_eq(row_stripe(&row, TASK_SITE), FOLD_NOW_S / (7 * 86400) % 16);
+    cr_expect_eq(row_stripe(&row, TASK_VISIT), 16u + 7u);
+    cr_expect_eq(row_stripe(&row, TASK_USER), 16u + 14u);
+}
+
+/* What arrives more than a day late is old: that does not change while it waits. */
+Test(batch_tasks, what_is_old_is_told_by_its_arrival)
+{
+    struct core *core = fold_core_make(3);
+    struct batch batch = {0};
+    struct log_entry *entry = fold_entry(LOG, 1, FOLD_NOW_S, 1);
+    entry->arrival_ms = (FOLD_NOW_S + 86400) * 1000;
+    struct log_entry *late = fold_entry(LOG, 2, FOLD_NOW_S, 1);
+    late->arrival_ms = (FOLD_NOW_S + 86401) * 1000;
+    cr_assert_not_null(batch_add_log(&batch, LOG, 0));
+    cr_assert(batch_add(&batch, entry) && batch_add(&batch, late));
+    cr_assert(batch_finish(&batch, core));
+    cr_assert_eq(batch.n_rows, 2u);
+    cr_expect_not(batch.rows[0].is_old);
+    cr_expect(batch.rows[1].is_old);
+    batch_release(&batch);
+    fold_core_drop(core);
 }
 
 Test(batch_tasks, tasks_are_sorted_by_stripe_and_row)

@@ -141,8 +141,14 @@ static void answer(struct store *store, struct merge_counts *merge, const struct
     struct reply *items = calloc(c->n, sizeof(*items));
     static char texts[3000][24];
     cr_assert_not_null(items);
-    if (command_is(c, 0, "ZCARD")) {
+    if (command_is(c, 0, "ZCARD") || command_is(c, 0, "EXISTS")) {
         struct reply size = {.type = REPLY_INTEGER, .integer = store_size(store, c->words[1])};
+        if (command_is(c, 0, "EXISTS")) {
+            size.integer = 0;
+            for (size_t i = 1; i < c->n; i++) {
+                size.integer += store_size(store, c->words[i]) > 0;
+            }
+        }
         cr_assert(merge_counts_take(merge, &size));
         free(items);
         return;
@@ -186,6 +192,7 @@ struct scene {
     char users[200][8];
     struct store is, expected;
     size_t n_asked, n_increments, n_set;
+    int hours; /* all rows lie in so many old hours; 0: at some ages */
 };
 
 static void scene_init(struct scene *scene, uint64_t seed)
@@ -198,6 +205,7 @@ static void scene_init(struct scene *scene, uint64_t seed)
     scene->state.readers_s[LEVEL_DAY] -= 86400; /* ..and so is the last day */
     scene->is.n = scene->expected.n = 0;
     scene->n_asked = scene->n_increments = scene->n_set = 0;
+    scene->hours = 0;
 }
 
 static struct row random_row(struct dice *dice)
@@ -248,6 +256,10 @@ static void merge_rows(struct scene *scene, struct merge_counts *merge, size_t n
     for (size_t i = 0; i < n; i++) {
         struct row *row = &scene->rows[i];
         *row = random_row(&scene->dice);
+        if (scene->hours > 0) {
+            row->at_s = NOW_S - 2 * 86400 -
+                        3600 * (int64_t)dice_below(&scene->dice, (uint64_t)scene->hours);
+        }
         struct counted_for name = counted_for_page(row);
         write_plan_at(&plan, row->at_s);
         cr_assert(merge_counts_add(merge, row, &name, 1, plan.targets, plan.n));
@@ -255,6 +267,21 @@ static void merge_rows(struct scene *scene, struct merge_counts *merge, size_t n
             expect(scene, row, &plan.targets[t]);
         }
     }
+}
+
+/* Ask what Redis has of old buckets.  Returns how many questions were asked. */
+static size_t ask(struct scene *scene, struct merge_counts *merge, const struct merge_caps *caps)
+{
+    struct buffer out;
+    buffer_init(&out);
+    size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene->state, caps, &out);
+    answer_all(&scene->is, merge, n, &out);
+    size_t n_rest = merge_counts_write_rest(merge, TAG, &out);
+    answer_all(&scene->is, merge, n_rest, &out);
+    size_t n_minutes = merge_counts_write_minute_questions(merge, TAG, &out);
+    answer_all(&scene->is, merge, n_minutes, &out);
+    buffer_release(&out);
+    return n + n_rest + n_minutes;
 }
 
 /* A fold of @n rows, whose old buckets are asked for or not. */
@@ -266,14 +293,7 @@ static void fold(struct scene *scene, struct merge_counts *merge, size_t n, bool
     merge_counts_clear(merge);
     merge_rows(scene, merge, n);
     buffer_init(&out);
-    size_t n_questions = 0;
-    for (int minutes = 0; asks && minutes < 2; minutes++) {
-        size_t n_now = minutes ? merge_counts_write_minute_questions(merge, TAG, &out)
-                               : merge_counts_write_questions(
-                                     merge, TAG, NOW_S * 1000, &scene->state, NULL, &out);
-        answer_all(&scene->is, merge, n_now, &out);
-        n_questions += n_now;
-    }
+    scene->n_asked += asks ? ask(scene, merge, NULL) : 0;
     size_t n_commands = merge_counts_write(merge, TAG, NOW_S * 1000, &known, STATE, &out);
     if (n_commands > 0) {
         cr_assert(commands_read(&out, &commands) && commands.n == n_commands);
@@ -286,7 +306,6 @@ static void fold(struct scene *scene, struct merge_counts *merge, size_t n, bool
         commands_release(&commands);
     }
     merge_counts_learn(merge, &expiries);
-    scene->n_asked += n_questions;
     buffer_release(&out);
 }
 
@@ -329,6 +348,28 @@ Test(merge_counts_ask, agrees_with_counting_one_by_one)
     }
     merge_counts_free(merge);
     known_hashes_release(&expiries);
+}
+
+/* Where buckets are mostly new, it is asked of many at once.  What is there all the same is seen. */
+Test(merge_counts_ask, new_buckets_are_asked_for_together)
+{
+    uint64_t seed = dice_seed();
+    static struct scene scene;
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    scene_init(&scene, seed);
+    scene.retention.keep_s[LEVEL_MINUTE] = scene.retention.keep_s[LEVEL_HOUR] = 6000 * 86400;
+    for (int i = 0; i < 12; i++) {
+        size_t n_before = scene.n_asked;
+        scene.hours = i < 10 ? 30 + 365 * 24 * i : 100; /* at the end most are there */
+        fold(&scene, merge, 40, true);
+        check(&scene, seed);
+        size_t n = scene.n_asked - n_before;
+        cr_expect(i < 5 || i > 9 || n < 90, "%zu questions, of 40 hours, days and months", n);
+    }
+    store_clear(&scene.is);
+    store_clear(&scene.expected);
+    merge_counts_free(merge);
+    known_hashes_forget(&expiries);
 }
 
 /* A pass may write to a bucket that is not closed for readers: there nothing may be set. */
@@ -503,18 +544,30 @@ Test(merge_counts_ask, minutes_of_a_zone_are_asked)
 
 /* ---- caps ---- */
 
-/* Does an hour that has the @n_had names in @had, and more, exceed with those in @come? */
-static bool exceeds(const char *const *had, size_t n_had, const char *const *come, size_t n_come,
-    enum key_kind kind)
+/* Have @merge expect hours that are new. */
+static void teach_new(struct scene *scene, struct merge_counts *merge)
+{
+    scene->hours = 900;
+    merge_rows(scene, merge, 100);
+    cr_assert_gt(ask(scene, merge, NULL), 100u);
+    merge_counts_clear(merge);
+}
+
+/* Does an hour that has the @n_had names in @had exceed with those in @come?  @together: it is asked
+ * for as one of several. */
+static bool hour_exceeds(const char *const *had, size_t n_had, const char *const *come,
+    size_t n_come, enum key_kind kind, bool together)
 {
     static struct scene scene;
     static const struct storage_config config = {.max_pages = 4, .max_values = 3};
     const struct merge_caps caps = {&config, 1};
     struct merge_counts *merge = merge_counts_new(kind);
     struct write_plan plan;
-    struct buffer out;
     struct key key;
     scene_init(&scene, 1);
+    if (together) {
+        teach_new(&scene, merge);
+    }
     struct row row = random_row(&scene.dice);
     row.at_s = NOW_S - 3 * 86400;
     write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
@@ -528,13 +581,20 @@ static bool exceeds(const char *const *had, size_t n_had, const char *const *com
         struct counted_for name = {text, page_hash(row.site, text), false, false};
         cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
     }
-    buffer_init(&out);
-    answer_all(&scene.is, merge,
-        merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &caps, &out), &out);
+    size_t n = ask(&scene, merge, &caps);
+    cr_assert(!together || n_had > 0 || n <= 2, "an EXISTS of the hour, and the day");
     bool is = merge_counts_exceeds(merge);
-    buffer_release(&out);
     store_clear(&scene.is);
+    store_clear(&scene.expected);
     merge_counts_free(merge);
+    return is;
+}
+
+static bool exceeds(const char *const *had, size_t n_had, const char *const *come, size_t n_come,
+    enum key_kind kind)
+{
+    bool is = hour_exceeds(had, n_had, come, n_come, kind, false);
+    cr_assert_eq(hour_exceeds(had, n_had, come, n_come, kind, true), is);
     return is;
 }
 #define LIST(...)                                                                                  \
@@ -551,6 +611,8 @@ Test(merge_counts_ask, whether_an_hour_can_take_the_names)
     cr_expect_not(exceeds(LIST("/a", "\x04"), LIST("/a"), KEY_PV));
     cr_expect(exceeds(LIST("/a", "/b"), LIST("\x02sx", "\x02sy"), KEY_PV), "three values at most");
     cr_expect_not(exceeds(LIST("/a"), LIST("\x02sx", "\x02sy"), KEY_PV));
+    cr_expect_not(exceeds(NULL, 0, LIST("/a", "/b", "/c", "/d"), KEY_PV), "nothing was there");
+    cr_expect(exceeds(NULL, 0, LIST("/a", "/b", "/c", "/d", "/e"), KEY_PV));
     cr_expect_not(exceeds(LIST("/a", "/b", "/c", "/d"),
                       LIST("\x03s", "\x05"
                                     "e"),

@@ -29,13 +29,13 @@ Test(settings, cfg_as_text)
     struct retention retention = keeping(172800, 5356800, 95040000, KEEP_FOREVER);
     char text[SETTINGS_TEXT];
     settings_print(16, &retention, 0, text);
-    cr_expect_str_eq(text, "schema=15 partitions=16 keep=172800,5356800,95040000,-");
+    cr_expect_str_eq(text, "schema=16 partitions=16 keep=172800,5356800,95040000,-");
     retention = keeping(0, KEEP_FOREVER, 1, 999999999999999999);
     settings_print(64, &retention, 0, text);
-    cr_expect_str_eq(text, "schema=15 partitions=64 keep=0,-,1,999999999999999999");
+    cr_expect_str_eq(text, "schema=16 partitions=64 keep=0,-,1,999999999999999999");
     settings_print(1024, &retention, UINT64_C(0x1f), text);
     settings_put_set(text, UINT64_C(0xabcdef0123456789));
-    cr_expect_str_eq(text, "schema=15 partitions=1024 keep=0,-,1,999999999999999999 "
+    cr_expect_str_eq(text, "schema=16 partitions=1024 keep=0,-,1,999999999999999999 "
                            "zones=000000000000001f set=abcdef0123456789");
 }
 
@@ -100,16 +100,16 @@ Test(settings, both_texts_come_back)
 Test(settings, cfg_of_others)
 {
     static const char *const texts[] = {"",
-        "schema=15 partitions=16 keep=", "schema=8 partitions=16 keep=1,2,3",
-        "schema=15 partitions=16 keep=1,2,3,", "schema=8 partitions=16 keep=1,2,3,4,5",
-        "schema=15 partitions=16 keep=1,2,3,4 ", " schema=8 partitions=16 keep=1,2,3,4",
-        "schema=4 partitions=16 keep=1,2,3,4", "schema=15 partitions=8 keep=1,2,3,4",
-        "schema=15 partitions=160 keep=1,2,3,4", "schema=8 partitions=16 keep=1,,3,4",
-        "schema=15 partitions=16 keep=1,-2,3,4", "schema=8 partitions=16 keep=1,2,3,--",
-        "schema=15 partitions=16 keep=1,2,3,0x4",
-        "schema=15 partitions=16 keep=1,2,3,9999999999999999999",
-        "schema=15 partitions=16 keep=1 2 3 4", "SCHEMA=1 partitions=16 keep=1,2,3,4",
-        "schema=15 partitions=16 keep=1,2,3,4 zones=123"};
+        "schema=16 partitions=16 keep=", "schema=8 partitions=16 keep=1,2,3",
+        "schema=16 partitions=16 keep=1,2,3,", "schema=8 partitions=16 keep=1,2,3,4,5",
+        "schema=16 partitions=16 keep=1,2,3,4 ", " schema=8 partitions=16 keep=1,2,3,4",
+        "schema=4 partitions=16 keep=1,2,3,4", "schema=16 partitions=8 keep=1,2,3,4",
+        "schema=16 partitions=160 keep=1,2,3,4", "schema=8 partitions=16 keep=1,,3,4",
+        "schema=16 partitions=16 keep=1,-2,3,4", "schema=8 partitions=16 keep=1,2,3,--",
+        "schema=16 partitions=16 keep=1,2,3,0x4",
+        "schema=16 partitions=16 keep=1,2,3,9999999999999999999",
+        "schema=16 partitions=16 keep=1 2 3 4", "SCHEMA=1 partitions=16 keep=1,2,3,4",
+        "schema=16 partitions=16 keep=1,2,3,4 zones=123"};
     const struct retention before = keeping(7, 7, 7, 7);
     struct retention r = before;
     uint64_t set = 7;
@@ -123,7 +123,7 @@ Test(settings, cfg_of_others)
         " set=0123456789abcdef zones=0123456789abcdef", " set=0123456789ABCDEF"};
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         char text[256];
-        (void)snprintf(text, sizeof(text), "schema=15 partitions=16 keep=1,2,3,4%s", ends[i]);
+        (void)snprintf(text, sizeof(text), "schema=16 partitions=16 keep=1,2,3,4%s", ends[i]);
         cr_expect_not(settings_parse(slice_of(text), 16, &r, &set), "%s", text);
         cr_expect(same(&r, &before) && set == 7, "%s", text);
     }
