@@ -14,6 +14,7 @@ import { CHOICES, chosen, narrowed } from "./windows.js";
 
 const NOW_MS = 10000;
 const REFRESH_MS = 60000;
+const NO_WINDOW = "Choose the first and the last day of the window.";
 const EMPTY = "Events go to POST /events; `tallyd import access.log` brings in a web server's log.";
 
 let current = new AbortController();
@@ -158,7 +159,7 @@ async function showSite(signal) {
     await fill($("figures"), async () => {
       figures.clear();
       series.clear();
-      return "Choose the first and the last day of the window.";
+      return NO_WINDOW;
     }, () => {});
     return;
   }
@@ -172,7 +173,7 @@ async function showSite(signal) {
 
 async function showSites(signal, quietly) {
   const window = chosen(state, state.tz || "UTC");
-  await fill($("sites"), async () => window === null ? "Choose the first and the last day of the window."
+  await fill($("sites"), async () => window === null ? NO_WINDOW
     : sites.show({ window, tz: state.tz, step: state.step }, signal), () => $("sites-list").replaceChildren(), quietly);
 }
 

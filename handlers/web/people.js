@@ -15,6 +15,8 @@ export function clear(panel) {
   panel.querySelectorAll(".number").forEach((part) => { part.textContent = "–"; });
 }
 
+const nobody = (time) => `No users with an id in the last ${time}.`;
+
 // A column a day; the lower part of it is who is new.
 function columns(series) {
   const most = Math.max(1, ...series.map((day) => day.users));
@@ -45,7 +47,7 @@ export async function active({ site }, signal) {
   $("dau-columns").replaceChildren(columns(series));
   table($("dau-table"), "Active users a day", ["Day", "Users", "New"],
     series.map((day) => [day.date, format.number(day.users), format.number(day.new)]));
-  return month.users > 0 ? "" : `No users with an id in the last ${DAYS} days.`;
+  return month.users > 0 ? "" : nobody(`${DAYS} days`);
 }
 
 // Was a visitor of the window there in all of the period before it?
@@ -89,7 +91,7 @@ export async function retention({ site, period, newOnly }, signal) {
   const { cohorts } = await get("retention", { site, period, cohort: firstCohort(date, period, n), days: n - 1, cohorts: n, new_within: newOnly }, signal);
   if (cohorts.every((cohort) => cohort.size === 0)) {
     $("retention").replaceChildren();
-    return `No users with an id in the last ${n} ${period}s.`;
+    return nobody(`${n} ${period}s`);
   }
   const offsets = Array.from({ length: n - 1 }, (_, i) => i);
   table($("retention"), `Users of a ${period} who came back in later ${period}s`,
@@ -122,7 +124,7 @@ export async function frequency({ site }, signal) {
   const most = Math.max(...rows.map((row) => row.users));
   if (rows.length === 0) {
     $("frequency").replaceChildren();
-    return `No users with an id in the last ${DAYS} days.`;
+    return nobody(`${DAYS} days`);
   }
   table($("frequency"), `On how many of the last ${DAYS} days users were active`, ["Days", "Users"],
     rows.map((row) => [row.n, bar(row.users / most, format.number(row.users))]), 0);
