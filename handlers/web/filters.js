@@ -41,11 +41,9 @@ export function parameters(filters) {
   return asked;
 }
 
-// The answer of one dimension's value as /stats would say it.
-function ofRow(answer, row) {
-  const { from, to, tz, spans_rotation } = answer;
-  return { from, to, tz, spans_rotation, pv: row?.pv ?? 0, uv: row ? row.uv ?? null : 0, visits: null, ips: null,
-    error: { uv: row?.error ?? null }, at_most: row?.at_most };
+// What an answer says of a part of the site, as /stats would say it.
+function ofPart({ from, to, tz, spans_rotation }, { pv = null, uv = null, error = null, at_most, significant }) {
+  return { from, to, tz, spans_rotation, pv, uv, visits: null, ips: null, error: { uv: error }, at_most, significant };
 }
 
 // What cannot be counted, in words; "" where all is.
@@ -73,13 +71,15 @@ export async function figures(asked, filters, signal) {
     return perVisit(await get("stats", { ...asked, ...parameters(filters) }, signal), filters);
   }
   if (filters.length === 2) {
-    const { from, to, tz, intersection, spans_rotation } = await get("overlap", { ...asked, ...parameters(filters) }, signal);
-    return { from, to, tz, spans_rotation, pv: null, uv: intersection.uv, visits: null, ips: null,
-      error: { uv: intersection.error }, significant: intersection.significant };
+    const answer = await get("overlap", { ...asked, ...parameters(filters) }, signal);
+    return ofPart(answer, answer.intersection);
   }
   const [[kind, value]] = filters;
-  const answer = await get("breakdown", { ...asked, by: kind, limit: MOST_ROWS }, signal);
-  return ofRow(answer, answer.rows.find((row) => row.value === value));
+  const ask = (metric) => get("breakdown", { ...asked, by: kind, metric, limit: MOST_ROWS }, signal);
+  const answer = await ask("pv");
+  const row = answer.rows.find((one) => one.value === value);
+  // Where nothing came the server says whether visitors are counted: a 422 says that they are not.
+  return ofPart(answer, row ?? { pv: 0, uv: await ask("uv").then(() => 0, (error) => error.status === 422 ? null : Promise.reject(error)) });
 }
 
 // {rows, step, tz} of a window, in at most @points points; rows is null where there is no series of it.

@@ -203,6 +203,16 @@ def test_a_dimension_is_a_filter(http, shop, look):
     assert_figures(browser, question(http, "/stats", event="signup"))
 
 
+@pytest.mark.parametrize("site", ["shop", "nobody"])
+@pytest.mark.parametrize("kind, counted", [("browser", False), ("source", True)])
+def test_a_value_without_views_is_no_fault(shop, look, site, kind, counted):
+    """As where a window is chosen in which nobody came with it."""
+    browser = look(f"/?site={site}&{CUSTOM}&{kind}=absent")
+    assert number(browser.text("#pv")) == 0
+    assert ("Visitors are not counted by browser here" in browser.text("#uncounted")) == (not counted)
+    assert browser.run("return [...document.querySelectorAll('.message.fault:not([hidden])')].map((box) => box.textContent)") == []
+
+
 def test_of_two_filters_visitors_come_from_the_overlap(http, shop, look):
     browser = look(f"/?site=shop&{CUSTOM}&page=/pricing")
     press(browser, "google", "#list-1")
