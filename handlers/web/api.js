@@ -17,6 +17,9 @@ class Refusal extends Error {
 
 export const token = () => sessionStorage.getItem(KEY);
 
+// The header of a question.  A character that no header can carry is in no token: the server refuses what stands here then.
+export const authorization = () => token() === null ? {} : { Authorization: `Bearer ${token().replace(/[^ -~]/g, "?")}` };
+
 // What a further link may carry: a token that was typed may read all sites, or delete them.
 export const tokenOfLink = () => sessionStorage.getItem(OF_LINK) === token() ? token() : null;
 
@@ -93,8 +96,7 @@ async function answerOf(where, request, signal) {
 // The response to a question; a token is asked for where one is wanted.
 async function ask(path, { parameters = {}, signal, accept = "application/json", ...request }) {
   const known = token();
-  const headers = { Accept: accept, ...(known === null ? {} : { Authorization: `Bearer ${known}` }),
-    ...(request.body ? { "Content-Type": "application/json" } : {}) };
+  const headers = { Accept: accept, ...authorization(), ...(request.body ? { "Content-Type": "application/json" } : {}) };
   const response = await answerOf(target(path, parameters), { ...request, headers }, signal);
   if (response.ok) {
     return response;

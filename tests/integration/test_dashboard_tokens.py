@@ -63,6 +63,20 @@ def test_who_has_no_token_is_asked_once(closed, shop, cleanup):
     assert browser.run("return asked") == 0 and not dialog.is_displayed()
 
 
+def test_a_token_that_no_header_can_carry_is_a_wrong_one(closed, shop, cleanup):
+    """As one that was copied with a sign of the text around it."""
+    browser = Browser(closed.url)
+    cleanup.append(browser.close)
+    browser.driver.get(closed.url + "/?site=shop&range=now#token=read%E2%80%A6")
+    dialog = browser.find("#token-dialog")
+    wait_until(dialog.is_displayed, "it asks")
+    assert "does not know" in browser.text("#token-why")
+    browser.find("#token").send_keys("read\u2026\n")
+    wait_until(lambda: browser.run("return sessionStorage.getItem('tallyd-token')") == "read\u2026" and dialog.is_displayed(), "it asks again")
+    browser.find("#token").send_keys("read\n")
+    wait_until(lambda: browser.text("#pv") not in ("", "–"), "the figures are there")
+
+
 def test_a_link_to_share(closed, shop, cleanup):
     """Its token reads one site: the page of it, not of all, and never in what is sent."""
     browser = Browser(closed.url)
