@@ -1,5 +1,5 @@
 // ops.js - the page for operators: what /metrics, /rollup, /readyz and /hotkeys know of the process.
-import { get, text } from "./api.js";
+import { authorization, get, text } from "./api.js";
 import { $, element, fill, table } from "./dom.js";
 import * as format from "./format.js";
 
@@ -86,15 +86,16 @@ async function showHot() {
 }
 
 async function showReady() {
-  const response = await fetch("readyz", { cache: "no-store" }).catch(() => null);
+  const response = await fetch("readyz", { cache: "no-store", headers: authorization() }).catch(() => null);
   const said = response === null ? {} : await response.json().catch(() => ({}));
   $("ready").textContent = response === null ? "The server cannot be reached."
+    : response.status === 401 ? "" // the panels say so
     : response.ok ? `Ready${said.degraded ? ", degraded" : ""}.`
       : `Not ready: ${`${said.detail ?? response.status}`.replace("not ready: ", "")}.`;
 }
 
 async function show(quietly) {
-  await Promise.all([showReady(), fill($("groups"), showMetrics, () => {}, quietly),
+  await Promise.all([fill($("groups"), showMetrics, () => {}, quietly).then(showReady), // a token is asked for first
     fill($("rollup-panel"), showRollup, () => $("rollup").replaceChildren(), quietly),
     fill($("hot-panel"), showHot, () => $("hot").replaceChildren(), quietly)]);
   document.querySelector("main").removeAttribute("aria-busy");

@@ -77,6 +77,20 @@ def test_a_token_that_no_header_can_carry_is_a_wrong_one(closed, shop, cleanup):
     wait_until(lambda: browser.text("#pv") not in ("", "–"), "the figures are there")
 
 
+def test_the_page_for_operators_sends_its_token_for_all(shop, redis, start_tallyd, cleanup, directory):
+    directory.mkdir(exist_ok=True)
+    (directory / "tokens").write_text(f"{hashlib.sha256(b'read').hexdigest()} read read\n")
+    tallyd = start_tallyd("--tokens", directory / "tokens", "--metrics-token", redis=redis, wait_ready=False)
+    tallyd.wait_ready_line()
+    browser = Browser(tallyd.url)
+    cleanup.append(browser.close)
+    browser.driver.get(tallyd.url + "/ops")
+    wait_until(browser.find("#token-dialog").is_displayed, "it asks")
+    assert "Not ready" not in browser.text("#ready")  # that is not known yet
+    browser.find("#token").send_keys("read\n")
+    wait_until(lambda: browser.text("#ready") == "Ready.", "it is ready")
+
+
 def test_a_link_to_share(closed, shop, cleanup):
     """Its token reads one site: the page of it, not of all, and never in what is sent."""
     browser = Browser(closed.url)
