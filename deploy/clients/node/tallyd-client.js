@@ -361,9 +361,10 @@ function referrerOf({ referer, host }) {
 /** The last address of X-Forwarded-For that no trusted proxy has, as tallyd's --trusted-proxies reads it. */
 function clientAddress(peer, forwarded, trusted) {
   let address;
-  for (const entry of [peer ?? '', ...(forwarded ?? '').split(',').reverse()]) {
+  const own = (peer ?? '').replace(/%.*$/, ''); // behind it the link of a link-local address is named
+  for (const entry of [own, ...(forwarded ?? '').split(',').reverse()]) {
     const plain = entry.trim().replace(/^\[(.*)\].*$|^([^:]*):\d+$/, '$1$2').replace(/^::ffff:(?=[\d.]+$)/i, '');
-    if (!net.isIP(plain)) break;
+    if (!net.isIP(plain) || plain.includes('%')) break;
     address = plain;
     if (!trusted.check(plain, net.isIPv6(plain) ? 'ipv6' : 'ipv4')) break;
   }

@@ -374,8 +374,11 @@ class _Middleware:
         """The last address of X-Forwarded-For that no trusted proxy has, as tallyd's --trusted-proxies reads it."""
         address = None
         with contextlib.suppress(ValueError):  # what is no address ends the list
-            for entry in [peer, *reversed((forwarded or "").split(","))]:
-                host = re.sub(r"^\[(.*)\].*$|^([^:]*):\d+$", r"\1\2", (entry or "").strip())
+            own = (peer or "").partition("%")[0]  # behind it the link of a link-local address is named
+            for entry in [own, *reversed((forwarded or "").split(","))]:
+                host = re.sub(r"^\[(.*)\].*$|^([^:]*):\d+$", r"\1\2", entry.strip())
+                if "%" in host:
+                    break
                 address = getattr(ipaddress.ip_address(host), "ipv4_mapped", None) or ipaddress.ip_address(host)
                 if not any(address in network for network in self._trusted):
                     break
