@@ -224,6 +224,17 @@ def test_what_a_proxy_closes_has_no_links(shop, look):
 
 # ---- time passes ----
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_is_said_of_the_columns_is_so(shop, look, dark):
+    """Light and dark: the part that is new has the colour that the words name, the other part is grey."""
+    browser = look("/?site=shop", dark=dark)
+    assert "Blue: new" in browser.text("section[aria-labelledby=active-title] .window")
+    colours = [[int(n) for n in re.findall(r"\d+", browser.run(f"return getComputedStyle(document.querySelector('#dau-columns .{css}')).fill"))]
+               for css in ("new", "all")]
+    (red, green, blue), grey = colours
+    assert blue > green > red and blue - red > 60 and max(grey) - min(grey) < 40, colours
+
+
 def test_it_refreshes_quietly_and_stops_when_hidden(http, look):
     http.accept({"site": "wall", "page": "/", "user": 1})
     browser = look("/?site=wall&range=today")
