@@ -34,7 +34,7 @@ function showControls(names) {
   $("custom").hidden = state.range !== "custom";
   $("from").value = state.from.slice(0, 10);
   $("to").value = state.to.slice(0, 10);
-  document.title = `${state.filters.map(([, value]) => value).join(" and ") || state.site || "All sites"} – tallyd`;
+  document.title = `${state.filters.map((filter) => label(...filter)).join(" and ") || state.site || "All sites"} – tallyd`;
   $("chips").replaceChildren(...state.filters.map(([kind, value]) =>
     element("button", { type: "button", class: "chip", "data-kind": kind, "aria-label": `${KINDS[kind]} ${label(kind, value)}: remove this filter`,
       onclick: () => {

@@ -1,7 +1,7 @@
 // common.js - what two pages, page sets, events or values have in common, and page sets themselves.
 import { get, put } from "./api.js";
 import { $, bar, fill, onSubmit, options, table } from "./dom.js";
-import { KINDS, parameters } from "./filters.js";
+import { KINDS, label, parameters } from "./filters.js";
 import * as format from "./format.js";
 
 let about = null; // {within, filters, signal, change}
@@ -16,11 +16,11 @@ async function load() {
   }
   const answer = await get("overlap", { ...about.within, ...parameters(sides) }, about.signal);
   const { a, b, union, intersection, jaccard } = answer;
-  const nameOf = (side) => Object.keys(KINDS).map((kind) => side[kind]).find((name) => name !== undefined) ?? "";
+  const nameOf = (side, filter) => label(...Object.entries(side).find(([kind, name]) => kind in KINDS && name) ?? filter);
   const row = (name, { uv, error }) => [name, bar(union.uv > 0 ? uv / union.uv : 0, format.number(uv)),
     `${format.number(error.low)} to ${format.number(error.high)}`];
   table($("common"), "Visitors in common", ["Visitors of", "Number", "95\u202f% range"],
-    [row(nameOf(a) || sides[0][1], a), row(nameOf(b) || sides[1][1], b), row("both", intersection), row("either", union)]);
+    [row(nameOf(a, sides[0]), a), row(nameOf(b, sides[1]), b), row("both", intersection), row("either", union)]);
   $("common-note").textContent = `Jaccard index ${format.decimal(jaccard.value)}`
     + (answer.significant === false ? "; the range is wider than half of the figure" : "");
   return "";

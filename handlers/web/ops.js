@@ -1,6 +1,7 @@
 // ops.js - the page for operators: what /metrics, /rollup, /readyz and /hotkeys know of the process.
 import { authorization, get, text } from "./api.js";
 import { $, element, fill, table } from "./dom.js";
+import { label } from "./filters.js";
 import * as format from "./format.js";
 
 const REFRESH_MS = 5000;
@@ -81,7 +82,7 @@ async function showRollup() {
 async function showHot() {
   const { pages } = await get("hotkeys", { limit: HOT });
   table($("hot"), "Hot pages", ["Site", "Page", "Writes/s", "Reads/s"],
-    pages.map((row) => [row.site, row.page, format.decimal(row.writes_per_s), format.decimal(row.reads_per_s)]), 2);
+    pages.map((row) => [row.site, label("page", row.page), format.decimal(row.writes_per_s), format.decimal(row.reads_per_s)]), 2);
   return pages.length === 0 ? "Nothing was written or asked for in the last half minute." : "";
 }
 

@@ -66,6 +66,12 @@ def test_a_page_with_a_hostile_name(tallyd, look):
     assert heights[1] <= 4.5 * heights[0], heights
     press(browser, "/\\u202eevil", "#list-0")
     assert asked_filters(browser)["page"] == [turned] and number(browser.text("#pv")) == 1
+    assert browser.driver.title.startswith("/\\u202eevil")
+    press(browser, "/a", "#list-0")
+    assert [row[0] for row in browser.rows("#common")] == ["/\\u202eevil", "/a", "both", "either"]
+    browser.open("/ops")
+    hot = [row[1] for row in browser.rows("#hot") if row[0] == "hostile"]
+    assert "/\\u202eevil" in hot and turned not in hot
 
 
 def test_more_rows_with_search_order_and_csv(tallyd, look):
