@@ -101,8 +101,9 @@ struct core {
     enum storage_err (*catch_up)(void *data, int64_t before_us, int64_t deadline_ms);
     void *catch_up_data;
 
-    pthread_mutex_t view_lock; /* guards views */
+    pthread_mutex_t view_lock; /* guards views, latest_s */
     struct partition_view views[PARTITIONS_MAX];
+    int64_t latest_s; /* the greatest over_s that was seen */
     /* By level: buckets that end by then live only for so long (struct retention), in the partition
      * where that is most and shortest; 0: all live as long as is configured. */
     _Atomic int64_t shorter_until_s[LEVELS], shorter_keep_s[LEVELS];
@@ -158,8 +159,8 @@ struct partition_view core_view(struct core *core, unsigned partition);
  * (CLOCK_MONOTONIC)? */
 bool core_may_lose(const struct core *core, int64_t us);
 
-/* Remember @view, which a reply has just told.  Sets what of it was
- * held, and when it was seen. */
+/* Remember @view, which a reply has just told.  Sets what of it was held, when it was seen, and the
+ * latest time of all partitions. */
 void core_set_view(struct core *core, unsigned partition, struct partition_view *view);
 
 /* What is older than this, UTC seconds, is kept in no bucket of @level at @now_s.  INT64_MIN: all

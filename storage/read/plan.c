@@ -17,6 +17,11 @@ enum storage_err plan_error(enum cover_result result)
     return STORAGE_NOMEM;
 }
 
+int64_t plan_latest_s(const struct partition_view *view, int64_t now_s)
+{
+    return view->latest_s > now_s ? view->latest_s : now_s;
+}
+
 struct cover_basis plan_basis(
     const struct zone *zone, const struct partition_view *view, int64_t now_s)
 {
@@ -25,7 +30,7 @@ struct cover_basis plan_basis(
         .state = &view->state,
         .retention = &view->retention,
         .now_s = now_s,
-        .empty_from_s = now_s + STORAGE_FUTURE_MAX_S + HOUR_S,
+        .empty_from_s = plan_latest_s(view, now_s) + STORAGE_FUTURE_MAX_S + HOUR_S,
     };
 }
 

@@ -14,8 +14,13 @@
 
 #define BUCKETS_MAX 50000 /* in a cover */
 
-/* What cover.h needs to plan by @view, which must live as long, at @now_s by Redis's clock.  No
- * event is later than STORAGE_FUTURE_MAX_S; an hour is added for clocks that differ. */
+/* The latest time that Redis's clock had while data was written, as far as @view tells, or @now_s
+ * if that is later.  Redis's clock may have been set back since. */
+int64_t plan_latest_s(const struct partition_view *view, int64_t now_s) MUST_CHECK;
+
+/* What cover.h needs to plan by @view, which must live as long, at @now_s by Redis's clock.  When
+ * it was written no event was later than STORAGE_FUTURE_MAX_S; an hour is added for clocks that
+ * differ. */
 struct cover_basis plan_basis(
     const struct zone *zone, const struct partition_view *view, int64_t now_s);
 

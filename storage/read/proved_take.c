@@ -4,6 +4,7 @@
 #include "storage/core/dispatcher.h"
 #include "storage/core/reply_fault.h"
 #include "storage/read/judge.h"
+#include "storage/read/plan.h"
 #include "storage/read/proved_state.h"
 
 enum storage_err proved_foreign(struct proved_read *r)
@@ -142,7 +143,8 @@ static void judge_plain(
     }
     if (is_planned && partition_proof_take(proof, before, &view)) {
         core_set_view(r->core, piece->partition, &view);
-        r->stale = !piece_proves_recalled(known, &view, true);
+        bool is_later = plan_latest_s(&view, r->now_s) > plan_latest_s(before, r->now_s);
+        r->stale = is_later || !piece_proves_recalled(known, &view, true);
         return;
     }
     if (is_planned) {

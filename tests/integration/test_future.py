@@ -4,6 +4,7 @@ import pytest
 
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.process import short_directory
+from lib.world import FOREVER
 
 FEW = ("--partitions", "4")
 DAY_S = 86400
@@ -41,6 +42,35 @@ def test_an_event_a_day_ahead_is_seen_by_every_process(start_redis, start_tallyd
         http.accept({"site": site + "-2", "page": "/"})
         assert epoch(http.question("/pv", site=site, from_="now-1m")["to"]) < epoch(now)
     check()
+
+
+@pytest.mark.parametrize("days", [2, 20])
+def test_a_clock_that_was_days_ahead(start_redis, start_tallyd, site, days):
+    """What was counted while it was wrong is in each answer whose window has it, also when it was set right: from processes
+    that were there, and from one that was not."""
+    directory = short_directory()
+    right = epoch("2026-03-10 10:30:10")
+    wrong = right + days * DAY_S
+    clock = FakeClock(directory, wrong)
+    redis = start_redis(directory, clock=clock)
+    clients = [start_tallyd(*FEW, *FOREVER, redis=redis, name=name).client() for name in ("writer", "idle")]
+    windows = [(wrong // 60 * 60, wrong // 60 * 60 + 120), (wrong // DAY_S * DAY_S, wrong // DAY_S * DAY_S + DAY_S),
+               (right // DAY_S * DAY_S, wrong // DAY_S * DAY_S + DAY_S)]
+
+    def check(*expected):
+        for http in clients:
+            for (from_s, to_s), n in zip(windows, expected):
+                for metric in ("pv", "uv", "visits"):
+                    got = http.question("/" + metric, site=site, from_=rfc3339(from_s), to=rfc3339(to_s))
+                    assert got[metric] == n, f"{metric} {rfc3339(from_s)}..{rfc3339(to_s)}: {got}"
+
+    clients[0].accept({"site": site, "page": "/", "user": "u"})
+    check(1, 1, 1)
+    clock.set_back(days * DAY_S)
+    clients[0].accept({"site": site, "page": "/", "user": "w", "ts": right})
+    check(1, 1, 2)
+    clients.append(start_tallyd(*FEW, *FOREVER, redis=redis, name="new").client())
+    check(1, 1, 2)
 
 
 def tiles(items, from_s, to_s):
