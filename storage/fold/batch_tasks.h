@@ -18,10 +18,10 @@
  * written at once.  Cut by time of arrival, late events would be written key by key: they spread
  * over the minutes of hours, and hardly two of a short cut have a minute and a page in common.
  *
- * What arrives more than a day late is mostly an import, in the order of time, and few of its events
- * have a minute in common.  They have hours and days in common, so there a week of a site is of one
- * stripe, with its pages.  With a real log of thirteen years that saves nine PFADD of ten, and a
- * fourth of Redis's time.
+ * What arrives more than a day late is mostly an import, in the order of time, and few of its
+ * events have a minute in common.  They have hours and days in common, so there a week of a site is
+ * of one stripe, with its pages.  With a real log of thirteen years that saves nine PFADD of ten,
+ * and a fourth of Redis's time.
  *
  * Each stripe has a position of its own in the cursor of a log (schema/log_state.h).  The stripe of
  * a task is a part of the data's layout, as processes go on where others have stopped.

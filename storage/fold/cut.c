@@ -66,10 +66,16 @@ static bool continues(struct slice *site, int64_t *time, const struct row *row, 
     return same;
 }
 
-/* How often the page with this hash was there in the minute, as far as is remembered: a counter. */
-static size_t *repeats_of(struct estimate *e, uint64_t hash, int64_t minute_s)
+static size_t expiry_cost(const struct write_target *target)
 {
-    uint64_t mark = ((hash ^ (uint64_t)minute_s) * UINT64_C(0x9e3779b97f4a7c15)) | 1;
+    return target->expire_ms > 0 ? EXPIRY_COST : 0;
+}
+
+/* How often the page with this hash was there in the bucket, as far as is remembered: a counter. */
+static size_t *repeats_of(struct estimate *e, uint64_t hash, struct bucket bucket)
+{
+    hash ^= (uint64_t)bucket.start_s + (uint64_t)bucket.level;
+    uint64_t mark = (hash * UINT64_C(0x9e3779b97f4a7c15)) | 1;
     size_t slot = mark >> 32 & (PAGES_SEEN - 1);
     if (e->seen[slot].mark != mark) {
         e->seen[slot].mark = mark;
@@ -78,9 +84,16 @@ static size_t *repeats_of(struct estimate *e, uint64_t hash, int64_t minute_s)
     return &e->seen[slot].n;
 }
 
-static size_t repeats(struct estimate *e, uint64_t hash, int64_t minute_s)
+/* Of what is counted for a name with this hash: @new_cost in a bucket that has not got it yet. */
+static size_t name_cost(struct estimate *e, uint64_t hash, size_t new_cost, size_t same_cost)
 {
-    return (*repeats_of(e, hash, minute_s))++;
+    size_t cost = 0;
+    for (unsigned t = 0; t < e->plan.n; t++) {
+        const struct write_target *target = &e->plan.targets[t];
+        bool is_new = (*repeats_of(e, hash, target->bucket))++ == 0;
+        cost += !is_new ? same_cost : new_cost + expiry_cost(target);
+    }
+    return cost;
 }
 
 /* Is it remembered what the site's visitors of the minute are? */
@@ -103,10 +116,12 @@ static size_t activity_cost(struct estimate *e, const struct row *row)
     return more ? cost : cost + USERS_COST + row->n_actions * (size_t)BITMAP_COST;
 }
 
-/* All of a site and minute go to one key, so its sketches get large. */
-static size_t site_cost(struct estimate *e, const struct row *row, size_t expiry)
+/* All of a site and bucket go to one key, so its sketches get large. */
+static size_t site_cost_in(
+    struct estimate *e, const struct row *row, const struct write_target *target)
 {
-    size_t *n = repeats_of(e, row->site_hash, e->plan.minute_s);
+    const size_t expiry = expiry_cost(target);
+    size_t *n = repeats_of(e, row->site_hash, target->bucket);
     size_t n_same = (*n)++;
     if (n_same >= KNOWN) {
         return KNOWN_COST;
@@ -119,25 +134,28 @@ static size_t site_cost(struct estimate *e, const struct row *row, size_t expiry
     return values + (n_same < SPARSE ? SPARSE_COST : SAME_PAGE_COST);
 }
 
+static size_t site_cost(struct estimate *e, const struct row *row)
+{
+    size_t cost = 0;
+    for (unsigned t = 0; t < e->plan.n; t++) {
+        cost += site_cost_in(e, row, &e->plan.targets[t]);
+    }
+    return cost;
+}
+
 static size_t task_cost(struct estimate *e, const struct row *row, enum task_kind kind)
 {
     write_plan_in(&e->plan, row->zone);
     write_plan_at(&e->plan, row->at_s);
-    size_t targets = e->plan.n;
-    size_t expiry = targets > 1 ? EXPIRY_COST : 0;
     size_t name = row->page.n / BYTES_PER_COST;
     switch (kind) {
     case TASK_PAGE:
-        return targets * (repeats(e, row->page_hash, e->plan.minute_s) > 0
-                                 ? SAME_PAGE_COST
-                                 : PAGE_COST + expiry + name);
+        return name_cost(e, row->page_hash, PAGE_COST + name, SAME_PAGE_COST);
     case TASK_SITE:
-        return row->is_view ? targets * site_cost(e, row, expiry) : 0;
+        return row->is_view ? site_cost(e, row) : 0;
     case TASK_VISIT: /* its starts go to a page of their own key */
         return VISIT_COST + (row->user_is_visitor ? activity_cost(e, row) : 0) +
-               (!row->is_view || repeats(e, row->page_hash, ~e->plan.minute_s) > 0
-                       ? 0
-                       : targets * (START_COST + expiry + name));
+               (row->is_view ? name_cost(e, ~row->page_hash, START_COST + name, 0) : 0);
     case TASK_USER:
         return activity_cost(e, row);
     }

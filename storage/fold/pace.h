@@ -17,9 +17,9 @@
 
 #include <stdint.h>
 
-/* A transaction holds Redis for about so long: a third of the 5 ms allowed, for some take longer
+/* A transaction holds Redis for about so long: 30 % of the 5 ms allowed, for some take longer
  * than their kind does. */
-#define PACE_GOAL_US 1800
+#define PACE_GOAL_US 1500
 /* .. or so long, where many requests come meanwhile. */
 #define PACE_GOAL_SHORT_US 550
 

@@ -350,7 +350,8 @@ Test(merge_counts_ask, agrees_with_counting_one_by_one)
     known_hashes_release(&expiries);
 }
 
-/* Where buckets are mostly new, it is asked of many at once.  What is there all the same is seen. */
+/* Where buckets are mostly new, it is asked of many at once.  What is there is seen all the same.
+ */
 Test(merge_counts_ask, new_buckets_are_asked_for_together)
 {
     uint64_t seed = dice_seed();
@@ -553,8 +554,8 @@ static void teach_new(struct scene *scene, struct merge_counts *merge)
     merge_counts_clear(merge);
 }
 
-/* Does an hour that has the @n_had names in @had exceed with those in @come?  @together: it is asked
- * for as one of several. */
+/* Does an hour that has the @n_had names in @had exceed with those in @come?  @together: it is
+ * asked for as one of several. */
 static bool hour_exceeds(const char *const *had, size_t n_had, const char *const *come,
     size_t n_come, enum key_kind kind, bool together)
 {
