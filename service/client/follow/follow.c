@@ -69,7 +69,7 @@ static void find_state_path(struct follow *follow)
 }
 
 /* Make the parser ready for file @file, which is open as @fd: for the format that its lines were
- * seen to have, and what a line before its offset said of the fields. */
+ * seen to have, and what a line before its place said of the fields. */
 static void begin_file(struct follow *follow, const struct follow_file *file, int fd)
 {
     enum log_format format = follow->options->format;
@@ -115,7 +115,7 @@ static bool follow_take(struct follow *follow, size_t index, int64_t limit, enum
         return false;
     }
     note_format(follow, file);
-    follow->n_lines += cut.lines - file->lines;
+    follow->n_lines += cut.to.lines - file->place.lines;
     follow->sender.cut = cut;
     return true;
 }
@@ -159,10 +159,11 @@ static enum step take_up_piece(struct follow *follow, int64_t now_ms)
                    : STEP_IDLE;
     }
     enum follow_end end = piece->is_last ? FOLLOW_END_LAST : FOLLOW_END_OPEN;
-    if (!follow_take(follow, piece->file, piece->to, end)) {
+    if (!follow_take(follow, piece->file, piece->to.offset, end)) {
         return STEP_STOP;
     }
-    if (follow->sender.cut.to != piece->to || import_batch_count(follow->batch) == 0) {
+    if (follow->sender.cut.to.offset != piece->to.offset ||
+        import_batch_count(follow->batch) == 0) {
         return resolve_piece(follow, now_ms);
     }
     follow_sender_begin(&follow->sender, piece->file, piece->is_last);
@@ -222,7 +223,7 @@ static void say_begin(struct follow *follow)
 {
     const struct follow_state *state = &follow->state;
     import_report_say(&follow->report, "following %s from byte %" PRId64 " on",
-        follow->options->path, state->files[state->n - 1].offset);
+        follow->options->path, state->files[state->n - 1].place.offset);
     follow->is_said = true;
 }
 

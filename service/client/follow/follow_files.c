@@ -89,20 +89,21 @@ void follow_files_give_up(struct follow_files *files, size_t index)
 {
     struct follow_file *file = &files->state->files[index];
     size_t packed = files->plan.packed[index];
-    int64_t least = file->size - file->offset;
+    int64_t least = file->size - file->place.offset;
     if (packed != FOLLOW_NONE) {
         const struct follow_entry *entry = &files->listing.entries[packed];
-        say_packed(files, entry, follow_entry_unpacked_size(&files->listing, entry), file->offset);
+        say_packed(
+            files, entry, follow_entry_unpacked_size(&files->listing, entry), file->place.offset);
     } else if (least > 0) {
         import_report_say(files->report,
             "missing: at least %" PRId64 " bytes of %s, from byte %" PRId64
             " on: the file was deleted or truncated before they were read",
-            least, files->path, file->offset);
+            least, files->path, file->place.offset);
     } else if (files->open[index].grew_ms == 0) { /* it was never open here */
         import_report_say(files->report,
             "a file of %s is not there any more: it was read up to byte %" PRId64
             "; whether more was written is not known",
-            files->path, file->offset);
+            files->path, file->place.offset);
     }
     files->open[index].is_gone = false;
     file->is_done = files->is_changed = true;
@@ -161,10 +162,10 @@ static bool find_file(struct follow_files *files, size_t index, int64_t now_ms)
     const struct follow_entry *found = &files->listing.entries[entry];
     if (files->plan.is_copy[index]) {
         file->inode = found->inode;
-        file->is_done = found->size <= file->offset;
+        file->is_done = found->size <= file->place.offset;
         files->is_changed = true;
     }
-    return (file->is_done && found->size <= file->offset) ||
+    return (file->is_done && found->size <= file->place.offset) ||
            open_entry(files, index, entry, now_ms);
 }
 
@@ -180,11 +181,11 @@ static bool add_file(struct follow_files *files, size_t entry, bool is_first, in
     files->open[index] = FOLLOW_NOT_OPEN;
     *file = (struct follow_file){.inode = found->inode,
         .head = follow_head_of((struct slice){found->head, found->head_n}),
-        .header = -1,
+        .place = {.header = -1},
         .mtime_ns = found->mtime_ns};
     randombytes_buf(file->id.bytes, sizeof(file->id.bytes));
     if (is_first && !found->is_log) {
-        file->offset = file->size = found->size;
+        file->place.offset = file->size = found->size;
         file->is_done = true;
     } else if (!open_entry(files, index, entry, now_ms)) {
         return false;

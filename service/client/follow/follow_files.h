@@ -49,7 +49,7 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
 size_t follow_files_due(const struct follow_files *files, int64_t now_ms, int64_t patience_ms,
     enum follow_end *ret_end) MUST_CHECK;
 
-/* File @index was read up to @cut's end, which has become its offset. */
+/* File @index was read up to @cut's end, which has become its place. */
 void follow_files_read(struct follow_files *files, size_t index, const struct follow_cut *cut);
 
 /* Forget files that are done, the oldest first, if there are many.  True: indices have changed. */

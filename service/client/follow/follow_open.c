@@ -18,7 +18,7 @@ bool follow_open_check(const struct follow_open *open, struct follow_file *file,
     char head[FOLLOW_HEAD];
     ssize_t n = pread(open->fd, head, sizeof(head), 0);
     struct slice bytes = {head, n > 0 ? (size_t)n : 0};
-    if (size < file->offset || !follow_head_fits(&file->head, bytes)) {
+    if (size < file->place.offset || !follow_head_fits(&file->head, bytes)) {
         return false;
     }
     if (bytes.n > file->head.n) {
@@ -57,12 +57,12 @@ enum follow_news follow_open_watch(
             file->mtime_ns = mtime_ns; /* follow_plan.h: no later file was written before that */
         }
     }
-    if (size > file->offset && !open->has_half_line && open->noticed_ms < 0) {
+    if (size > file->place.offset && !open->has_half_line && open->noticed_ms < 0) {
         open->noticed_ms = now_ms;
         file->is_done = false;
     }
     enum follow_news news = FOLLOW_NO_NEWS;
-    if (open_rests(open, now_ms) && size == file->offset && !file->is_done) {
+    if (open_rests(open, now_ms) && size == file->place.offset && !file->is_done) {
         file->is_done = true;
         news = FOLLOW_DONE;
     }
@@ -80,7 +80,7 @@ bool follow_open_due(const struct follow_open *open, const struct follow_file *f
     }
     bool rests = open_rests(open, now_ms);
     bool is_due = open->noticed_ms >= 0 && (now_ms - open->noticed_ms >= patience_ms ||
-                                               file->size - file->offset >= MANY_BYTES);
+                                               file->size - file->place.offset >= MANY_BYTES);
     if (!is_due && !(rests && open->has_half_line)) {
         return false;
     }
@@ -93,6 +93,6 @@ void follow_open_read(
 {
     if (!cut->is_full) {
         open->noticed_ms = -1;
-        open->has_half_line = cut->to < file->size;
+        open->has_half_line = cut->to.offset < file->size;
     }
 }

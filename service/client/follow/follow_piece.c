@@ -16,7 +16,8 @@ struct reading {
     struct import_lines *lines;
     struct follow_cut *cut;
     char *buffer;
-    size_t start, end; /* of the bytes in the buffer that are not dealt with; start is at cut->to */
+    size_t start,
+        end; /* of the bytes in the buffer that are not dealt with; start is at cut->to.offset */
 };
 
 struct follow_reader *follow_reader_new(void)
@@ -32,13 +33,13 @@ void follow_reader_free(struct follow_reader *reader)
 static bool reading_is_full(const struct reading *reading)
 {
     return import_batch_full(reading->lines->batch) ||
-           reading->cut->to - reading->cut->from >= FOLLOW_PIECE_BYTES;
+           reading->cut->to.offset - reading->cut->from >= FOLLOW_PIECE_BYTES;
 }
 
 static void reading_pass(struct reading *reading, size_t n)
 {
     reading->start += n;
-    reading->cut->to += (int64_t)n;
+    reading->cut->to.offset += (int64_t)n;
 }
 
 /* Is @line the header of a W3C log? */
@@ -51,7 +52,8 @@ static bool names_fields(struct slice line)
 void follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines)
 {
     char text[LINE_READER_MAX];
-    ssize_t n = file->header < 0 ? 0 : pread(fd, text, sizeof(text), (off_t)file->header);
+    int64_t header = file->place.header;
+    ssize_t n = header < 0 ? 0 : pread(fd, text, sizeof(text), (off_t)header);
     const char *newline = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
     if (newline != NULL) {
         size_t length = (size_t)(newline - text);
@@ -66,29 +68,27 @@ void follow_read_header(int fd, const struct follow_file *file, struct import_li
 /* Take the line of @n bytes at start, behind which the next begins after @ending bytes. */
 static void reading_take(struct reading *reading, size_t n, size_t ending)
 {
-    struct follow_cut *cut = reading->cut;
+    struct follow_place *to = &reading->cut->to;
     struct slice line = {reading->buffer + reading->start, n};
     size_t before = import_batch_count(reading->lines->batch);
-    int64_t at = cut->to;
+    int64_t at = to->offset;
     reading_pass(reading, n + ending);
-    cut->lines++;
+    to->lines++;
     if (line.n > 0 && line.p[line.n - 1] == '\r') {
         line.n--;
     }
-    if (cut->in_long_line || line.n > LINE_READER_MAX) {
-        cut->in_long_line = false;
-        import_report_malformed(reading->lines->report, cut->lines, "longer than 64 KiB");
+    if (to->in_long_line || line.n > LINE_READER_MAX) {
+        to->in_long_line = false;
+        import_report_malformed(reading->lines->report, to->lines, "longer than 64 KiB");
         return;
     }
     line = at == 0 ? utf8_without_mark(line) : line;
     if (names_fields(line)) {
-        cut->header = at;
+        to->header = at;
     }
-    import_lines_take(reading->lines, line, cut->lines);
+    import_lines_take(reading->lines, line, to->lines);
     if (import_batch_count(reading->lines->batch) > before) {
-        cut->ends[before] = cut->to;
-        cut->end_lines[before] = cut->lines;
-        cut->end_headers[before] = cut->header;
+        reading->cut->ends[before] = *to;
     }
 }
 
@@ -96,7 +96,7 @@ static void reading_take(struct reading *reading, size_t n, size_t ending)
 static void reading_take_lines(struct reading *reading)
 {
     while (reading->start < reading->end && !reading_is_full(reading)) {
-        if (reading->buffer[reading->start] == '\0' && !reading->cut->in_long_line) {
+        if (reading->buffer[reading->start] == '\0' && !reading->cut->to.in_long_line) {
             reading_pass(reading, 1);
             continue;
         }
@@ -105,8 +105,8 @@ static void reading_take_lines(struct reading *reading)
         const char *newline = memchr(from, '\n', left);
         if (newline != NULL) {
             reading_take(reading, (size_t)(newline - from), 1);
-        } else if (reading->cut->in_long_line || left > LINE_READER_MAX + 1) {
-            reading->cut->in_long_line = true;
+        } else if (reading->cut->to.in_long_line || left > LINE_READER_MAX + 1) {
+            reading->cut->to.in_long_line = true;
             reading_pass(reading, left);
         } else {
             return;
@@ -122,7 +122,7 @@ static ssize_t reading_fill(struct reading *reading, int fd, int64_t limit)
         reading->end -= reading->start;
         reading->start = 0;
     }
-    int64_t at = reading->cut->to + (int64_t)reading->end;
+    int64_t at = reading->cut->to.offset + (int64_t)reading->end;
     size_t room = LINE_READER_BUFFER - reading->end;
     if (limit - at < (int64_t)room) {
         room = limit > at ? (size_t)(limit - at) : 0;
@@ -139,18 +139,16 @@ bool follow_read(struct follow_reader *reader, int fd, const struct follow_file 
     int64_t limit, enum follow_end end, struct import_lines *lines, struct follow_cut *ret)
 {
     struct reading reading = {.lines = lines, .cut = ret, .buffer = reader->buffer};
-    ret->from = ret->to = file->offset;
-    ret->lines = file->lines;
-    ret->header = file->header;
-    ret->in_long_line = file->in_long_line;
+    ret->from = file->place.offset;
+    ret->to = file->place;
     ssize_t n = 1;
     while (n > 0 && !reading_is_full(&reading)) {
         n = reading_fill(&reading, fd, limit);
         reading_take_lines(&reading);
     }
-    ret->is_full = reading_is_full(&reading) || ret->to == limit;
+    ret->is_full = reading_is_full(&reading) || ret->to.offset == limit;
     if (n == 0 && end == FOLLOW_END_LAST && !ret->is_full &&
-        (reading.start < reading.end || ret->in_long_line)) {
+        (reading.start < reading.end || ret->to.in_long_line)) {
         reading_take(&reading, reading.end - reading.start, 0);
     }
     return n >= 0;

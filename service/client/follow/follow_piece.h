@@ -26,14 +26,10 @@ enum follow_end {
 };
 
 struct follow_cut {
-    int64_t from, to;                        /* in the file; equal if there was no whole line */
-    uint64_t lines;                          /* before to */
-    int64_t header;                          /* as in struct follow_file, before to */
-    bool in_long_line;                       /* to is inside a line that is too long */
-    bool is_full;                            /* the file did not end the piece: there may be more */
-    int64_t ends[IMPORT_BATCH_EVENTS];       /* behind the line of each event of the batch */
-    uint64_t end_lines[IMPORT_BATCH_EVENTS]; /* lines before these places */
-    int64_t end_headers[IMPORT_BATCH_EVENTS]; /* and headers */
+    int64_t from; /* offset in the file; that of `to` if there was no whole line */
+    struct follow_place to;
+    bool is_full; /* the file did not end the piece: there may be more */
+    struct follow_place ends[IMPORT_BATCH_EVENTS]; /* behind the line of each event of the batch */
 };
 
 struct follow_reader;
@@ -42,11 +38,11 @@ struct follow_reader;
 struct follow_reader *follow_reader_new(void) MUST_CHECK;
 void follow_reader_free(struct follow_reader *reader); /* NULL is fine */
 
-/* Tell the parser of @lines which fields the lines of @file have, if a line before its offset said
+/* Tell the parser of @lines which fields the lines of @file have, if a line before its place said
  * so. */
 void follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines);
 
-/* Read @file, open as @fd, from its offset on, up to @limit at most.  Events go to the batch of
+/* Read @file, open as @fd, from its place on, up to @limit at most.  Events go to the batch of
  * @lines, which is empty before.  False: the file could not be read, and errno says why; lines
  * before the fault were taken, and *ret is written. */
 bool follow_read(struct follow_reader *reader, int fd, const struct follow_file *file,

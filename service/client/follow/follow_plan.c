@@ -18,7 +18,7 @@ static struct slice head_of(const struct follow_entry *entry)
 /* Is @entry the file itself, with all that was read? */
 static bool is_same(const struct follow_file *file, const struct follow_entry *entry)
 {
-    if (entry->inode != file->inode || entry->size < file->offset) {
+    if (entry->inode != file->inode || entry->size < file->place.offset) {
         return false;
     }
     return entry->kind == FOLLOW_UNREADABLE || /* as far as can be seen */

@@ -28,17 +28,12 @@ static size_t total(const struct follow_sender *sender)
 
 void follow_sender_begin(struct follow_sender *sender, size_t file, bool is_last)
 {
-    const struct follow_cut *cut = &sender->cut;
     sender->file = file;
     sender->is_last = is_last;
     sender->first = 0;
     sender->is_sending = true;
     if (total(sender) == 0) {
-        struct follow_file *known = &sender->state->files[file];
-        known->offset = cut->to;
-        known->lines = cut->lines;
-        known->header = cut->header;
-        known->in_long_line = cut->in_long_line;
+        sender->state->files[file].place = sender->cut.to;
         sender->is_sending = false;
     }
 }
@@ -77,27 +72,20 @@ static void said_well(struct follow_sender *sender)
     sender->wait_ms = 0;
 }
 
-/* What the file has behind event @end of the batch, into the state's piece. */
-static void note_end(struct follow_sender *sender, size_t end)
+/* The place behind the first @end events of the batch. */
+static struct follow_place place_behind(const struct follow_sender *sender, size_t end)
 {
-    const struct follow_cut *cut = &sender->cut;
-    struct follow_piece *piece = &sender->state->piece;
-    bool is_all = end == total(sender);
-    piece->lines = is_all ? cut->lines : cut->end_lines[end - 1];
-    piece->header = is_all ? cut->header : cut->end_headers[end - 1];
-    piece->in_long_line = is_all && cut->in_long_line;
+    return end == total(sender) ? sender->cut.to : sender->cut.ends[end - 1];
 }
 
 /* Name the next piece, @n events of the batch. */
 static void name_piece(struct follow_sender *sender, size_t n)
 {
     size_t end = sender->first + n;
-    bool is_all = end == total(sender);
     sender->state->has_piece = true;
     sender->state->piece = (struct follow_piece){.file = sender->file,
-        .to = is_all ? sender->cut.to : sender->cut.ends[end - 1],
-        .is_last = is_all && sender->is_last};
-    note_end(sender, end);
+        .to = place_behind(sender, end),
+        .is_last = end == total(sender) && sender->is_last};
     sender->is_doubted = sender->is_doubt_ours = false;
 }
 
@@ -106,7 +94,7 @@ static size_t piece_count(const struct follow_sender *sender)
 {
     size_t n = 0;
     while (sender->first + n < total(sender) &&
-           sender->cut.ends[sender->first + n] <= sender->state->piece.to) {
+           sender->cut.ends[sender->first + n].offset <= sender->state->piece.to.offset) {
         n++;
     }
     return n;
@@ -116,7 +104,8 @@ static size_t piece_count(const struct follow_sender *sender)
 static void pass(struct follow_sender *sender, size_t n)
 {
     sender->first += n;
-    note_end(sender, sender->first);
+    /* Of a piece that an older process left, only the offset is known. */
+    sender->state->piece.to = place_behind(sender, sender->first);
     follow_state_pass(sender->state);
     sender->is_doubted = sender->is_doubt_ours = false;
 }
@@ -131,19 +120,19 @@ static bool is_forgotten(const struct follow_sender *sender)
 static void say_in_doubt(const struct follow_sender *sender)
 {
     const struct follow_piece *piece = &sender->state->piece;
-    int64_t from = sender->state->files[piece->file].offset;
+    int64_t from = sender->state->files[piece->file].place.offset;
     import_report_say(sender->lines->report,
         "%" PRId64 " bytes of %s, from byte %" PRId64
         " on, are in doubt: they were sent more than a day ago without an answer, and are not sent "
         "again",
-        piece->to - from, sender->path, from);
+        piece->to.offset - from, sender->path, from);
 }
 
 static void piece_key(const struct follow_sender *sender, char ret[IMPORT_KEY_TEXT])
 {
     const struct follow_file *file = &sender->state->files[sender->state->piece.file];
-    import_piece_key(
-        &file->id, file->offset, sender->state->piece.to, sender->state->piece.attempt, ret);
+    import_piece_key(&file->id, file->place.offset, sender->state->piece.to.offset,
+        sender->state->piece.attempt, ret);
 }
 
 enum asked { ASKED_COUNTED, ASKED_NOT_COUNTED, ASKED_WAIT, ASKED_STOP };

@@ -64,17 +64,17 @@ void follow_sender_init(struct follow_sender *ret, struct import_upload *upload,
     struct import_lines *lines, struct follow_store *store, struct follow_state *state,
     const char *path);
 
-/* The batch has the bytes sender->cut of file @file, from its offset on; @is_last as in struct
+/* The batch has the bytes sender->cut of file @file, from its place on; @is_last as in struct
  * follow_piece.  If the state has a piece, these are its bytes.  Bytes without an event are dealt
  * with at once: is_sending is false then. */
 void follow_sender_begin(struct follow_sender *sender, size_t file, bool is_last);
 
-/* Send what was begun, as much as the server takes, at @now_ms (monotonic).  Offsets move on as it
+/* Send what was begun, as much as the server takes, at @now_ms (monotonic).  Places move on as it
  * is dealt with. */
 enum follow_sent follow_sender_try(struct follow_sender *sender, int64_t now_ms) MUST_CHECK;
 
 /* The bytes of the state's piece are not there any more: find out whether they are counted.  If
- * they are, the file's offset moves on.  FOLLOW_SENT_ALL: the state has no piece any more. */
+ * they are, the file's place moves on.  FOLLOW_SENT_ALL: the state has no piece any more. */
 enum follow_sent follow_sender_resolve(struct follow_sender *sender, int64_t now_ms) MUST_CHECK;
 
 #endif

@@ -27,12 +27,7 @@ bool follow_head_fits(const struct follow_head *head, struct slice bytes)
 
 void follow_state_pass(struct follow_state *state)
 {
-    const struct follow_piece *piece = &state->piece;
-    struct follow_file *file = &state->files[piece->file];
-    file->offset = piece->to;
-    file->lines = piece->lines;
-    file->header = piece->header;
-    file->in_long_line = piece->in_long_line;
+    state->files[state->piece.file].place = state->piece.to;
     state->has_piece = false;
 }
 
@@ -54,13 +49,14 @@ static json_t *hex(const uint8_t *bytes, size_t n)
 
 static json_t *print_file(const struct follow_file *file)
 {
+    const struct follow_place *place = &file->place;
     return json_pack("{so,ss,sI,sI,so,sI,sI,sI,sI,sI,sb,sb}", "id",
         hex(file->id.bytes, sizeof(file->id.bytes)), "format", file->format, "inode",
         (json_int_t)file->inode, "head_bytes", (json_int_t)file->head.n, "head",
-        hex(file->head.digest, sizeof(file->head.digest)), "offset", (json_int_t)file->offset,
-        "lines", (json_int_t)file->lines, "header", (json_int_t)file->header, "size",
+        hex(file->head.digest, sizeof(file->head.digest)), "offset", (json_int_t)place->offset,
+        "lines", (json_int_t)place->lines, "header", (json_int_t)place->header, "size",
         (json_int_t)file->size, "mtime_ns", (json_int_t)file->mtime_ns, "in_long_line",
-        (int)file->in_long_line, "done", (int)file->is_done);
+        (int)place->in_long_line, "done", (int)file->is_done);
 }
 
 size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STATE_BYTES])
@@ -76,9 +72,10 @@ size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STAT
     if (all != NULL && state->has_piece) {
         const struct follow_piece *is = &state->piece;
         json_t *piece = json_pack("{sI,sI,sI,sb,sI,sI,sb,sI}", "file", (json_int_t)is->file, "to",
-            (json_int_t)is->to, "sent_at", (json_int_t)is->sent_at_s, "last", (int)is->is_last,
-            "lines", (json_int_t)is->lines, "header", (json_int_t)is->header, "in_long_line",
-            (int)is->in_long_line, "attempt", (json_int_t)is->attempt);
+            (json_int_t)is->to.offset, "sent_at", (json_int_t)is->sent_at_s, "last",
+            (int)is->is_last, "lines", (json_int_t)is->to.lines, "header",
+            (json_int_t)is->to.header, "in_long_line", (int)is->to.in_long_line, "attempt",
+            (json_int_t)is->attempt);
         if (json_object_set_new(all, "piece", piece) != 0) {
             json_decref(all);
             return 0;
@@ -117,65 +114,64 @@ static bool read_header(const json_t *object, int64_t *ret)
     return json_is_integer(header) && *ret >= -1 && *ret < INT64_MAX;
 }
 
+/* @name is that of its offset. */
+static bool parse_place(const json_t *object, const char *name, struct follow_place *ret)
+{
+    int64_t lines;
+    const json_t *in_long_line = json_object_get(object, "in_long_line");
+    if (!read_number(object, name, &ret->offset) || !read_number(object, "lines", &lines) ||
+        !read_header(object, &ret->header) || !json_is_boolean(in_long_line)) {
+        return false;
+    }
+    ret->lines = (uint64_t)lines;
+    ret->in_long_line = json_is_true(in_long_line);
+    return true;
+}
+
 static bool parse_file(const json_t *object, struct follow_file *ret)
 {
-    int64_t head_n, lines;
+    int64_t head_n;
     const json_t *inode = json_object_get(object, "inode");
-    const json_t *in_long_line = json_object_get(object, "in_long_line");
     const json_t *done = json_object_get(object, "done");
     if (!read_hex(json_object_get(object, "id"), ret->id.bytes, sizeof(ret->id.bytes)) ||
         !read_hex(json_object_get(object, "head"), ret->head.digest, sizeof(ret->head.digest)) ||
         !json_is_integer(inode) || !read_number(object, "head_bytes", &head_n) ||
-        !read_number(object, "offset", &ret->offset) || !read_number(object, "lines", &lines) ||
-        !read_number(object, "size", &ret->size) ||
-        !read_number(object, "mtime_ns", &ret->mtime_ns) || !json_is_boolean(in_long_line) ||
-        !json_is_boolean(done)) {
+        !parse_place(object, "offset", &ret->place) || !read_number(object, "size", &ret->size) ||
+        !read_number(object, "mtime_ns", &ret->mtime_ns) || !json_is_boolean(done)) {
         return false;
     }
     ret->inode = (uint64_t)json_integer_value(inode); /* printed as a number with a sign */
     ret->head.n = (size_t)head_n;
-    ret->lines = (uint64_t)lines;
-    ret->in_long_line = json_is_true(in_long_line);
     ret->is_done = json_is_true(done);
     const char *format = json_string_value(json_object_get(object, "format"));
     if (format == NULL || strlen(format) >= sizeof(ret->format)) {
         return false;
     }
     (void)snprintf(ret->format, sizeof(ret->format), "%s", format);
-    return head_n <= FOLLOW_HEAD && read_header(object, &ret->header);
+    return head_n <= FOLLOW_HEAD;
 }
 
-/* What the file has at the piece's end, and which key.  States of before did not say it. */
-static bool parse_piece_end(const json_t *object, struct follow_state *ret)
+/* States of before said only where a piece ends, and not which key it has. */
+static bool parse_piece(const json_t *object, struct follow_state *ret)
 {
     struct follow_piece *piece = &ret->piece;
-    int64_t lines = (int64_t)ret->files[piece->file].lines, attempt = 0;
-    piece->header = ret->files[piece->file].header;
-    if ((json_object_get(object, "lines") != NULL && !read_number(object, "lines", &lines)) ||
-        (json_object_get(object, "header") != NULL && !read_header(object, &piece->header)) ||
+    int64_t file, attempt = 0;
+    const json_t *last = json_object_get(object, "last");
+    if (!json_is_boolean(last) || !read_number(object, "file", &file) ||
+        !read_number(object, "sent_at", &piece->sent_at_s) || file >= (int64_t)ret->n ||
         (json_object_get(object, "attempt") != NULL && !read_number(object, "attempt", &attempt)) ||
         attempt > INT32_MAX) {
         return false;
     }
+    piece->file = (size_t)file;
+    piece->is_last = json_is_true(last);
     piece->attempt = (unsigned)attempt;
-    piece->lines = (uint64_t)lines;
-    piece->in_long_line = json_is_true(json_object_get(object, "in_long_line"));
-    return true;
-}
-
-static bool parse_piece(const json_t *object, struct follow_state *ret)
-{
-    int64_t file;
-    const json_t *last = json_object_get(object, "last");
-    if (!json_is_boolean(last) || !read_number(object, "file", &file) ||
-        !read_number(object, "to", &ret->piece.to) ||
-        !read_number(object, "sent_at", &ret->piece.sent_at_s) || file >= (int64_t)ret->n) {
-        return false;
-    }
-    ret->piece.file = (size_t)file;
-    ret->piece.is_last = json_is_true(last);
     ret->has_piece = true;
-    return ret->piece.to > ret->files[file].offset && parse_piece_end(object, ret);
+    const struct follow_place *from = &ret->files[file].place;
+    piece->to = (struct follow_place){.lines = from->lines, .header = from->header};
+    return (json_object_get(object, "lines") == NULL ? read_number(object, "to", &piece->to.offset)
+                                                     : parse_place(object, "to", &piece->to)) &&
+           piece->to.offset > from->offset;
 }
 
 static bool parse_all(const json_t *all, struct follow_state *ret)

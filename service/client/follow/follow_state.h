@@ -28,34 +28,35 @@ struct follow_head {
     uint8_t digest[16];
 };
 
+/* A place in a file that is read, and what is known of the lines before. */
+struct follow_place {
+    int64_t offset;
+    uint64_t lines;
+    int64_t header;    /* offset of the last line that names the fields (W3C); -1: none */
+    bool in_long_line; /* the line at offset began earlier, and is too long to be read */
+};
+
 struct follow_file {
     struct import_file_id id; /* made when the file was first seen: its pieces' keys have it */
     char format[16]; /* that its lines have, as a value of --format; empty: not known yet */
     uint64_t inode;
-    struct follow_head head; /* of bytes that were seen: they may be behind offset */
-    int64_t offset;          /* what is before is dealt with */
-    uint64_t lines;          /* before offset */
-    int64_t header;    /* before offset: the last line that names the fields (W3C); -1: none */
-    int64_t size;      /* when the file was last looked at */
-    int64_t mtime_ns;  /* when it was last written, seen while it was the log itself */
-    bool in_long_line; /* the line at offset began earlier, and is too long to be read */
-    bool is_done;      /* another file has taken its place, and nothing more was written */
+    struct follow_head head;   /* of bytes that were seen: they may be behind place */
+    struct follow_place place; /* what is before is dealt with */
+    int64_t size;              /* when the file was last looked at */
+    int64_t mtime_ns;          /* when it was last written, seen while it was the log itself */
+    bool is_done;              /* another file has taken its place, and nothing more was written */
 };
 
 struct follow_state {
     size_t n;
     struct follow_file files[FOLLOW_FILES]; /* the oldest first */
 
-    /* Bytes that are being sent, from their file's offset on. */
+    /* Bytes that are being sent, from their file's place on. */
     bool has_piece;
     struct follow_piece {
-        size_t file; /* its place in files[] */
-        int64_t to;
+        size_t file; /* its index in files[] */
+        struct follow_place to;
         bool is_last; /* its last line has no line end */
-        /* What the file has at `to`, as above. */
-        uint64_t lines;
-        int64_t header;
-        bool in_long_line;
         /* When the server may first have had the piece, in UTC; 0: it never had. */
         int64_t sent_at_s;
         /* Which of its keys it has: the server has an empty list under those before. */

@@ -94,8 +94,8 @@ static void first_watch(void)
 /* File @index was read up to @to. */
 static void was_read(size_t index, int64_t to)
 {
-    struct follow_cut cut = {.to = to};
-    state.files[index].offset = to;
+    struct follow_cut cut = {.to = {.offset = to}};
+    state.files[index].place.offset = to;
     follow_files_read(files, index, &cut);
 }
 
@@ -175,7 +175,7 @@ Test(follow_files, a_file_with_a_piece_under_way_is_not_given_up)
     state.n = 1;
     state.files[0] = (struct follow_file){.inode = 1, .size = 10};
     state.has_piece = true;
-    state.piece = (struct follow_piece){.file = 0, .to = 10, .sent_at_s = 1};
+    state.piece = (struct follow_piece){.file = 0, .to = {.offset = 10}, .sent_at_s = 1};
     watch();
     cr_expect(files->open[0].is_gone);
     cr_expect_eq(said("missing"), 0);
@@ -189,7 +189,7 @@ Test(follow_files, a_file_that_went_between_two_processes)
 {
     put_text("a.log", "1\n");
     state.n = 1;
-    state.files[0] = (struct follow_file){.inode = 1, .offset = 10, .size = 10};
+    state.files[0] = (struct follow_file){.inode = 1, .place = {.offset = 10}, .size = 10};
     watch();
     cr_expect_eq(said("it was read up to byte 10; whether more was written is not known"), 1);
     cr_expect_eq(state.n, 2, "the log is another file");
@@ -232,7 +232,7 @@ static void find_packed(size_t offset, bool is_whole)
     state.n = 1;
     state.files[0] = (struct follow_file){.inode = 1,
         .head = follow_head_of((struct slice){text, FOLLOW_HEAD}),
-        .offset = (int64_t)offset,
+        .place = {.offset = (int64_t)offset},
         .size = (int64_t)offset};
     watch();
     cr_expect(state.files[0].is_done);
@@ -271,7 +271,7 @@ Test(follow_files, of_many_rotated_files_the_newest_are_remembered)
     cr_assert_eq(state.n, FOLLOW_FILES - 8);
     for (size_t i = 0; i + 1 < state.n; i++) {
         cr_expect(state.files[i].is_done);
-        cr_expect_eq(state.files[i].offset, 4);
+        cr_expect_eq(state.files[i].place.offset, 4);
     }
     cr_expect_not(state.files[state.n - 1].is_done);
     cr_expect_geq(files->open[state.n - 1].fd, 0);
@@ -293,8 +293,10 @@ Test(follow_files, of_too_many_rotated_files_those_that_are_known_are_found)
         cr_assert_eq(stat(in_base(name), &about), 0);
         follow_files_free(files);
         state = (struct follow_state){.n = 1};
-        state.files[0] = (struct follow_file){
-            .inode = about.st_ino, .head = follow_head_of(SLICE("ol")), .offset = 2, .size = 2};
+        state.files[0] = (struct follow_file){.inode = about.st_ino,
+            .head = follow_head_of(SLICE("ol")),
+            .place = {.offset = 2},
+            .size = 2};
         files = follow_files_new(path, &state, &report);
         cr_assert_not_null(files);
         watch();

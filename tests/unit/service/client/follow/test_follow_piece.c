@@ -26,7 +26,7 @@ static void begin(void)
     log_file = tmpfile();
     cr_assert(batch != NULL && reader != NULL && log_file != NULL);
     import_lines_init(&lines, &options, batch, &report);
-    file = (struct follow_file){.header = -1};
+    file = (struct follow_file){.place = {.header = -1}};
 }
 
 static void end(void)
@@ -46,11 +46,8 @@ static size_t read_on(int64_t limit, enum follow_end how)
 {
     import_batch_clear(batch);
     cr_assert(follow_read(reader, fileno(log_file), &file, limit, how, &lines, &cut));
-    cr_assert_eq(cut.from, file.offset);
-    file.offset = cut.to;
-    file.lines = cut.lines;
-    file.header = cut.header;
-    file.in_long_line = cut.in_long_line;
+    cr_assert_eq(cut.from, file.place.offset);
+    file.place = cut.to;
     return import_batch_count(batch);
 }
 
@@ -58,16 +55,16 @@ Test(follow_piece, ends_behind_the_last_whole_line, .init = begin, .fini = end)
 {
     append("{}\n{}\n{\"a", 9);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 2);
-    cr_expect_eq(cut.to, 6);
-    cr_expect_eq(cut.ends[0], 3);
-    cr_expect_eq(cut.ends[1], 6);
-    cr_expect_eq(cut.end_lines[1], 2);
+    cr_expect_eq(cut.to.offset, 6);
+    cr_expect_eq(cut.ends[0].offset, 3);
+    cr_expect_eq(cut.ends[1].offset, 6);
+    cr_expect_eq(cut.ends[1].lines, 2);
     cr_expect_not(cut.is_full);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 0);
-    cr_expect_eq(cut.to, 6);
+    cr_expect_eq(cut.to.offset, 6);
     append("\":1}\r\n", 6);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 1);
-    cr_expect_eq(cut.lines, 3);
+    cr_expect_eq(cut.to.lines, 3);
     struct slice body = import_batch_body(batch, 0, 1);
     cr_expect(body.n == 8 && memcmp(body.p, "{\"a\":1}\n", 8) == 0);
 }
@@ -76,7 +73,7 @@ Test(follow_piece, the_last_line_may_need_no_end, .init = begin, .fini = end)
 {
     append("{}\n{}", 5);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_LAST), 2);
-    cr_expect_eq(cut.to, 5);
+    cr_expect_eq(cut.to.offset, 5);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_LAST), 0);
 }
 
@@ -84,10 +81,10 @@ Test(follow_piece, a_limit_makes_the_same_piece_again, .init = begin, .fini = en
 {
     append("{}\n \n{}\n{}\n", 11);
     cr_expect_eq(read_on(5, FOLLOW_END_OPEN), 1);
-    cr_expect_eq(cut.to, 5);
+    cr_expect_eq(cut.to.offset, 5);
     cr_expect(cut.is_full);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 2);
-    cr_expect_eq(cut.lines, 4);
+    cr_expect_eq(cut.to.lines, 4);
 }
 
 Test(follow_piece, a_full_batch_ends_a_piece, .init = begin, .fini = end)
@@ -97,7 +94,7 @@ Test(follow_piece, a_full_batch_ends_a_piece, .init = begin, .fini = end)
     }
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), IMPORT_BATCH_EVENTS);
     cr_expect(cut.is_full);
-    cr_expect_eq(cut.to, 3 * IMPORT_BATCH_EVENTS);
+    cr_expect_eq(cut.to.offset, 3 * IMPORT_BATCH_EVENTS);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 1);
 }
 
@@ -108,9 +105,9 @@ Test(follow_piece, many_bytes_without_an_event_end_a_piece, .init = begin, .fini
     append(blanks, sizeof(blanks));
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 0);
     cr_expect(cut.is_full);
-    cr_expect_eq(cut.to, FOLLOW_PIECE_BYTES);
+    cr_expect_eq(cut.to.offset, FOLLOW_PIECE_BYTES);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 0);
-    cr_expect_eq(cut.lines, sizeof(blanks));
+    cr_expect_eq(cut.to.lines, sizeof(blanks));
 }
 
 Test(follow_piece, a_line_that_is_too_long_is_passed_in_pieces, .init = begin, .fini = end)
@@ -121,14 +118,14 @@ Test(follow_piece, a_line_that_is_too_long_is_passed_in_pieces, .init = begin, .
     for (int i = 0; i < 5; i++) {
         append(text, sizeof(text));
         cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), i == 0);
-        cr_expect(cut.in_long_line);
-        cr_expect_eq(cut.lines, 1);
+        cr_expect(cut.to.in_long_line);
+        cr_expect_eq(cut.to.lines, 1);
     }
     append("\n{}\n", 4);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 1);
-    cr_expect_eq(cut.lines, 3);
+    cr_expect_eq(cut.to.lines, 3);
     cr_expect_eq(report.left_out[IMPORT_MALFORMED], 1);
-    cr_expect_not(cut.in_long_line);
+    cr_expect_not(cut.to.in_long_line);
 }
 
 Test(follow_piece, the_longest_line_that_fits, .init = begin, .fini = end)
@@ -151,7 +148,7 @@ Test(follow_piece, a_hole_before_a_line_is_passed_over, .init = begin, .fini = e
     append("{}\n", 3);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 1);
     cr_expect_eq(report.left_out[IMPORT_MALFORMED], 0);
-    cr_expect_eq(cut.lines, 1);
+    cr_expect_eq(cut.to.lines, 1);
 }
 
 Test(follow_piece, a_header_is_remembered_and_told_again, .init = begin, .fini = end)
@@ -165,11 +162,11 @@ Test(follow_piece, a_header_is_remembered_and_told_again, .init = begin, .fini =
     append(head, sizeof(head) - 1);
     append(line, sizeof(line) - 1);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 1);
-    cr_expect_eq(cut.header, 14);
+    cr_expect_eq(cut.to.header, 14);
     log_parser_init(&lines.parser, lines.parser.format, NULL); /* another process */
     append(line, sizeof(line) - 1);
     follow_read_header(fileno(log_file), &file, &lines);
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 1);
-    cr_expect_eq(cut.header, 14);
+    cr_expect_eq(cut.to.header, 14);
     options.format = LOG_FORMAT_NDJSON;
 }

@@ -20,7 +20,7 @@ static void remember(uint64_t inode, const char *text, int64_t offset, int64_t a
 {
     state.files[state.n++] = (struct follow_file){.inode = inode,
         .head = follow_head_of(slice_of(text)),
-        .offset = offset,
+        .place = {.offset = offset},
         .size = offset,
         .mtime_ns = at};
 }

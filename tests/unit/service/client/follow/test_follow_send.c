@@ -67,7 +67,7 @@ static void setup(void)
     import_report_init(&report);
     import_lines_init(&lines, &options, batch, &report);
     state.n = 1;
-    state.files[0] = (struct follow_file){.inode = 7, .header = -1};
+    state.files[0] = (struct follow_file){.inode = 7, .place = {.header = -1}};
     scripted_http_start(script, SCRIPT);
     begin_sender();
 }
@@ -85,11 +85,10 @@ TestSuite(follow_send, .init = setup, .fini = teardown, .timeout = 60);
 
 static void cut(void)
 {
-    sender.cut = (struct follow_cut){.to = 10 * EVENTS, .lines = EVENTS, .header = -1};
+    sender.cut = (struct follow_cut){.to = {.offset = 10 * EVENTS, .lines = EVENTS, .header = -1}};
     for (size_t i = 0; i < EVENTS; i++) {
-        sender.cut.ends[i] = 10 * ((int64_t)i + 1);
-        sender.cut.end_lines[i] = i + 1;
-        sender.cut.end_headers[i] = -1;
+        sender.cut.ends[i] =
+            (struct follow_place){.offset = 10 * ((int64_t)i + 1), .lines = i + 1, .header = -1};
     }
     follow_sender_begin(&sender, 0, false);
 }
@@ -98,8 +97,8 @@ static void cut(void)
 static void left_in_doubt(size_t n, int64_t ago_s)
 {
     state.has_piece = true;
-    state.piece =
-        (struct follow_piece){.to = 10 * (int64_t)n, .sent_at_s = (int64_t)time(NULL) - ago_s};
+    state.piece = (struct follow_piece){
+        .to = {.offset = 10 * (int64_t)n}, .sent_at_s = (int64_t)time(NULL) - ago_s};
     import_upload_free(sender.upload);
     begin_sender();
 }
@@ -107,8 +106,8 @@ static void left_in_doubt(size_t n, int64_t ago_s)
 static void expect_sent(size_t n_requests)
 {
     cr_expect_eq(scripted_http_requests(), n_requests, "%zu", scripted_http_requests());
-    cr_expect_eq(state.files[0].offset, 10 * EVENTS);
-    cr_expect_eq(state.files[0].lines, EVENTS);
+    cr_expect_eq(state.files[0].place.offset, 10 * EVENTS);
+    cr_expect_eq(state.files[0].place.lines, EVENTS);
     cr_expect_not(state.has_piece);
     cr_expect_not(sender.is_sending);
 }
@@ -116,7 +115,7 @@ static void expect_sent(size_t n_requests)
 /* What the server does not count must be there still when a process starts again. */
 static void expect_kept(bool in_doubt)
 {
-    cr_expect_eq(state.files[0].offset, 0);
+    cr_expect_eq(state.files[0].place.offset, 0);
     cr_expect(state.has_piece);
     cr_expect_eq(state.piece.sent_at_s != 0, in_doubt);
 }
@@ -124,13 +123,14 @@ static void expect_kept(bool in_doubt)
 Test(follow_send, bytes_without_an_event_are_dealt_with_at_once)
 {
     import_batch_clear(lines.batch);
-    sender.cut = (struct follow_cut){.to = 33, .lines = 3, .header = 11, .in_long_line = true};
+    sender.cut =
+        (struct follow_cut){.to = {.offset = 33, .lines = 3, .header = 11, .in_long_line = true}};
     follow_sender_begin(&sender, 0, false);
     cr_expect_not(sender.is_sending);
-    cr_expect_eq(state.files[0].offset, 33);
-    cr_expect_eq(state.files[0].lines, 3);
-    cr_expect_eq(state.files[0].header, 11);
-    cr_expect(state.files[0].in_long_line);
+    cr_expect_eq(state.files[0].place.offset, 33);
+    cr_expect_eq(state.files[0].place.lines, 3);
+    cr_expect_eq(state.files[0].place.header, 11);
+    cr_expect(state.files[0].place.in_long_line);
     cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_ALL);
     cr_expect_eq(scripted_http_requests(), 0);
 }
@@ -153,14 +153,14 @@ Test(follow_send, each_piece_knows_the_header_before_its_end)
     says_counted(2);
     says(503, "", "{}");
     cut();
-    sender.cut.header = 25;
+    sender.cut.to.header = 25;
     for (size_t i = 0; i < EVENTS; i++) {
-        sender.cut.end_headers[i] = i < 2 ? 5 : 25;
+        sender.cut.ends[i].header = i < 2 ? 5 : 25;
     }
     cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_WAIT);
-    cr_expect_eq(state.files[0].offset, 20);
-    cr_expect_eq(state.files[0].header, 5);
-    cr_expect_eq(state.piece.header, 25);
+    cr_expect_eq(state.files[0].place.offset, 20);
+    cr_expect_eq(state.files[0].place.header, 5);
+    cr_expect_eq(state.piece.to.header, 25);
 }
 
 Test(follow_send, an_event_too_large_by_itself_is_rejected)
@@ -245,7 +245,7 @@ Test(follow_send, nothing_is_sent_that_is_not_on_the_disk)
     cut();
     cr_expect_eq(follow_sender_try(&sender, 0), FOLLOW_SENT_STOP);
     cr_expect_eq(scripted_http_requests(), 0);
-    cr_expect_eq(state.files[0].offset, 0);
+    cr_expect_eq(state.files[0].place.offset, 0);
 }
 
 Test(follow_send, a_piece_of_yesterday_is_in_doubt_for_good)
@@ -279,7 +279,7 @@ Test(follow_send, a_piece_in_doubt_that_became_too_large)
         for (uint64_t k = 1; k <= EVENTS; k++) {
             cr_assert(import_batch_add_json(lines.batch, AN_EVENT, k));
         }
-        state.files[0] = (struct follow_file){.inode = 7, .header = -1};
+        state.files[0] = (struct follow_file){.inode = 7, .place = {.header = -1}};
         left_in_doubt(EVENTS, 60);
         n_script = 0;
         scripted_http_start(script, SCRIPT);
@@ -350,18 +350,18 @@ Test(follow_send, a_piece_whose_bytes_are_gone)
         {403, FOLLOW_SENT_STOP, 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        state.files[0] = (struct follow_file){.inode = 7, .header = -1};
+        state.files[0] = (struct follow_file){.inode = 7, .place = {.header = -1}};
         left_in_doubt(2, 60);
-        state.piece.lines = 2;
-        state.piece.header = 5;
+        state.piece.to.lines = 2;
+        state.piece.to.header = 5;
         n_script = 0;
         scripted_http_start(script, SCRIPT);
         says(
             cases[i].status, "", cases[i].status == 202 ? "{\"accepted\":0,\"rejected\":0}" : "{}");
         cr_expect_eq(follow_sender_resolve(&sender, 0), cases[i].sent, "%d", cases[i].status);
-        cr_expect_eq(state.files[0].offset, cases[i].offset, "%d", cases[i].status);
-        cr_expect_eq(state.files[0].header, cases[i].offset == 20 ? 5 : -1);
-        cr_expect_eq(state.files[0].lines, cases[i].offset == 20 ? 2u : 0u);
+        cr_expect_eq(state.files[0].place.offset, cases[i].offset, "%d", cases[i].status);
+        cr_expect_eq(state.files[0].place.header, cases[i].offset == 20 ? 5 : -1);
+        cr_expect_eq(state.files[0].place.lines, cases[i].offset == 20 ? 2u : 0u);
         cr_expect_eq(state.has_piece, cases[i].sent != FOLLOW_SENT_ALL, "%d", cases[i].status);
     }
 }
@@ -371,14 +371,14 @@ Test(follow_send, bytes_that_are_gone_and_were_never_sent_or_long_ago)
     size_t before = scripted_http_requests();
     left_in_doubt(2, A_DAY_S);
     cr_expect_eq(follow_sender_resolve(&sender, 0), FOLLOW_SENT_ALL);
-    cr_expect_eq(state.files[0].offset, 20, "as if counted: no event counts twice");
-    state.files[0].offset = 0;
+    cr_expect_eq(state.files[0].place.offset, 20, "as if counted: no event counts twice");
+    state.files[0].place.offset = 0;
     left_in_doubt(2, 0);
     state.piece.sent_at_s = 0;
     import_upload_free(sender.upload);
     begin_sender();
     cr_expect_eq(follow_sender_resolve(&sender, 0), FOLLOW_SENT_ALL);
-    cr_expect_eq(state.files[0].offset, 0);
+    cr_expect_eq(state.files[0].place.offset, 0);
     cr_expect_not(state.has_piece);
     cr_expect_eq(scripted_http_requests(), before);
 }

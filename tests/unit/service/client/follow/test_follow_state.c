@@ -12,23 +12,20 @@ static struct follow_state full_state(void)
         state.files[i] = (struct follow_file){.inode = i % 2 == 0 ? UINT64_MAX : INT64_MAX,
             .format = "nginx-json",
             .head = follow_head_of(SLICE("192.0.2.1 - -")),
-            .offset = INT64_MAX - 1,
-            .lines = INT64_MAX,
-            .header = i % 2 == 0 ? -1 : 7,
+            .place = {.offset = INT64_MAX - 1,
+                .lines = INT64_MAX,
+                .header = i % 2 == 0 ? -1 : 7,
+                .in_long_line = i % 3 == 0},
             .size = INT64_MAX,
             .mtime_ns = INT64_MAX,
-            .in_long_line = i % 3 == 0,
             .is_done = i % 5 == 0};
         memset(state.files[i].id.bytes, (int)(200 + i % 50), sizeof(state.files[i].id.bytes));
     }
     state.has_piece = true;
     state.piece = (struct follow_piece){.file = FOLLOW_FILES - 1,
-        .to = INT64_MAX,
+        .to = {.offset = INT64_MAX, .lines = INT64_MAX, .header = 9, .in_long_line = true},
         .sent_at_s = 1790000000,
-        .is_last = true,
-        .lines = INT64_MAX,
-        .header = 9,
-        .in_long_line = true};
+        .is_last = true};
     return state;
 }
 
@@ -42,12 +39,12 @@ Test(follow_state, what_is_written_is_read)
     char again[FOLLOW_STATE_BYTES];
     cr_expect_eq(follow_state_print(&read, again), n);
     cr_expect_str_eq(again, text);
-    cr_expect_eq(read.files[3].header, 7);
+    cr_expect_eq(read.files[3].place.header, 7);
     cr_expect_eq(read.files[3].id.bytes[0], 203);
     cr_expect_eq(read.files[4].inode, UINT64_MAX);
-    cr_expect_eq(read.piece.to, INT64_MAX);
+    cr_expect_eq(read.piece.to.offset, INT64_MAX);
     follow_state_pass(&read);
-    struct follow_file *last = &read.files[FOLLOW_FILES - 1];
+    const struct follow_place *last = &read.files[FOLLOW_FILES - 1].place;
     cr_expect(last->offset == INT64_MAX && last->lines == INT64_MAX && last->header == 9);
     cr_expect(last->in_long_line && !read.has_piece);
     struct follow_state none = {0};
@@ -89,7 +86,7 @@ Test(follow_state, a_piece_lies_behind_its_files_offset)
 {
     char text[FOLLOW_STATE_BYTES];
     struct follow_state state = full_state(), read;
-    state.piece.to = state.files[FOLLOW_FILES - 1].offset;
+    state.piece.to = state.files[FOLLOW_FILES - 1].place;
     size_t n = follow_state_print(&state, text);
     cr_expect_not(follow_state_parse((struct slice){text, n}, &read));
     state.piece.file = FOLLOW_FILES;

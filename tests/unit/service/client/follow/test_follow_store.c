@@ -57,7 +57,8 @@ Test(follow_store, what_is_saved_is_read_again)
     open_store();
     cr_expect(is_new);
     state.n = 1;
-    state.files[0] = (struct follow_file){.inode = 4711, .offset = 17, .header = -1, .size = 20};
+    state.files[0] =
+        (struct follow_file){.inode = 4711, .place = {.offset = 17, .header = -1}, .size = 20};
     cr_assert(follow_store_save(&store, &state), "%s", store.error);
     follow_store_close(&store);
     memset(&state, 0, sizeof(state));
@@ -65,7 +66,7 @@ Test(follow_store, what_is_saved_is_read_again)
     cr_expect_not(is_new);
     cr_assert_eq(state.n, 1);
     cr_expect_eq(state.files[0].inode, 4711);
-    cr_expect_eq(state.files[0].offset, 17);
+    cr_expect_eq(state.files[0].place.offset, 17);
     cr_expect_neq(access(beside, F_OK), 0, "nothing is left beside");
 }
 
