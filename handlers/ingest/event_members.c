@@ -375,8 +375,7 @@ static void check_whole(struct event_reader *reader)
     }
     if (reader->untimed) {
         refuse(reader, "/ts", "ts is required with dedupe=body");
-    } else if (rules->sites != NULL &&
-               declared_site_find(rules->sites, reader->event->site) == NULL) {
+    } else if (rules->app != NULL && !declared_site_takes(rules->app, reader->event->site)) {
         refuse(reader, "/site", DECLARED_SITE_DETAIL);
     }
 }

@@ -31,11 +31,12 @@ struct event_rules {
     struct robots_cache *robots;   /* which are dropped; NULL: they count */
     const struct network *ignored; /* n_ignored; events from there are dropped */
     size_t n_ignored;
-    const struct declared_sites *sites; /* an event of another is rejected; NULL: none is */
     /* May the sender write to @site?  Asked about events that are dropped.  NULL: not asked. */
     bool (*may_write)(const void *sender, struct slice site);
     const void *sender;
-    const struct app *app; /* says what page views are counted for; NULL: nothing beside the page */
+    /* Says which sites are taken, and what page views are counted for.  NULL: all sites, and nothing
+     * beside the page. */
+    const struct app *app;
 };
 
 #define EVENT_POINTER_SIZE 80

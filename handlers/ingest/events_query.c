@@ -99,7 +99,6 @@ struct event_rules events_query_rules(
         .robots = drops ? app->robots : NULL,
         .ignored = app->ignored,
         .n_ignored = app->n_ignored,
-        .sites = app->only_declared_sites ? &app->sites : NULL,
         .app = app,
     };
 }

@@ -79,8 +79,8 @@ enum segment_result {
 };
 
 /* Decode @n bytes of @body, which are changed in place.  The events get no site: which one they are
- * for may depend on the write key.  So rules->sites is not looked at.  @ret is overwritten; release
- * it whatever the result. */
+ * for may depend on the write key.  So nothing asks here whether the site is taken.  @ret is
+ * overwritten; release it whatever the result. */
 enum segment_result segment_decode(char *body, size_t n, enum segment_call call,
     const struct event_rules *rules, struct segment_body *ret) MUST_CHECK;
 
