@@ -1,8 +1,13 @@
 #include "handlers/dimension/geo.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <maxminddb.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "handlers/dimension/language.h"
 
@@ -10,8 +15,26 @@ struct geo {
     MMDB_s file;
 };
 
+/* NULL, or why no file can be read at @path: libmaxminddb does not say, and would wait for a pipe. */
+static const char *file_fault(const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        return strerror(errno);
+    }
+    bool is_file = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    (void)close(fd);
+    return is_file ? NULL : "not a regular file";
+}
+
 struct geo *geo_open(const char *path, const char **ret_error)
 {
+    const char *fault = file_fault(path);
+    if (fault != NULL) {
+        *ret_error = fault;
+        return NULL;
+    }
     struct geo *geo = calloc(1, sizeof(*geo));
     if (geo == NULL) {
         *ret_error = "out of memory";

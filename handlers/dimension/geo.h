@@ -12,7 +12,7 @@
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
 
-/* Open the file at @path.  NULL: *ret_error says why, a static text. */
+/* Open the file at @path.  NULL: *ret_error says why, until the thread's next strerror(). */
 struct geo *geo_open(const char *path, const char **ret_error) MUST_CHECK;
 void geo_close(struct geo *geo); /* NULL is harmless */
 

@@ -1,6 +1,7 @@
 """Breakdowns by dimension, against counts made here: windows, rollups, every way in, filters, real logs."""
 
 import collections
+import os
 import random
 import re
 import subprocess
@@ -218,9 +219,16 @@ def test_countries_by_address(tmp_path):
             ("192.0.2.1", {}), ("::ffff:192.0.2.2", {}), ("2001:db8::1", {}), ("198.51.100.1", {}), ("192.0.2.129", {}),
             ("192.0.2.1", {"country": "fr"}))] + [{"page": "/", "user": "u"}])
         assert table(http, "default", "country") == {"DE": 2, "JP": 1, "FR": 1, "(none)": 3}
+
+
+def test_a_file_without_countries_is_named(tmp_path):
+    path = tmp_path / "geo.mmdb"
     path.write_bytes(b"no database")
-    done = run("serve", "--geo-db", path, "--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0")
-    assert done.returncode == 2 and "geo-db" in done.stderr
+    os.mkfifo(tmp_path / "pipe")
+    for at, why in ((path, "metadata"), (tmp_path, "not a regular file"), (tmp_path / "pipe", "not a regular file"),
+                    (tmp_path / "none", "No such file or directory"), (path / "below", "Not a directory")):
+        done = run("serve", "--geo-db", at, "--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0")
+        assert done.returncode == 2 and f"--geo-db {at}: " in done.stderr and why in done.stderr, done.stderr
 
 
 def test_segment(http, site):
