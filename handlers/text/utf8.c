@@ -73,6 +73,12 @@ struct slice utf8_without_mark(struct slice text)
     return has ? (struct slice){text.p + 3, text.n - 3} : text;
 }
 
+bool utf8_is_utf16(struct slice text)
+{
+    return text.n >= 2 &&
+           (memcmp(text.p, "\xff\xfe", 2) == 0 || memcmp(text.p, "\xfe\xff", 2) == 0);
+}
+
 size_t utf8_put(char *to, uint32_t code)
 {
     if (code < 0x80) {

@@ -27,6 +27,9 @@ bool utf8_valid(struct slice text) MUST_CHECK;
 /* @text without the byte order mark that it may begin with. */
 struct slice utf8_without_mark(struct slice text) MUST_CHECK;
 
+/* Does @text begin with the byte order mark of UTF-16? */
+bool utf8_is_utf16(struct slice text) MUST_CHECK;
+
 /* Write @code, a code point that is no surrogate, to @to, which has room for UTF8_MAX bytes.
  * Returns how many bytes were written. */
 size_t utf8_put(char *to, uint32_t code);

@@ -138,6 +138,8 @@ static bool read_text(struct loader *loader, FILE *file)
             loader, "cannot read the file %s (option config): %s", loader->path, strerror(errno));
     } else if (n > FILE_MAX) {
         (void)loader_fail(loader, "%s: larger than 1 MiB", loader->path);
+    } else if (utf8_is_utf16((struct slice){text, n})) {
+        (void)loader_fail(loader, "%s: UTF-16: save it as UTF-8", loader->path);
     } else {
         struct slice lines = utf8_without_mark((struct slice){text, n});
         ok = read_lines(loader, text + (n - lines.n), lines.n);

@@ -208,12 +208,14 @@ static int by_hash(const void *a, const void *b)
         ((const struct access *)a)->hash, ((const struct access *)b)->hash, ACCESS_HASH_SIZE);
 }
 
-static const char *check_unique(struct token_set *set)
+/* NULL, or what is wrong, perhaps in the @n bytes of @room. */
+static const char *check_unique(struct token_set *set, size_t n, char *room)
 {
     qsort(set->tokens, set->n, sizeof(*set->tokens), by_name);
     for (size_t i = 1; i < set->n; i++) {
         if (by_name(&set->tokens[i - 1], &set->tokens[i]) == 0) {
-            return "two tokens have the same name";
+            (void)snprintf(room, n, "two tokens have the name \"%s\"", set->tokens[i].name);
+            return room;
         }
     }
     qsort(set->tokens, set->n, sizeof(*set->tokens), by_hash);
@@ -249,12 +251,15 @@ void token_set_free(struct token_set *set)
 struct token_set *token_file_parse(const char *name, const char *text, size_t n, char *ret_error)
 {
     struct parser p = {.name = name, .error = ret_error, .set = calloc(1, sizeof(*p.set))};
+    char room[TOKEN_FILE_ERROR / 2];
     const char *fault = "out of memory";
     bool ok = p.set != NULL && (p.set->text = malloc(n + 1)) != NULL && sodium_init() >= 0;
     if (ok) {
         memcpy(p.set->text, text, n);
         p.set->text[n] = '\0';
-        fault = memchr(text, '\0', n) != NULL ? "a NUL byte stands in it" : NULL;
+        fault = utf8_is_utf16((struct slice){text, n}) ? "UTF-16: save it as UTF-8"
+                : memchr(text, '\0', n) != NULL        ? "a NUL byte stands in it"
+                                                       : NULL;
         ok = fault == NULL;
     }
     struct slice rest = {ok ? p.set->text : NULL, n};
@@ -268,7 +273,7 @@ struct token_set *token_file_parse(const char *name, const char *text, size_t n,
     }
     if (ok) {
         place_sites(p.set);
-        fault = p.set->n == 0 ? "there is no token in it" : check_unique(p.set);
+        fault = p.set->n == 0 ? "there is no token in it" : check_unique(p.set, sizeof(room), room);
     }
     if (fault != NULL) {
         (void)snprintf(ret_error, TOKEN_FILE_ERROR, "%s: %s", name, fault);

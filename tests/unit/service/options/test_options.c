@@ -316,6 +316,8 @@ Test(options, refused_file_lines_are_numbered)
     refuses_file("#\nreaders = 0 # few\n", 20, ":2: readers: \"0 # few\"", "from 1 to 64");
     refuses_file("config = /x\n", 12, ":1: config", "flag");
     refuses_file(nul, sizeof(nul) - 1, ":1: a NUL byte", "tallyd-options-");
+    refuses_file("\xff\xfer\0e\0", 6, ": UTF-16", "save it as UTF-8");
+    refuses_file("\xfe\xff\0r\0e", 6, ": UTF-16", "save it as UTF-8");
 }
 
 /* Editors of Windows put a byte order mark there. */

@@ -96,7 +96,7 @@ Test(token_file, what_is_wrong_is_told_with_its_line)
         {ABC " read site=a,,b x", "file:1: site="},
         {ABC " read \xc3\xa4", "file:1: the name"},
         {ABC " read x\n" ABC " read y", "file: a token stands there twice"},
-        {ABC " read x\n" EMPTY " read x", "file: two tokens have the same name"},
+        {ABC " read x\n" EMPTY " read x", "file: two tokens have the name \"x\""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char error[TOKEN_FILE_ERROR] = "";
@@ -110,6 +110,11 @@ Test(token_file, what_is_wrong_is_told_with_its_line)
     static const char nul[] = ABC " read x\0y";
     cr_expect(token_file_parse("file", nul, sizeof(nul) - 1, error) == NULL);
     cr_expect(strstr(error, "NUL") != NULL);
+    cr_expect(token_file_parse("file",
+                  "\xff\xfe"
+                  "a\0",
+                  4, error) == NULL);
+    cr_expect_str_eq(error, "file: UTF-16: save it as UTF-8");
 }
 
 Test(access, scopes_of_routes)
