@@ -172,6 +172,13 @@ def test_refusals(tallyd, filled):
     assert "http://127.0.0.1:1: " in done.stderr and done.stdout == ""
 
 
+def test_a_dimension_that_is_not_counted_is_told(tallyd, filled):
+    done = asked(tallyd, "breakdown", "--by", "prop:colour", "--site", filled)
+    assert columns(done.stdout.splitlines()[0])[0] == "value"
+    assert done.stderr == "tallyd query: note: the server does not count this: see its options dimensions and props\n"
+    assert asked(tallyd, "breakdown", "--by", "os", "--site", filled).stderr == ""
+
+
 def test_only_a_client_loads_libcurl(tallyd, tmp_path):
     """The server would hold 22 libraries for nothing; a client without its own says which one it misses."""
     assert "libcurl" not in pathlib.Path(f"/proc/{tallyd.pid}/maps").read_text()

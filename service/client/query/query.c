@@ -49,6 +49,9 @@ static void say_notes(const json_t *answer)
     if (json_is_true(json_object_get(answer, "clamped"))) {
         say("note", "an estimate of visitors was above the page views, and was cut to them");
     }
+    if (json_is_false(json_object_get(answer, "counted"))) {
+        say("note", "the server does not count this: see its options dimensions and props");
+    }
     json_int_t other = json_integer_value(json_object_get(answer, "other"));
     if (other > 0) {
         char text[96];
