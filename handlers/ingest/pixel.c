@@ -153,29 +153,7 @@ static bool read_event(
 
 #define WORD_FIELD "X-Tallyd"
 
-static void reply_dropped(struct http_exchange *exchange)
-{
-    reply_empty(&exchange->response, 202);
-    reply_header(&exchange->response, WORD_FIELD, "dropped");
-}
-
-/* Answer HEAD, which is safe (RFC 9110 section 9.2.1): say what a GET would be told, and count
- * nothing. */
-static enum handler_result foretell(struct http_exchange *exchange, const struct beacon *beacon)
-{
-    switch (beacon_foretell(exchange, beacon)) {
-    case BEACON_WAIT:
-        reply_empty(&exchange->response, 202);
-        break;
-    case BEACON_DROPPED:
-        reply_dropped(exchange);
-        break;
-    case BEACON_REFUSED:
-        break;
-    }
-    return HANDLER_REPLY;
-}
-
+/* HEAD is safe (RFC 9110 section 9.2.1): it is told what a GET would be told, and counts nothing. */
 enum handler_result pixel_start(struct http_exchange *exchange)
 {
     struct pixel_state *state = state_begin(exchange, sizeof(*state), release);
@@ -187,17 +165,17 @@ enum handler_result pixel_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     state->beacon.n = 1;
-    if (exchange->request.head) {
-        return foretell(exchange, &state->beacon);
-    }
-    switch (beacon_start(exchange, &state->beacon)) {
-    case BEACON_WAIT:
+    bool head = exchange->request.head;
+    enum beacon_verdict verdict =
+        head ? beacon_foretell(exchange, &state->beacon) : beacon_start(exchange, &state->beacon);
+    if (verdict == BEACON_WAIT && !head) {
         return HANDLER_WAIT;
-    case BEACON_DROPPED:
-        reply_dropped(exchange);
-        break;
-    case BEACON_REFUSED:
-        break;
+    }
+    if (verdict != BEACON_REFUSED) {
+        reply_empty(&exchange->response, 202);
+    }
+    if (verdict == BEACON_DROPPED) {
+        reply_header(&exchange->response, WORD_FIELD, "dropped");
     }
     return HANDLER_REPLY;
 }
