@@ -15,7 +15,7 @@ struct geo {
     MMDB_s file;
 };
 
-/* NULL, or why no file can be read at @path: libmaxminddb does not say, and would wait for a pipe. */
+/* NULL, or why no file can be read at @path.  libmaxminddb does not say, and waits for a pipe. */
 static const char *file_fault(const char *path)
 {
     struct stat about;

@@ -34,8 +34,8 @@ struct event_rules {
     /* May the sender write to @site?  Asked about events that are dropped.  NULL: not asked. */
     bool (*may_write)(const void *sender, struct slice site);
     const void *sender;
-    /* Says which sites are taken, and what page views are counted for.  NULL: all sites, and nothing
-     * beside the page. */
+    /* Says which sites are taken, and what page views are counted for.  NULL: all sites, and
+     * nothing beside the page. */
     const struct app *app;
 };
 

@@ -153,7 +153,7 @@ static bool read_event(
 
 #define WORD_FIELD "X-Tallyd"
 
-/* HEAD is safe (RFC 9110 section 9.2.1): it is told what a GET would be told, and counts nothing. */
+/* HEAD is safe (RFC 9110 section 9.2.1): it is told what a GET is told, and counts nothing. */
 enum handler_result pixel_start(struct http_exchange *exchange)
 {
     struct pixel_state *state = state_begin(exchange, sizeof(*state), release);
