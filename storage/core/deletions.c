@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "storage/base/cond.h"
+#include "storage/redis/resp.h"
 #include "storage/schema/deletion_record.h"
+#include "storage/schema/key.h"
 
 void deletions_init(struct deletions *deletions)
 {
@@ -15,7 +17,31 @@ void deletions_release(struct deletions *deletions)
     pthread_mutex_destroy(&deletions->lock);
 }
 
-void deletions_learn(struct deletions *deletions, const struct reply *reply)
+void deletions_learn_over(struct deletions *deletions, int64_t over_ms)
+{
+    int64_t known_ms = atomic_load(&deletions->over_ms);
+    while (known_ms < over_ms &&
+           !atomic_compare_exchange_weak(&deletions->over_ms, &known_ms, over_ms)) {
+    }
+}
+
+void deletions_ask_over(struct buffer *out, const char *tag)
+{
+    struct key pass;
+    key_fixed(&pass, tag, "pass", SLICE(""));
+    resp_head(out, 3);
+    resp_text(out, "HGET");
+    resp_word(out, pass.p, pass.n);
+    resp_text(out, "over");
+}
+
+int64_t deletions_arrival_ms(const struct deletions *deletions, int64_t redis_ms)
+{
+    int64_t over_ms = atomic_load(&deletions->over_ms);
+    return redis_ms < over_ms ? over_ms : redis_ms;
+}
+
+void deletions_learn(struct deletions *deletions, const struct reply *reply, int64_t redis_ms)
 {
     size_t n = 0;
     if (reply->type != REPLY_ARRAY) {
@@ -25,8 +51,14 @@ void deletions_learn(struct deletions *deletions, const struct reply *reply)
     for (size_t i = 0; i + 1 < reply->n && n < DELETIONS_MAX; i += 2) {
         struct deletion_target target;
         struct deletion_record record;
-        if (deletion_field_parse(reply->items[i].text, &target) && target.page.n == 0 &&
-            deletion_record_parse(reply->items[i + 1].text, &record)) {
+        if (!deletion_field_parse(reply->items[i].text, &target) ||
+            !deletion_record_parse(reply->items[i + 1].text, &record)) {
+            continue;
+        }
+        if (deletion_is_over(&record, redis_ms)) {
+            deletions_learn_over(deletions, record.until_ms);
+        }
+        if (target.page.n == 0) {
             struct deleting_site *site = &deletions->sites[n++];
             *site = (struct deleting_site){.n = target.site.n, .until_ms = record.until_ms};
             memcpy(site->name, target.site.p, target.site.n);
@@ -46,11 +78,12 @@ bool deletions_look_due(struct deletions *deletions, int64_t now_ms)
 /* Under the lock. */
 static bool deletions_has(const struct deletions *deletions, struct slice site, int64_t redis_ms)
 {
+    int64_t arrival_ms = deletions_arrival_ms(deletions, redis_ms);
     size_t n = atomic_load(&deletions->n);
     for (size_t i = 0; i < n; i++) {
         const struct deleting_site *is = &deletions->sites[i];
         if (slice_equal((struct slice){is->name, is->n}, site)) {
-            return is->until_ms == 0 || redis_ms < is->until_ms;
+            return is->until_ms == 0 || arrival_ms < is->until_ms;
         }
     }
     return false;

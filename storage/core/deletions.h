@@ -6,6 +6,9 @@
  * old as the last look: the rollup's thread looks every second, and so does a reader while events
  * come.  A process that has not heard yet may acknowledge events of the site.  No fold counts them
  * (schema/tombstones.h), so they are deleted with the site.
+ *
+ * What arrives after a deletion is counted, also where Redis's clock was set back behind the
+ * deletion's instant meanwhile: until the clock is there again, entries arrive at that instant.
  */
 #ifndef STORAGE_CORE_DELETIONS_H
 #define STORAGE_CORE_DELETIONS_H
@@ -13,6 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
 #include "storage/redis/reply.h"
@@ -30,19 +34,29 @@ struct deletions {
     pthread_mutex_t lock; /* guards sites */
     struct deleting_site sites[DELETIONS_MAX];
     _Atomic size_t n;
+    _Atomic int64_t over_ms;   /* the latest instant of a deletion that is over; 0: none is known */
     _Atomic int64_t looked_ms; /* CLOCK_MONOTONIC: the last look, or its beginning */
 };
 
 void deletions_init(struct deletions *deletions);
 void deletions_release(struct deletions *deletions);
 
-/* Learn from @reply, the answer to HGETALL t:{0}:deletions. */
-void deletions_learn(struct deletions *deletions, const struct reply *reply);
+/* Learn from @reply, the answer to HGETALL t:{0}:deletions, at @redis_ms by Redis's clock; and that
+ * a deletion with the instant @over_ms is over. */
+void deletions_learn(struct deletions *deletions, const struct reply *reply, int64_t redis_ms);
+void deletions_learn_over(struct deletions *deletions, int64_t over_ms);
+
+/* Append the command that asks for the latest instant of a deletion that is over: a number, or nil.
+ * @tag: of partition 0. */
+void deletions_ask_over(struct buffer *out, const char *tag);
+
+/* When arrives what comes at @redis_ms, by Redis's clock? */
+int64_t deletions_arrival_ms(const struct deletions *deletions, int64_t redis_ms) MUST_CHECK;
 
 /* Is a look due?  True once for each time that one is. */
 bool deletions_look_due(struct deletions *deletions, int64_t now_ms) MUST_CHECK;
 
-/* Is @site being deleted at @redis_ms, by Redis's clock?  Is the site of one of @n events? */
+/* Is @site being deleted, for what comes at @redis_ms?  Is the site of one of @n events? */
 bool deletions_refuse_site(
     struct deletions *deletions, struct slice site, int64_t redis_ms) MUST_CHECK;
 bool deletions_refuse(

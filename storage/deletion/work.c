@@ -35,7 +35,7 @@ static bool write_record(struct turn *turn, bool is_over)
     if (!is_over) {
         deletion_record_print(&work->record, value);
     }
-    struct buffer *out = pipeline_script(&turn->pipe, 0, SCRIPT_DELETION_STEP, 2, 4);
+    struct buffer *out = pipeline_script(&turn->pipe, 0, SCRIPT_DELETION_STEP, 2, 5);
     key_fixed(&key, turn->core->partitions.tag[0], "pass", SLICE(""));
     resp_word(out, key.p, key.n);
     deletion_list_key(turn->core, &key);
@@ -44,6 +44,7 @@ static bool write_record(struct turn *turn, bool is_over)
     resp_word(out, work->field.p, work->field.n);
     resp_text(out, work->record.id);
     resp_text(out, value);
+    resp_decimal(out, work->record.until_ms);
     const struct reply *reply = pipeline_ask(&turn->pipe, false);
     return reply != NULL && reply_integer(reply, 0) == 1;
 }
@@ -215,7 +216,10 @@ static bool do_over(struct turn *turn)
     if (!redis_now_ms(turn, &now_ms)) {
         return false;
     }
-    if (now_ms < work->record.until_ms) {
+    /* Further ahead than any instant is set: Redis's clock was set back.  Once the deletion is
+     * over, entries arrive at its instant. */
+    bool is_set_back = now_ms < work->record.until_ms - (AHEAD_MS << LATE_MAX);
+    if (now_ms < work->record.until_ms && !is_set_back) {
         turn->until_ms = 0; /* nothing to do until then */
         return true;
     }

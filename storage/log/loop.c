@@ -60,7 +60,8 @@ static bool begin_entry(struct writer *w)
     if (jobs == NULL) {
         return false;
     }
-    if (!appender_add(&w->appender, jobs, redis_clock_ms(&w->core->clock))) {
+    int64_t now_ms = redis_clock_ms(&w->core->clock);
+    if (!appender_add(&w->appender, jobs, deletions_arrival_ms(&w->core->deletions, now_ms))) {
         writer_fail_jobs(jobs, STORAGE_NOMEM);
         return false;
     }

@@ -2,6 +2,7 @@
 -- deletion_step.lua - write down how far a deletion has come.  Compare and set.
 -- KEYS: 1 pass of partition 0  2 deletions
 -- ARGV: 1 fencing token  2 field  3 id of the deletion  4 the record from now on; '' = the deletion is over
+--       5 its instant, ms: what arrives from then on is counted again
 -- Reply: 1 done, 0 not: another process leads, or it is another deletion
 local call = redis.call
 if tonumber(ARGV[1]) < tonumber(call('HGET', KEYS[1], 'ftok') or '0') then return 0 end
@@ -9,6 +10,7 @@ local is = call('HGET', KEYS[2], ARGV[2])
 if not is or string.sub(is, 1, #ARGV[3]) ~= ARGV[3] then return 0 end
 if ARGV[4] == '' then
     call('HDEL', KEYS[2], ARGV[2])
+    if tonumber(call('HGET', KEYS[1], 'over') or '0') < tonumber(ARGV[5]) then call('HSET', KEYS[1], 'over', ARGV[5]) end
 else
     call('HSET', KEYS[2], ARGV[2], ARGV[4])
 end

@@ -86,6 +86,8 @@
  *     cur      how far that pass has come: m<pages> while it merges, x<chunks> while it sets
  *              expiries
  *     ftok     the greatest fencing token that was seen of a leader
+ *     over     of partition 0: the latest instant of a deletion that is over, ms; no field before
+ *              the first one (core/deletions.h)
  *
  * Activity, in the partition of (site, visitor).  The day stands last, so no action can make a key
  * read as another key:
