@@ -49,8 +49,9 @@ void fold_stop(struct fold *fold);
 void fold_wake(struct fold *fold);
 
 /* Count all that was acknowledged before @before_us (CLOCK_MONOTONIC, not in the future), by this
- * process and by others.  Waits until @deadline_ms.  STORAGE_OK: it is counted.  STORAGE_CONFIG at
- * once; any other error at the deadline: what kept the thread from it, or STORAGE_LATE. */
+ * process and by others.  Waits until @deadline_ms.  STORAGE_OK: it is counted.  STORAGE_CONFIG and
+ * STORAGE_STATE_LOST at once; any other error at the deadline: what kept the thread from it, or
+ * STORAGE_LATE. */
 enum storage_err fold_catch_up(
     struct fold *fold, int64_t before_us, int64_t deadline_ms) MUST_CHECK;
 
