@@ -17,6 +17,8 @@ static bool has_event(struct log_position at, uint64_t n, uint64_t i)
 static bool add_user(struct share *s, const struct row *row, const struct write_plan *plan)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
+    /* `over` tells how late it was when pairs were counted: none belongs to a later month. */
+    int64_t pair_s = arrival_s < s->now_ms / 1000 ? arrival_s : s->now_ms / 1000;
     if (s->day_minute_s != plan->minute_s || s->day_zone != plan->zone) {
         s->day_zone = plan->zone;
         s->day_minute_s = plan->minute_s;
@@ -28,7 +30,7 @@ static bool add_user(struct share *s, const struct row *row, const struct write_
                                          : share_known_user(s, row);
     return (!s->asks_first || merge_first_add(s->first, row, &s->day, s->now_ms)) &&
            merge_activity_add(s->activity, row, &s->day, known) &&
-           (!row->is_view || !s->core->config.seen.on || merge_seen_add(s->seen, row, arrival_s));
+           (!row->is_view || !s->core->config.seen.on || merge_seen_add(s->seen, row, pair_s));
 }
 
 /* The buckets of @plan are written to. */

@@ -58,15 +58,22 @@ static void copy_ver(struct ver *to, const struct reply *from)
 #define OVER_DIGITS 11
 
 /* The field `over`: 11 digits of seconds, a blank and an id (fold/share_write.c). */
-static void copy_over(struct partition_view *view, const struct reply *over)
+int64_t partition_over_s(const struct reply *over)
 {
     struct reply seconds = *over;
     if (over->type != REPLY_TEXT || over->text.n <= OVER_DIGITS) {
-        return;
+        return 0;
     }
     seconds.text.n = OVER_DIGITS;
-    view->over_s = reply_integer(&seconds, 0);
-    copy_ver(&view->over, over);
+    return reply_integer(&seconds, 0);
+}
+
+static void copy_over(struct partition_view *view, const struct reply *over)
+{
+    if (over->type == REPLY_TEXT && over->text.n > OVER_DIGITS) {
+        view->over_s = partition_over_s(over);
+        copy_ver(&view->over, over);
+    }
 }
 
 bool partition_state_parse(const struct reply *fields, const char *cfg,

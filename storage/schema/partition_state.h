@@ -56,6 +56,9 @@ struct partition_view {
 #define STATE_FIELDS 6
 void partition_state_ask(struct buffer *out, const char *tag, size_t more);
 
+/* The instant in the field `over`, UTC seconds: see struct partition_view.  0: there is none. */
+int64_t partition_over_s(const struct reply *over);
+
 /* Read a view from a reply of STATE_FIELDS items.  @cfg and @retention are the settings of this
  * process.  @now_s is Redis's clock: a partition without data gets the state of one that is empty
  * at that time.  False, with @ret untouched: the reply is not such a one, or the data was made with

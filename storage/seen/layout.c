@@ -10,7 +10,8 @@
 /* A smaller layer would only be full at the first log that is folded. */
 #define CAPACITY_MIN 1024
 
-/* Redis's clock may have been set back by so much since a pair arrived: out of a month again. */
+/* Redis's clock may have been so much further than is known when a pair arrived: in a month that
+ * has not begun. */
 #define SET_BACK_S DAY_S
 
 uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash)
@@ -32,10 +33,16 @@ int64_t seen_expire_ms(struct bucket month, int64_t keep_s)
     return (month.end_s + keep_s) * 1000;
 }
 
-unsigned seen_months(int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX])
+struct bucket seen_newest_month(int64_t latest_s)
+{
+    return bucket_at(zone_utc(), LEVEL_MONTH, latest_s + SET_BACK_S);
+}
+
+unsigned seen_months(
+    struct bucket newest, int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX])
 {
     unsigned n = 0;
-    struct bucket month = bucket_at(zone_utc(), LEVEL_MONTH, now_s + SET_BACK_S);
+    struct bucket month = newest;
     while (n < SEEN_MONTHS_MAX && month.end_s + keep_s > now_s && month.end_s > 0) {
         ret[n++] = month;
         month = bucket_at(zone_utc(), LEVEL_MONTH, month.start_s - 1);

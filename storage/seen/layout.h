@@ -3,8 +3,8 @@
  * Layer: storage, pure.  Thread-safe.
  *
  * A pair (user, page) of a site is a fingerprint of 64 bits, in the partition of the user.  It
- * belongs to the month (UTC) in which it arrived.  A month is kept until `keep` after its end, and
- * then goes as a whole.
+ * belongs to the month (UTC) in which it arrived, or was counted if the clock was set back between.
+ * A month is kept until `keep` after its end, and then goes as a whole.
  *
  *   t:{p}:seen:<site>:<month>:log     string  fingerprints as they came, 8 bytes each
  *   t:{p}:seen:<site>:<month>:old     string  a log that is being folded
@@ -36,7 +36,7 @@
 
 #define SEEN_LOG_BYTES    131072
 #define SEEN_SEGMENT_BITS BLOOM_STRING_BITS(128 << 10)
-#define SEEN_MONTHS_MAX   16
+#define SEEN_MONTHS_MAX   16 /* as many can be kept; more if the clock was set back */
 
 /* `rules` as stored. */
 enum seen_rules {
@@ -54,9 +54,14 @@ struct bloom_hash seen_hash(uint64_t fingerprint);
 /* When what arrived in @month goes: UTC milliseconds. */
 int64_t seen_expire_ms(struct bucket month, int64_t keep_s);
 
-/* The months that are kept at @now_s, the newest one first; at most SEEN_MONTHS_MAX.  On the last
- * day of a month the newest one is the next: the clock may have been set back. */
-unsigned seen_months(int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX]);
+/* The newest month that may have pairs.  @latest_s: the latest that Redis's clock is known to have
+ * been.  On the last day of a month it is the next one: that may be a little too early. */
+struct bucket seen_newest_month(int64_t latest_s);
+
+/* The months that are kept at @now_s, from @newest on back; at most SEEN_MONTHS_MAX, and 0 where
+ * @newest is not kept. */
+unsigned seen_months(
+    struct bucket newest, int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX]);
 
 /* The parameters of a new month's filter in one of @partitions partitions: its share of the
  * capacity, or more where that is too little for a filter, and its share of the error, which is

@@ -21,10 +21,12 @@ struct question {
     const char *tag;
     struct wanted wanted; /* the pages, each by both its names */
     bool has_others;      /* a page has two that differ */
-    int64_t now_s;
-    struct bucket months[SEEN_MONTHS_MAX];
+    int64_t now_s,
+        latest_s; /* of Redis's clock: now, and the latest that it is known to have been */
+    struct bucket months[SEEN_MONTHS_MAX]; /* those at hand */
     struct seen_filter filters[SEEN_MONTHS_MAX];
     unsigned n_months;
+    double of_page; /* the rate at which the filters so far say yes to a page by chance */
 };
 
 static bool want(struct question *q, struct slice page)
@@ -54,6 +56,8 @@ static enum storage_err seen_prepare(struct question *q)
     q->partition = visitor_partition(&core->partitions, &q->user);
     q->tag = core->partitions.tag[q->partition];
     q->now_s = redis_clock_ms(&core->clock) / 1000;
+    q->latest_s = core_view(core, q->partition).latest_s;
+    q->latest_s = q->latest_s > q->now_s ? q->latest_s : q->now_s;
     return STORAGE_OK;
 }
 
@@ -75,7 +79,19 @@ static void ask_key(struct question *q, const char *command, struct bucket month
     resp_word(pipeline_command(&q->pipe, q->partition, command, 1), key.p, key.n);
 }
 
-/* Redis's clock says which months may hold what was acknowledged before. */
+static void ask_time(struct question *q)
+{
+    struct key state;
+    key_fixed(&state, q->tag, "state", SLICE(""));
+    (void)pipeline_command(&q->pipe, q->partition, "TIME", 0);
+    kept_state_ask(q->core, &q->pipe, q->partition);
+    struct buffer *out = pipeline_command(&q->pipe, q->partition, "HGET", 2);
+    resp_word(out, state.p, state.n);
+    resp_text(out, "over");
+}
+
+/* Redis's clock says which months may hold what was acknowledged before, and the state how late it
+ * was when that was counted: the clock may have been set back since. */
 static bool read_time(struct question *q)
 {
     const struct reply *time = pipeline_take(&q->pipe);
@@ -85,21 +101,28 @@ static bool read_time(struct question *q)
     int64_t us = reply_time_us(time);
     core_time_of(q->core, q->partition, us);
     q->now_s = us / 1000000;
+    bool has_state = kept_state_take(q->core, &q->pipe, q->partition);
+    const struct reply *over = has_state ? pipeline_take(&q->pipe) : NULL;
+    if (over == NULL) {
+        return false;
+    }
+    int64_t over_s = partition_over_s(over);
+    q->latest_s = q->now_s > q->latest_s ? q->now_s : q->latest_s;
+    q->latest_s = over_s > q->latest_s ? over_s : q->latest_s;
     return true;
 }
 
-/* Log, then the log that is being folded, then the filter: in this order (see seen/layout.h). */
+/* Of the months at hand the log, then the log that is being folded, then the filter: in this order
+ * (see seen/layout.h). */
 static bool read_logs(struct question *q, const struct bloom_params *params)
 {
     struct pipeline *p = &q->pipe;
-    q->n_months = seen_months(q->now_s, q->core->config.seen.keep_s, q->months);
     for (unsigned m = 0; m < q->n_months; m++) {
         ask_key(q, "GET", q->months[m], "log");
         ask_key(q, "GET", q->months[m], "old");
         ask_key(q, "HGETALL", q->months[m], "filter");
     }
-    (void)pipeline_command(p, q->partition, "TIME", 0);
-    kept_state_ask(q->core, p, q->partition);
+    ask_time(q);
     if (!pipeline_send(p, false)) {
         return false;
     }
@@ -121,17 +144,24 @@ static bool read_logs(struct question *q, const struct bloom_params *params)
             return pipeline_foreign(p, "a filter's key");
         }
     }
-    return read_time(q) && kept_state_take(q->core, p, q->partition);
+    return read_time(q);
 }
 
-/* A month may have begun that we did not know of. */
-static bool read_all_logs(struct question *q, const struct bloom_params *params)
+/* Turn to the months from @newest on back.  False: none of them is kept. */
+static bool turn_to(struct question *q, struct bucket newest)
+{
+    q->n_months = seen_months(newest, q->now_s, q->core->config.seen.keep_s, q->months);
+    return q->n_months > 0;
+}
+
+/* Those of the newest months.  One may have begun that we did not know of. */
+static bool read_newest_logs(struct question *q, const struct bloom_params *params)
 {
     do {
-        if (!read_logs(q, params)) {
+        if (!turn_to(q, seen_newest_month(q->latest_s)) || !read_logs(q, params)) {
             return false;
         }
-    } while (bucket_at(zone_utc(), LEVEL_MONTH, q->now_s).start_s > q->months[0].start_s);
+    } while (seen_newest_month(q->latest_s).start_s > q->months[0].start_s);
     return true;
 }
 
@@ -143,20 +173,31 @@ static bool is_decided(const void *question)
     return q->wanted.n_found >= enough;
 }
 
-/* False: after a fault of the pipeline. */
-static bool read_all(struct question *q, const struct bloom_params *params)
+/* Read the filters of the months at hand, whose logs were read.  False: after a fault. */
+static bool read_filters(struct question *q)
 {
     struct seen_bits bits = {.partition = q->partition,
         .tag = q->tag,
         .site = q->job->site,
         .months = q->months,
         .filters = q->filters,
+        .n_months = q->n_months,
         .cache = q->core->cache,
         .any = q->job->each == NULL};
-    bool ok = read_all_logs(q, params);
-    bits.n_months = q->n_months;
-    if (ok && !is_decided(q)) {
-        ok = seen_bits_find(&bits, &q->pipe, &q->wanted);
+    for (unsigned m = 0; m < q->n_months; m++) {
+        q->of_page = bloom_either(q->of_page, seen_filter_false_positives(&q->filters[m]));
+    }
+    return is_decided(q) || seen_bits_find(&bits, &q->pipe, &q->wanted);
+}
+
+/* False: after a fault of the pipeline. */
+static bool read_all(struct question *q, const struct bloom_params *params)
+{
+    bool ok = read_newest_logs(q, params) && read_filters(q);
+    /* Where the clock was set back, more months than these may be kept. */
+    while (ok && !is_decided(q) &&
+           turn_to(q, bucket_at(zone_utc(), LEVEL_MONTH, q->months[q->n_months - 1].start_s - 1))) {
+        ok = read_logs(q, params) && read_filters(q);
     }
     return ok;
 }
@@ -173,14 +214,10 @@ static void seen_tell(const struct question *q)
  * enough. */
 static double false_positives(const struct question *q)
 {
-    double of_page = 0;
     double of_all = 0;
     size_t n = q->job->each == NULL ? q->wanted.n_first : q->has_others ? 2 : 1;
-    for (unsigned m = 0; m < q->n_months; m++) {
-        of_page = bloom_either(of_page, seen_filter_false_positives(&q->filters[m]));
-    }
     for (size_t i = 0; i < n; i++) {
-        of_all = bloom_either(of_all, of_page);
+        of_all = bloom_either(of_all, q->of_page);
     }
     return of_all;
 }

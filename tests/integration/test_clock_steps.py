@@ -8,12 +8,13 @@ import pytest
 from lib.client import Unknown
 from lib.clock import epoch, rfc3339
 from lib.ledger import Threads
+from lib.log import counted
 from lib.world import FOREVER
 
 START = "2026-03-10 10:20:10"
 FAR = "2026-04-20"  # beyond every step
 SAMPLE = 40
-MINUTE, HOUR = 60, 3600
+MINUTE, HOUR, DAY = 60, 3600, 86400
 HARMLESS = (90, -90, 10 * MINUTE, -10 * MINUTE, HOUR, -HOUR, 5 * HOUR, -5 * HOUR, -30 * MINUTE, 2 * HOUR)
 FORWARD = (31, 5 * MINUTE, HOUR, 3 * HOUR, 7 * HOUR)
 BACK = (-31, -5 * MINUTE, -HOUR, -3 * HOUR, -7 * HOUR)
@@ -137,3 +138,22 @@ def test_a_step_back_out_of_a_month(start_world, site):
     assert http.count("pv", **window) == 2
     for user, page in ("ann", "/p"), ("bob", "/q"):
         assert http.question("/seen", site=site, user=user, page=page)["seen"], user
+
+
+@pytest.mark.parametrize("back_s", [2 * DAY, 3 * DAY, 60 * DAY, 600 * DAY])
+@pytest.mark.parametrize("when", ["counted", "not counted yet"])
+def test_steps_back_of_days_out_of_a_month(start_world, site, back_s, when):
+    """What was seen while the clock was ahead: a no is certain, also of a process that was not there."""
+    world = start_world("2026-04-01 12:02:00", "--partitions", "4", *FOREVER)
+    world.http.accept({"site": site, "page": "/p", "user": "ann"})
+    if when == "counted":
+        counted(world.http)
+    world.tallyd.kill()
+    world.clock.set_back(back_s)
+    world.restart()
+    world.http.accept({"site": site, "page": "/q", "user": "bob"})
+    world.add_tallyd()
+    for tallyd in world.tallyds:
+        for user, page in ("ann", "/p"), ("bob", "/q"):
+            assert tallyd.client().question("/seen", site=site, user=user, page=page)["seen"], user
+        assert not tallyd.client().question("/seen", site=site, user="bob", page="/p")["seen"]

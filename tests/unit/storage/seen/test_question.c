@@ -19,6 +19,7 @@ static struct seen_world {
     enum dispatcher_kind kind;
     bool is_made_anew; /* a connection, behind the second reply */
     bool is_lost;      /* the partition's state */
+    const char *over;  /* its field */
     struct buffer asked;
     struct commands sent; /* their words are in `asked` */
 } w;
@@ -30,7 +31,8 @@ static void note_group(unsigned partition, enum dispatcher_kind kind)
     w.n_groups++;
 }
 
-/* Two months, each with two logs and a filter that are not there; then the time, and the state. */
+/* Two months, each with two logs and a filter that are not there; then the time, the state, and how
+ * late it has been. */
 static const struct reply *reply_next(struct dispatcher *dispatcher)
 {
     static struct reply seconds[2];
@@ -45,6 +47,10 @@ static const struct reply *reply_next(struct dispatcher *dispatcher)
     }
     seconds[0] = fold_text("1795187834");
     seconds[1] = fold_text("0");
+    if (i == 8) {
+        reply = fold_text(w.over);
+        return &reply;
+    }
     if (i == 7) {
         seconds[0] = fold_text(w.is_lost ? NULL : "settings");
         reply = fold_array(seconds, 1);
@@ -110,8 +116,9 @@ Test(seen_question, log_old_log_and_filter_are_read_in_this_order, .init = setup
     cr_expect_not(w.job.u.seen.seen);
     cr_expect_eq(w.n_groups, 1u, "of one server, over one connection");
     cr_expect_eq(w.kind, DISPATCH_ORDERED);
-    cr_assert_eq(w.sent.n, 8u);
+    cr_assert_eq(w.sent.n, 9u);
     cr_expect(command_is(&w.sent.commands[7], 0, "HMGET"), "and the state behind all of them");
+    cr_expect(command_is(&w.sent.commands[8], 0, "HGET"), "and how late it has been");
     for (size_t i = 0; i < 6; i++) {
         const struct command *command = &w.sent.commands[i];
         static const char *const ends[] = {":log", ":old", ":filter"};

@@ -34,21 +34,39 @@ Test(seen, fingerprints_tell_users_and_pages_apart)
 
 /* ---- months ---- */
 
+static unsigned months_at(int64_t now_s, int64_t keep_s, struct bucket ret[SEEN_MONTHS_MAX])
+{
+    return seen_months(seen_newest_month(now_s), now_s, keep_s, ret);
+}
+
 Test(seen, months_that_are_kept)
 {
     struct bucket months[SEEN_MONTHS_MAX];
-    cr_assert_eq(seen_months(at(2026, 11, 20), 92 * DAY_S, months), 4);
+    cr_assert_eq(months_at(at(2026, 11, 20), 92 * DAY_S, months), 4);
     cr_expect_eq(months[0].start_s, at(2026, 11, 1));
     cr_expect_eq(months[3].start_s, at(2026, 8, 1), "ended 81 days ago");
-    cr_assert_eq(seen_months(at(2026, 3, 1), DAY_S, months), 2);
+    cr_assert_eq(months_at(at(2026, 3, 1), DAY_S, months), 2);
     cr_expect_eq(months[1].start_s, at(2026, 2, 1));
-    cr_assert_eq(seen_months(at(2026, 3, 2), DAY_S, months), 1, "a day after its end: gone");
+    cr_assert_eq(months_at(at(2026, 3, 2), DAY_S, months), 1, "a day after its end: gone");
     cr_expect_eq(seen_expire_ms(months[0], DAY_S), at(2026, 4, 2) * 1000);
-    cr_expect_leq(seen_months(at(2026, 11, 20), SEEN_KEEP_MAX_S, months), SEEN_MONTHS_MAX);
-    cr_expect_eq(seen_months(0, SEEN_KEEP_MAX_S, months), 1, "nothing before 1970");
-    cr_assert_eq(seen_months(at(2026, 11, 30), DAY_S, months), 2, "the clock was set back, maybe");
+    cr_expect_leq(months_at(at(2026, 11, 20), SEEN_KEEP_MAX_S, months), SEEN_MONTHS_MAX);
+    cr_expect_eq(months_at(0, SEEN_KEEP_MAX_S, months), 1, "nothing before 1970");
+    cr_assert_eq(months_at(at(2026, 11, 30), DAY_S, months), 2, "the clock was set back, maybe");
     cr_expect_eq(months[0].start_s, at(2026, 12, 1));
     cr_expect_eq(months[1].start_s, at(2026, 11, 1));
+}
+
+/* And what was counted by a clock that was set back since. */
+Test(seen, months_of_a_clock_that_was_ahead)
+{
+    struct bucket months[SEEN_MONTHS_MAX];
+    int64_t now_s = at(2026, 3, 20);
+    cr_assert_eq(seen_months(seen_newest_month(at(2026, 6, 2)), now_s, 10 * DAY_S, months), 4);
+    cr_expect_eq(months[0].start_s, at(2026, 6, 1));
+    cr_expect_eq(months[3].start_s, at(2026, 3, 1));
+    cr_assert_eq(
+        seen_months(seen_newest_month(at(2036, 1, 1)), now_s, DAY_S, months), SEEN_MONTHS_MAX);
+    cr_assert_eq(seen_months(seen_newest_month(at(2026, 1, 1)), now_s, DAY_S, months), 0);
 }
 
 /* No day has more months than the error is shared by. */
@@ -60,7 +78,7 @@ Test(seen, the_error_is_shared_by_all_months)
         double share = seen_params(&config, 16).error;
         for (int64_t now_s = at(2027, 1, 1); now_s < at(2029, 1, 1); now_s += DAY_S / 2) {
             struct bucket months[SEEN_MONTHS_MAX];
-            unsigned n = seen_months(now_s, keep_s, months);
+            unsigned n = months_at(now_s, keep_s, months);
             cr_assert_leq(n * share, config.error * 1.000001);
             cr_assert(
                 n == SEEN_MONTHS_MAX ||
