@@ -193,7 +193,7 @@ bool storage_inspect(
 static bool needs_no_state(struct slice key, const char *tag)
 {
     static const char *const names[] = {"heads", "log:", "key:", "rl:", "hot", "hot:", "probe",
-        "meta", "secret", "secret:", "late", "made", "lock", "fence", "wish", "deletions",
+        "meta", "secret", "secret:", "late", "made", "lock", "fence", "wish", "wish:", "deletions",
         "rewritten"};
     struct key head;
     bool found = false;

@@ -36,7 +36,8 @@ struct rollup {
     struct sessions servers;      /* of a cluster: one each, for what is asked of servers */
     struct leadership leadership; /* of the turn at hand */
     int64_t clean_token;          /* under which all partitions were looked at */
-    bool wishing;                 /* the jobs begun wait for a pass of another process */
+    bool wishing;                 /* the jobs begun wait for a pass of another process.. */
+    char done[WISH_ID_SIZE];      /* ..later than that of this wish */
     struct log_closer closer;
     struct aof_rewriter rewriter;
     struct deletion_work deletion;
@@ -250,13 +251,14 @@ static int64_t await_other(struct rollup *r)
      * have given up, the next wish is made now. */
     if (!r->wishing || !rollup_jobs_begun(&r->jobs)) {
         rollup_jobs_begin(&r->jobs);
-        r->wishing = wish_make(r->core, &r->session);
+        r->wishing = wish_make(r->core, &r->session, r->done);
         return WISH_LOOK_MS;
     }
-    if (wish_is_fulfilled(r->core, &r->session)) {
+    enum wish_fate fate = wish_look(r->core, &r->session, r->done);
+    if (fate == WISH_FULFILLED) {
         answer_jobs(r);
-        r->wishing = false;
     }
+    r->wishing = fate == WISH_STANDS; /* one that was lost is made again */
     return WISH_LOOK_MS;
 }
 

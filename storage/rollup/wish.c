@@ -9,7 +9,9 @@
 #include "storage/schema/key.h"
 
 #define ASK_MS  2000  /* longest wait for an answer */
-#define WISH_MS 60000 /* a wish that nobody took away */
+#define WISH_MS 60000 /* a wish that nobody took away; the mark of one that was fulfilled */
+#define WISH    SLICE("")
+#define DONE    SLICE(":done")
 
 /* Send the command in @b, which is released, and await its reply; NULL: none, or an error. */
 static const struct reply *ask(struct core *core, struct session *session, struct buffer *b)
@@ -25,64 +27,87 @@ static const struct reply *ask(struct core *core, struct session *session, struc
     return reply->type == REPLY_ERROR ? NULL : reply;
 }
 
-/* Begin a command of @n words in all: its name, and the wish's key. */
-static void begin(struct buffer *b, const struct core *core, size_t n, const char *name)
+static void put_key(struct buffer *b, const struct core *core, struct slice what)
 {
     struct key key;
-    key_fixed(&key, core->partitions.tag[0], "wish", SLICE(""));
+    key_fixed(&key, core->partitions.tag[0], "wish", what);
+    resp_word(b, key.p, key.n);
+}
+
+/* Begin a command of @n words in all: its name, and the key of the wish or of the mark. */
+static void begin(
+    struct buffer *b, const struct core *core, size_t n, const char *name, struct slice what)
+{
     buffer_init(b);
     resp_head(b, n);
     resp_text(b, name);
-    resp_word(b, key.p, key.n);
+    put_key(b, core, what);
 }
 
-/* The same of a script with @n_args arguments. */
-static void begin_script(struct buffer *b, const struct core *core, const struct session *session,
-    enum script script, size_t n_args)
+/* "": it is no id. */
+static void copy_id(const struct reply *reply, char ret_id[WISH_ID_SIZE])
 {
-    struct key key;
-    key_fixed(&key, core->partitions.tag[0], "wish", SLICE(""));
-    buffer_init(b);
-    script_head(b, &session->scripts, script, 1, n_args);
-    resp_word(b, key.p, key.n);
+    bool is = reply != NULL && reply->type == REPLY_TEXT && reply->text.n == WISH_ID_SIZE - 1;
+    memcpy(ret_id, is ? reply->text.p : "", is ? WISH_ID_SIZE - 1 : 0);
+    ret_id[is ? WISH_ID_SIZE - 1 : 0] = '\0';
 }
 
-bool wish_make(struct core *core, struct session *session)
+bool wish_make(struct core *core, struct session *session, char ret_done[WISH_ID_SIZE])
 {
     unsigned char bytes[(WISH_ID_SIZE - 1) / 2];
     char id[WISH_ID_SIZE];
     struct buffer b;
     randombytes_buf(bytes, sizeof(bytes));
     sodium_bin2hex(id, sizeof(id), bytes, sizeof(bytes));
-    begin_script(&b, core, session, SCRIPT_SMALL_WRITE, 4);
+    buffer_init(&b);
+    script_head(&b, &session->scripts, SCRIPT_SMALL_WRITE, 1, 4);
+    put_key(&b, core, WISH);
     resp_text(&b, "SET");
     resp_text(&b, id);
     resp_text(&b, "PX");
     resp_decimal(&b, WISH_MS);
-    return ask(core, session, &b) != NULL;
+    if (ask(core, session, &b) == NULL) {
+        return false;
+    }
+    /* Only now: from here on a mark that comes is not of a pass that began before. */
+    begin(&b, core, 2, "GET", DONE);
+    const struct reply *done = ask(core, session, &b);
+    copy_id(done, ret_done);
+    return done != NULL;
 }
 
 void wish_read(struct core *core, struct session *session, char ret_id[WISH_ID_SIZE])
 {
     struct buffer b;
-    begin(&b, core, 2, "GET");
-    const struct reply *reply = ask(core, session, &b);
-    bool is = reply != NULL && reply->type == REPLY_TEXT && reply->text.n == WISH_ID_SIZE - 1;
-    memcpy(ret_id, is ? reply->text.p : "", is ? WISH_ID_SIZE : 1);
+    begin(&b, core, 2, "GET", WISH);
+    copy_id(ask(core, session, &b), ret_id);
 }
 
 void wish_fulfil(struct core *core, struct session *session, const char *id)
 {
     struct buffer b;
-    begin_script(&b, core, session, SCRIPT_RELEASE, 1);
+    buffer_init(&b);
+    script_head(&b, &session->scripts, SCRIPT_RELEASE, 2, 2);
+    put_key(&b, core, WISH);
+    put_key(&b, core, DONE);
     resp_text(&b, id);
+    resp_decimal(&b, WISH_MS);
     (void)ask(core, session, &b);
 }
 
-bool wish_is_fulfilled(struct core *core, struct session *session)
+enum wish_fate wish_look(struct core *core, struct session *session, const char *done)
 {
     struct buffer b;
-    begin(&b, core, 2, "EXISTS");
+    char now[WISH_ID_SIZE];
+    begin(&b, core, 3, "MGET", WISH);
+    put_key(&b, core, DONE);
     const struct reply *reply = ask(core, session, &b);
-    return reply != NULL && reply->type == REPLY_INTEGER && reply->integer == 0;
+    if (reply == NULL || reply->type != REPLY_ARRAY || reply->n != 2) {
+        return WISH_STANDS;
+    }
+    copy_id(&reply->items[1], now);
+    if (now[0] != '\0' && strcmp(now, done) != 0) {
+        return WISH_FULFILLED;
+    }
+    return reply->items[0].type == REPLY_TEXT ? WISH_STANDS : WISH_LOST;
 }

@@ -4,7 +4,8 @@
  *
  * The wish is a random id in t:{0}:wish, and goes by itself after a minute.  The process that leads
  * reads the id before the pass that fulfils the wish, and takes only that id away behind the pass:
- * whoever wished meanwhile has set another one, and gets another pass.
+ * whoever wished meanwhile has set another one, and gets another pass.  In the same step it leaves
+ * the id in t:{0}:wish:done.  A wish that is gone without such a mark was lost, or has expired.
  *
  * The session leads to partition 0's server, and is lost where no answer comes.
  */
@@ -16,8 +17,9 @@
 
 #define WISH_ID_SIZE 33 /* bytes of its text, with the NUL */
 
-/* Wish, in place of an older wish.  False: it is not known whether Redis has it. */
-bool wish_make(struct core *core, struct session *session);
+/* Wish, in place of an older wish.  @ret_done: the last wish that was fulfilled before.  False: it
+ * is not known whether Redis has it. */
+bool wish_make(struct core *core, struct session *session, char ret_done[WISH_ID_SIZE]);
 
 /* Copy the wish that stands; "" if there is none, or if it cannot be read. */
 void wish_read(struct core *core, struct session *session, char ret_id[WISH_ID_SIZE]);
@@ -25,7 +27,13 @@ void wish_read(struct core *core, struct session *session, char ret_id[WISH_ID_S
 /* Take the wish @id away, unless another one has come. */
 void wish_fulfil(struct core *core, struct session *session, const char *id);
 
-/* Is there no wish any more?  False, too, if that cannot be read. */
-bool wish_is_fulfilled(struct core *core, struct session *session);
+enum wish_fate {
+    WISH_STANDS, /* or that cannot be read */
+    WISH_FULFILLED,
+    WISH_LOST,
+};
+
+/* What became of the wish that was made when @done was the last that was fulfilled? */
+enum wish_fate wish_look(struct core *core, struct session *session, const char *done);
 
 #endif

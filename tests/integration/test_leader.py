@@ -159,6 +159,27 @@ def test_a_wish_outlives_nobody_it_was_made_for(start_redis, start_tallyd):
     wait_until(lambda: other.client().request("POST", "/rollup").status == 200, "it goes on")
 
 
+def test_a_wish_that_is_lost_is_made_again(pair):
+    """Redis may lose it, as with a failover: no answer before a pass."""
+    redis, leader, (other,) = pair
+    answers = []
+
+    def wish():
+        return next((redis.command("GET", k) for k in redis.command("KEYS", "t:*:wish")), None)
+
+    passed = rollup(other, "POST")
+    leader.signal(signal.SIGSTOP)
+    thread = threading.Thread(target=lambda: answers.append(rollup(other, "POST")))
+    thread.start()
+    first = wait_until(wish, "the wish")
+    redis.command("DEL", *redis.command("KEYS", "t:*:wish"))
+    again = wait_until(lambda: answers or wish(), "another wish")
+    assert not answers and again != first
+    leader.signal(signal.SIGCONT)
+    thread.join()
+    assert answers[0]["holder"] == passed["holder"], "the same one has led all the time"
+
+
 # Handing over
 
 
