@@ -10,7 +10,7 @@
 #define BATCH_EVENTS 20000 /* folded at a time: more would merge better, and take more memory */
 #define LIMIT_MAX    ((size_t)2 * BATCH_EVENTS) /* as much comes in while a batch is folded */
 #define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
-#define POLL_MS      2000                       /* how often logs of others are looked at */
+#define POLL_MS      500                        /* how often logs of others are looked at */
 #define AGAIN_MS     50                         /* after a fold that failed */
 #define HEIR_MS      5000 /* after the start: what died before has left by then what it leaves */
 #define PAUSE_MAX_MS 250 /* after a fold that took so long or longer: then it waited for a server */

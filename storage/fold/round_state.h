@@ -32,7 +32,7 @@ struct round {
 /* Which logs of other processes are folded. */
 enum round_reach {
     ROUND_OWN,      /* none; and of the own log one batch: a question may have come meanwhile */
-    ROUND_FORSAKEN, /* those whose last entry is some seconds old */
+    ROUND_FORSAKEN, /* those whose last entry waits for longer than its own process lets it */
     ROUND_ALL,
 };
 

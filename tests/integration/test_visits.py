@@ -10,6 +10,7 @@ from lib.clock import epoch, rfc3339
 from lib.log import HELD
 from lib.process import Tallyd, run, short_directory
 from lib.truth import Model
+from lib.waiting import wait_until
 from lib.world import FOREVER, World
 
 FIGURES = ("views_per_visit", "bounce_rate", "visit_duration_s")
@@ -242,3 +243,28 @@ def test_what_is_counted_late_begins_no_visit(start_world, site):
     assert world.now() >= epoch("2026-03-10T11:00:00Z")
     window = {"site": site, "from_": "2026-03-09", "to": "2026-03-20"}
     assert world.http.count("pv", **window) == 2 and world.http.count("visits", **window) == 1
+
+
+def test_what_a_killed_process_took_is_counted_by_another_one(start_redis, start_tallyd, site):
+    """Unasked, within two seconds: what comes behind that counts behind it."""
+    redis = start_redis()
+    dead, living = start_tallyd(redis=redis), start_tallyd(redis=redis, name="living")
+    started = time.monotonic()
+    http, now = living.client(), int(time.time())
+
+    def views(page, ago_s):
+        return [{"site": site, "page": page, "user": f"{page == '/own'}-{i}", "ts": now - ago_s} for i in range(20)]
+
+    def counted(tallyd):
+        return tallyd.client().metric("tallyd_fold_events_total")
+
+    time.sleep(started + 5.5 - time.monotonic())  # for 5 s a process counts the logs of all..
+    wait_until(lambda: (http.accept(views("/own", 60)), counted(living))[1], "..and once behind that", pause_s=0.3)
+    own = http.metric("tallyd_append_events_total")
+    wait_until(lambda: counted(living) + counted(dead) == own, "all is counted")
+    before = counted(living)
+    dead.client().accept(views("/first", 7200))
+    dead.kill()
+    wait_until(lambda: counted(living) == before + 20, "it is counted", deadline_s=2.8)
+    http.accept(views("/later", 1800))
+    assert http.count("visits", site=site, from_="now-1d") == 60

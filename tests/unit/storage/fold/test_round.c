@@ -224,10 +224,13 @@ Test(round, reaches_others_as_it_is_told, .init = setup, .fini = teardown)
     expect_round(ROUND_OWN, STORAGE_OK, 1);
     expect_round(ROUND_FORSAKEN, STORAGE_OK, 0);
     cr_expect_eq(cursor_of(OTHER), 0u);
-    other->time_ms -= 3000;
+    other->time_ms -= 1000;
+    expect_round(ROUND_FORSAKEN, STORAGE_OK, 0);
+    cr_expect_eq(cursor_of(OTHER), 0u, "its own process is there, as far as is known");
+    other->time_ms -= 500;
     expect_round(ROUND_FORSAKEN, STORAGE_OK, 1);
     cr_expect_eq(cursor_of(OTHER), 5u);
-    other->time_ms += 3000;
+    other->time_ms += 1500;
     other->n = 6;
     other->has[6] = true;
     expect_round(ROUND_FORSAKEN, STORAGE_OK, 0);
