@@ -111,9 +111,9 @@ def test_a_dead_process_took_it(start_redis, start_tallyd, site):
     """It acknowledged nothing, and its log has the event: the client's retry elsewhere has it folded."""
     redis = start_redis(appendonly=True)
     dead = start_tallyd(*FEW, "--request-timeout", "1s", redis=redis, env=HELD, name="dead")
-    heir = start_tallyd(*FEW, redis=redis, name="heir")
     assert post(dead.client(), site, "ann", 1).status == 504
     dead.kill()
+    heir = start_tallyd(*FEW, redis=redis, name="heir")
     assert told(post(heir.client(), site, "ann", 2)) == {}
     assert told(post(heir.client(), site, "ann", 1)) == {0: ["checkin"]}
 
