@@ -44,6 +44,7 @@ int64_t deletions_arrival_ms(const struct deletions *deletions, int64_t redis_ms
 void deletions_learn(struct deletions *deletions, const struct reply *reply, int64_t redis_ms)
 {
     size_t n = 0;
+    int64_t last_ms = 0;
     if (reply->type != REPLY_ARRAY) {
         return;
     }
@@ -55,6 +56,7 @@ void deletions_learn(struct deletions *deletions, const struct reply *reply, int
             !deletion_record_parse(reply->items[i + 1].text, &record)) {
             continue;
         }
+        last_ms = record.until_ms > last_ms ? record.until_ms : last_ms;
         if (deletion_is_over(&record, redis_ms)) {
             deletions_learn_over(deletions, record.until_ms);
         }
@@ -64,6 +66,10 @@ void deletions_learn(struct deletions *deletions, const struct reply *reply, int
             memcpy(site->name, target.site.p, target.site.n);
         }
     }
+    if (last_ms < deletions->last_ms) { /* it has left the list, so it is over */
+        deletions_learn_over(deletions, deletions->last_ms);
+    }
+    deletions->last_ms = last_ms;
     atomic_store(&deletions->n, n);
     pthread_mutex_unlock(&deletions->lock);
 }

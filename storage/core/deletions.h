@@ -31,9 +31,10 @@ struct deleting_site {
 };
 
 struct deletions {
-    pthread_mutex_t lock; /* guards sites */
+    pthread_mutex_t lock; /* guards sites and last_ms */
     struct deleting_site sites[DELETIONS_MAX];
     _Atomic size_t n;
+    int64_t last_ms;           /* the latest instant in the list at the last look */
     _Atomic int64_t over_ms;   /* the latest instant of a deletion that is over; 0: none is known */
     _Atomic int64_t looked_ms; /* CLOCK_MONOTONIC: the last look, or its beginning */
 };

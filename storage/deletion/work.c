@@ -177,8 +177,8 @@ static bool do_sweep(struct turn *turn)
     return set_done(turn, DONE_SWEPT);
 }
 
-/* All partitions get the same instant, and before it has come; then it is written down, so that
- * processes take events from then on. */
+/* All partitions get the same instant, and before anything arrives at it; then it is written down,
+ * so that processes take events from then on. */
 static bool do_end(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
@@ -188,7 +188,8 @@ static bool do_end(struct turn *turn)
             return false;
         }
         int64_t ahead_ms = work->target.page.n > 0 ? AHEAD_PAGES_MS : AHEAD_MS;
-        work->record.until_ms = now_ms + (ahead_ms << work->n_late);
+        int64_t arrival_ms = deletions_arrival_ms(&turn->core->deletions, now_ms);
+        work->record.until_ms = arrival_ms + (ahead_ms << work->n_late);
     }
     if (work->partition < turn->core->partitions.n) {
         /* Partition 0 last: whoever sees its new id sees those of the others, too, and takes
@@ -198,7 +199,7 @@ static bool do_end(struct turn *turn)
     if (!redis_now_ms(turn, &now_ms)) {
         return false;
     }
-    if (now_ms >= work->record.until_ms) {
+    if (deletions_arrival_ms(&turn->core->deletions, now_ms) >= work->record.until_ms) {
         /* It took too long: what has come since the instant, some partitions have counted. */
         work->n_late += work->n_late < LATE_MAX;
         begin_marks(turn, DELETION_MARK);

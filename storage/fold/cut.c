@@ -37,8 +37,9 @@ struct estimate {
     const struct known_sketches *sketches; /* NULL: nothing is known */
     const char *tag;
     struct {
-        uint64_t mark; /* hash of a page, or of a site, with its minute; 0: none */
-        size_t n;      /* how many there were of it */
+        uint64_t
+            mark; /* hash of a page, of where visits begin, or of a site, with a bucket; 0: none */
+        size_t n; /* how many there were of it */
     } seen[PAGES_SEEN];
     struct slice user_site; /* of the last user.. */
     int64_t user_day;       /* ..and the day, of UTC: this is a guess of costs */

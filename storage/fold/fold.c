@@ -12,7 +12,8 @@
 #define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
 #define POLL_MS      500                        /* how often logs of others are looked at */
 #define AGAIN_MS     50                         /* after a fold that failed */
-#define HEIR_MS      5000 /* after the start: what died before has left by then what it leaves */
+#define HEIR_MS      5000 /* after the start: what died before has left by then what it leaves.. */
+#define HEIR_POLL_MS 2000 /* ..and is looked for so often, for that takes what others count, too */
 #define PAUSE_MAX_MS 250 /* after a fold that took so long or longer: then it waited for a server */
 #define IDLE_MS      20  /* after one that counted nothing: Redis lacks what memory has */
 
@@ -258,7 +259,8 @@ static void fold_run(struct fold *fold, bool asked)
     fold->again_us = now_us + (err == STORAGE_OK && events > 0 ? 0 : AGAIN_MS * 1000);
     fold->not_before_us = err == STORAGE_OK ? now_us + pause_us : fold->again_us;
     if (reach != ROUND_OWN) {
-        fold->next_poll_ms = now_us / 1000 + POLL_MS;
+        bool is_heir = fold->heir_until_us != INT64_MIN;
+        fold->next_poll_ms = now_us / 1000 + (is_heir ? HEIR_POLL_MS : POLL_MS);
     }
     if (reach == ROUND_ALL && err == STORAGE_OK && begun_us >= fold->heir_until_us) {
         fold->heir_until_us = INT64_MIN;
@@ -303,7 +305,8 @@ enum storage_err fold_catch_up(struct fold *fold, int64_t before_us, int64_t dea
     while (!is_answered(fold, before_us, now_us) && monotonic_ms() < deadline_ms) {
         cond_wait_until_ms(&fold->done, &fold->lock, deadline_ms);
     }
-    bool was_lost = fold->err == STORAGE_STATE_LOST && !is_hopeless(fold, now_us); /* not again? */
+    /* Found before this wait began, and by no round since: it may be mended. */
+    bool was_lost = fold->err == STORAGE_STATE_LOST && fold->tried_us < now_us;
     enum storage_err err = fold->reached_us >= before_us         ? STORAGE_OK
                            : fold->stop                          ? STORAGE_SHUTDOWN
                            : fold->err == STORAGE_OK || was_lost ? STORAGE_LATE
@@ -336,7 +339,7 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     fold->core = core;
     fold->unfolded = unfolded;
     fold->hold_ms = hold_ms == NULL ? 0 : strtol(hold_ms, NULL, 10);
-    fold->next_poll_ms = monotonic_ms() + POLL_MS;
+    fold->next_poll_ms = monotonic_ms() + HEIR_POLL_MS;
     fold->heir_until_us = monotonic_us() + HEIR_MS * 1000;
     atomic_store(&fold->events_per_fold, PER_FOLD_FIRST);
     atomic_store(&fold->last_question_ms, INT64_MIN / 2);

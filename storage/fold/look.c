@@ -215,6 +215,16 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
     return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_more, look);
 }
 
+/* What the shares ask by @write, which may be nothing. */
+static enum redis_status ask_last(struct look *look, struct session *session, struct buffer *out,
+    int64_t deadline_ms, size_t (*write)(struct share *, struct buffer *))
+{
+    write_further(look, write, out);
+    return look->n_replies == 0
+               ? REDIS_OK_STATUS
+               : redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_last, look);
+}
+
 /* Do all shares go on? */
 static bool look_fit(struct look *look)
 {
@@ -233,17 +243,12 @@ enum redis_status look_end(struct look *look, struct session *session, struct bu
     if (look->has_multi) {
         return REDIS_OK_STATUS;
     }
-    static size_t (*const steps[])(struct share *, struct buffer *) = {
-        share_write_last, share_write_rest};
-    for (unsigned i = 0; i < 2; i++) {
-        write_further(look, steps[i], out);
-        if (look->n_replies > 0) {
-            status =
-                redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_last, look);
-        }
-        if (status != REDIS_OK_STATUS || look->err != STORAGE_OK) {
-            return status;
-        }
+    status = ask_last(look, session, out, deadline_ms, share_write_last);
+    if (status == REDIS_OK_STATUS && look->err == STORAGE_OK) {
+        status = ask_last(look, session, out, deadline_ms, share_write_rest);
+    }
+    if (status != REDIS_OK_STATUS || look->err != STORAGE_OK) {
+        return status;
     }
     if (!look_fit(look)) {
         *ret_again = true;

@@ -7,7 +7,8 @@
  *
  * In the stream an entry has these fields, in this order:
  *
- *     h    9 bytes: ENTRY_VERSION, then the time of arrival in ms of Redis's clock, little endian
+ *     h    9 bytes: ENTRY_VERSION, then the time of arrival in ms of Redis's clock (PROTOCOL.md),
+ *          little endian
  *     p    the chunks (log/chunk.h) of all requests without a key, one behind the other, and packed
  *          together (log/packed.h)
  *     k    for each request with a key that was not used before: its chunk

@@ -156,7 +156,6 @@ size_t merge_counts_write_rest(struct merge_counts *merge, const char *tag, stru
     for (size_t i = 0; i < merge->n_buckets; i++) {
         struct site_bucket *bucket = &merge->buckets[i];
         bucket->is_asked = bucket->in_group;
-        bucket->in_group = false;
     }
     return write_asked(merge, tag, out);
 }
@@ -283,17 +282,20 @@ static void take_none(struct merge_counts *merge, struct site_bucket *bucket)
     if (find_classes(merge, bucket, classes) > 0) {
         take_size(merge, bucket, 0);
     }
-    learn_found(merge, bucket, false);
 }
 
 /* How many buckets of the next group have counters.  Where some have, all are asked for. */
 static bool take_group(struct merge_counts *merge, const struct reply *reply)
 {
-    unsigned n = 0;
+    const int64_t n_there = reply_integer(reply, -1);
+    int64_t n = 0;
     for (; n < GROUP_MAX && merge->next_grouped < merge->n_buckets; merge->next_grouped++) {
         struct site_bucket *bucket = &merge->buckets[merge->next_grouped];
-        n += bucket->in_group;
-        if (bucket->in_group && reply_integer(reply, -1) == 0) {
+        if (!bucket->in_group) {
+            continue;
+        }
+        learn_found(merge, bucket, n++ < n_there); /* which ones are there does not matter */
+        if (n_there == 0) {
             take_none(merge, bucket);
         }
     }
@@ -322,7 +324,9 @@ static bool take_next(struct merge_counts *merge, const struct reply *reply)
             bucket->has_others = bucket->has_others || i >= bucket->n_pages;
         }
     }
-    learn_found(merge, bucket, found);
+    if (!bucket->in_group) {
+        learn_found(merge, bucket, found);
+    }
     merge->awaits_size = bucket->n_others > 0;
     merge->next_asked += merge->awaits_size ? 0 : 1;
     return true;

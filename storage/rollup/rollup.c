@@ -37,7 +37,7 @@ struct rollup {
     struct leadership leadership; /* of the turn at hand */
     int64_t clean_token;          /* under which all partitions were looked at */
     bool wishing;                 /* the jobs begun wait for a pass of another process.. */
-    char done[WISH_ID_SIZE];      /* ..later than that of this wish */
+    int64_t wishes_done;          /* ..behind that of so many wishes */
     struct log_closer closer;
     struct aof_rewriter rewriter;
     struct deletion_work deletion;
@@ -251,10 +251,10 @@ static int64_t await_other(struct rollup *r)
      * have given up, the next wish is made now. */
     if (!r->wishing || !rollup_jobs_begun(&r->jobs)) {
         rollup_jobs_begin(&r->jobs);
-        r->wishing = wish_make(r->core, &r->session, r->done);
+        r->wishing = wish_make(r->core, &r->session, &r->wishes_done);
         return WISH_LOOK_MS;
     }
-    enum wish_fate fate = wish_look(r->core, &r->session, r->done);
+    enum wish_fate fate = wish_look(r->core, &r->session, r->wishes_done);
     if (fate == WISH_FULFILLED) {
         answer_jobs(r);
     }

@@ -9,7 +9,7 @@
 #include "storage/schema/key.h"
 
 #define ASK_MS  2000  /* longest wait for an answer */
-#define WISH_MS 60000 /* a wish that nobody took away; the mark of one that was fulfilled */
+#define WISH_MS 60000 /* a wish that nobody took away */
 #define WISH    SLICE("")
 #define DONE    SLICE(":done")
 
@@ -34,7 +34,7 @@ static void put_key(struct buffer *b, const struct core *core, struct slice what
     resp_word(b, key.p, key.n);
 }
 
-/* Begin a command of @n words in all: its name, and the key of the wish or of the mark. */
+/* Begin a command of @n words in all: its name, and one of the keys. */
 static void begin(
     struct buffer *b, const struct core *core, size_t n, const char *name, struct slice what)
 {
@@ -44,15 +44,7 @@ static void begin(
     put_key(b, core, what);
 }
 
-/* "": it is no id. */
-static void copy_id(const struct reply *reply, char ret_id[WISH_ID_SIZE])
-{
-    bool is = reply != NULL && reply->type == REPLY_TEXT && reply->text.n == WISH_ID_SIZE - 1;
-    memcpy(ret_id, is ? reply->text.p : "", is ? WISH_ID_SIZE - 1 : 0);
-    ret_id[is ? WISH_ID_SIZE - 1 : 0] = '\0';
-}
-
-bool wish_make(struct core *core, struct session *session, char ret_done[WISH_ID_SIZE])
+bool wish_make(struct core *core, struct session *session, int64_t *ret_done)
 {
     unsigned char bytes[(WISH_ID_SIZE - 1) / 2];
     char id[WISH_ID_SIZE];
@@ -69,10 +61,10 @@ bool wish_make(struct core *core, struct session *session, char ret_done[WISH_ID
     if (ask(core, session, &b) == NULL) {
         return false;
     }
-    /* Only now: from here on a mark that comes is not of a pass that began before. */
+    /* Only now: what is counted from here on is not of a pass that began before. */
     begin(&b, core, 2, "GET", DONE);
     const struct reply *done = ask(core, session, &b);
-    copy_id(done, ret_done);
+    *ret_done = done == NULL ? 0 : reply_integer(done, 0);
     return done != NULL;
 }
 
@@ -80,33 +72,32 @@ void wish_read(struct core *core, struct session *session, char ret_id[WISH_ID_S
 {
     struct buffer b;
     begin(&b, core, 2, "GET", WISH);
-    copy_id(ask(core, session, &b), ret_id);
+    const struct reply *reply = ask(core, session, &b);
+    bool is = reply != NULL && reply->type == REPLY_TEXT && reply->text.n == WISH_ID_SIZE - 1;
+    memcpy(ret_id, is ? reply->text.p : "", is ? WISH_ID_SIZE : 1);
 }
 
 void wish_fulfil(struct core *core, struct session *session, const char *id)
 {
     struct buffer b;
     buffer_init(&b);
-    script_head(&b, &session->scripts, SCRIPT_RELEASE, 2, 2);
+    script_head(&b, &session->scripts, SCRIPT_RELEASE, 2, 1);
     put_key(&b, core, WISH);
     put_key(&b, core, DONE);
     resp_text(&b, id);
-    resp_decimal(&b, WISH_MS);
     (void)ask(core, session, &b);
 }
 
-enum wish_fate wish_look(struct core *core, struct session *session, const char *done)
+enum wish_fate wish_look(struct core *core, struct session *session, int64_t done)
 {
     struct buffer b;
-    char now[WISH_ID_SIZE];
     begin(&b, core, 3, "MGET", WISH);
     put_key(&b, core, DONE);
     const struct reply *reply = ask(core, session, &b);
     if (reply == NULL || reply->type != REPLY_ARRAY || reply->n != 2) {
         return WISH_STANDS;
     }
-    copy_id(&reply->items[1], now);
-    if (now[0] != '\0' && strcmp(now, done) != 0) {
+    if (reply_integer(&reply->items[1], 0) > done) {
         return WISH_FULFILLED;
     }
     return reply->items[0].type == REPLY_TEXT ? WISH_STANDS : WISH_LOST;

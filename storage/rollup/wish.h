@@ -4,8 +4,9 @@
  *
  * The wish is a random id in t:{0}:wish, and goes by itself after a minute.  The process that leads
  * reads the id before the pass that fulfils the wish, and takes only that id away behind the pass:
- * whoever wished meanwhile has set another one, and gets another pass.  In the same step it leaves
- * the id in t:{0}:wish:done.  A wish that is gone without such a mark was lost, or has expired.
+ * whoever wished meanwhile has set another one, and gets another pass.  In the same step it counts
+ * that in t:{0}:wish:done.  A wish that is gone where nothing was counted was lost, or has expired.
+ * A Redis that has gone back has a smaller count: then the wish counts as lost, too.
  *
  * The session leads to partition 0's server, and is lost where no answer comes.
  */
@@ -17,9 +18,9 @@
 
 #define WISH_ID_SIZE 33 /* bytes of its text, with the NUL */
 
-/* Wish, in place of an older wish.  @ret_done: the last wish that was fulfilled before.  False: it
- * is not known whether Redis has it. */
-bool wish_make(struct core *core, struct session *session, char ret_done[WISH_ID_SIZE]);
+/* Wish, in place of an older wish.  *ret_done: how many were fulfilled before.  False: it is not
+ * known whether Redis has it. */
+bool wish_make(struct core *core, struct session *session, int64_t *ret_done);
 
 /* Copy the wish that stands; "" if there is none, or if it cannot be read. */
 void wish_read(struct core *core, struct session *session, char ret_id[WISH_ID_SIZE]);
@@ -33,7 +34,7 @@ enum wish_fate {
     WISH_LOST,
 };
 
-/* What became of the wish that was made when @done was the last that was fulfilled? */
-enum wish_fate wish_look(struct core *core, struct session *session, const char *done);
+/* What became of the wish that was made when @done were fulfilled? */
+enum wish_fate wish_look(struct core *core, struct session *session, int64_t done);
 
 #endif

@@ -170,7 +170,7 @@
  *     t:{0}:fence                       integer       the last fencing token that was drawn
  *     t:{0}:wish                        string        somebody asks for a pass of the rollups;
  *                                                     expires
- *     t:{0}:wish:done                   string        the last wish that was fulfilled; expires
+ *     t:{0}:wish:done                   integer       how many wishes were fulfilled
  *     t:{0}:rewritten                   string        the day, since 1970-01-01 UTC, whose rewrite
  *                                                     of the append-only file was begun
  *     t:{0}:deletions                   hash          what is being deleted (deletion_record.h)

@@ -10,9 +10,9 @@
 /* A smaller layer would only be full at the first log that is folded. */
 #define CAPACITY_MIN 1024
 
-/* Redis's clock may have been so much further than is known when a pair arrived: in a month that
- * has not begun. */
-#define SET_BACK_S DAY_S
+/* A pair may have arrived by a clock that was so much later than is known: in a month that has not
+ * begun. */
+#define UNKNOWN_AHEAD_S DAY_S
 
 uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash)
 {
@@ -35,7 +35,7 @@ int64_t seen_expire_ms(struct bucket month, int64_t keep_s)
 
 struct bucket seen_newest_month(int64_t latest_s)
 {
-    return bucket_at(zone_utc(), LEVEL_MONTH, latest_s + SET_BACK_S);
+    return bucket_at(zone_utc(), LEVEL_MONTH, latest_s + UNKNOWN_AHEAD_S);
 }
 
 unsigned seen_months(

@@ -19,10 +19,10 @@ struct question {
     struct visitor_id user;
     unsigned partition;
     const char *tag;
-    struct wanted wanted; /* the pages, each by both its names */
-    bool has_others;      /* a page has two that differ */
-    int64_t now_s,
-        latest_s; /* of Redis's clock: now, and the latest that it is known to have been */
+    struct wanted wanted;                  /* the pages, each by both its names */
+    bool has_others;                       /* a page has two that differ */
+    int64_t now_s;                         /* by Redis's clock */
+    int64_t latest_s;                      /* the latest that this clock is known to have been */
     struct bucket months[SEEN_MONTHS_MAX]; /* those at hand */
     struct seen_filter filters[SEEN_MONTHS_MAX];
     unsigned n_months;

@@ -41,6 +41,18 @@ Test(deletions, a_clock_that_is_set_back_behind_a_deletion)
     deletions_release(&deletions);
 }
 
+Test(deletions, one_that_has_left_the_list_is_over)
+{
+    static struct deletions deletions;
+    struct reply empty = {.type = REPLY_ARRAY};
+    deletions_init(&deletions);
+    learn(&deletions, "blog\n=/p", ID " 990000 1000", 400);
+    cr_expect_eq(deletions_arrival_ms(&deletions, 400), 400);
+    deletions_learn(&deletions, &empty, 400);
+    cr_expect_eq(deletions_arrival_ms(&deletions, 400), 1000);
+    deletions_release(&deletions);
+}
+
 Test(deletions, that_of_pages_counts_and_refuses_nothing)
 {
     static struct deletions deletions;

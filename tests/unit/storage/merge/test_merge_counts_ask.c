@@ -554,6 +554,39 @@ static void teach_new(struct scene *scene, struct merge_counts *merge)
     merge_counts_clear(merge);
 }
 
+/* Where the hours are there, and only the names are new, that is tried now and then. */
+Test(merge_counts_ask, new_names_of_old_hours_are_mostly_asked_for_one_by_one)
+{
+    static struct scene scene;
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    struct write_plan plan;
+    size_t n_together = 0;
+    scene_init(&scene, 1);
+    teach_new(&scene, merge);
+    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < 40; i++) {
+            struct row *row = &scene.rows[i];
+            struct counted_for name;
+            *row = random_row(&scene.dice);
+            row->at_s = NOW_S - 2 * 86400 - i * 3600;
+            row->site = SLICE("shop");
+            row->site_hash = page_hash(row->site, SLICE(""));
+            store_hour(&scene, zone_utc(), row->at_s, "/old");
+            name = counted_for_page(row);
+            write_plan_at(&plan, row->at_s);
+            cr_assert(merge_counts_add(merge, row, &name, 1, plan.targets, plan.n));
+        }
+        n_together += ask(&scene, merge, NULL) > 42;
+        merge_counts_clear(merge);
+    }
+    cr_expect(n_together >= 1 && n_together <= 3, "more questions than 40 hours and 2 days: %zu",
+        n_together);
+    store_clear(&scene.is);
+    store_clear(&scene.expected);
+    merge_counts_free(merge);
+}
+
 /* Does an hour that has the @n_had names in @had exceed with those in @come?  @together: it is
  * asked for as one of several. */
 static bool hour_exceeds(const char *const *had, size_t n_had, const char *const *come,
