@@ -314,39 +314,45 @@ bool share_asks_last(const struct share *s)
     return s->asks_last;
 }
 
+/* Begin questions about old buckets.  False: none is asked. */
+static bool share_begin_last(struct share *s)
+{
+    s->n_of_counts = s->n_last_answers = 0;
+    return s->asks_last && !share_is_swept(s);
+}
+
 size_t share_write_last(struct share *s, struct buffer *out)
 {
-    size_t n = 0;
-    s->n_of_counts = s->n_last_answers = 0;
-    if (s->asks_last && !share_is_swept(s)) {
-        const struct rollup_state *state = &s->view.state;
-        bool rests = places_rest_on_counters(s->names.places);
-        const struct merge_caps *caps = rests ? &s->caps : NULL;
-        n = merge_counts_write_questions(s->counts, s->tag, s->now_ms, state, caps, out);
-        s->n_of_counts = n;
-        n += merge_counts_write_questions(s->starts, s->tag, s->now_ms, state, caps, out);
+    if (!share_begin_last(s)) {
+        return 0;
     }
-    return n;
+    const struct rollup_state *state = &s->view.state;
+    bool rests = places_rest_on_counters(s->names.places);
+    const struct merge_caps *caps = rests ? &s->caps : NULL;
+    s->n_of_counts = merge_counts_write_questions(s->counts, s->tag, s->now_ms, state, caps, out);
+    return s->n_of_counts +
+           merge_counts_write_questions(s->starts, s->tag, s->now_ms, state, caps, out);
+}
+
+/* The same of what both merges ask by @write. */
+static size_t write_last_by(struct share *s, struct buffer *out,
+    size_t (*write)(struct merge_counts *, const char *, struct buffer *))
+{
+    if (!share_begin_last(s)) {
+        return 0;
+    }
+    s->n_of_counts = write(s->counts, s->tag, out);
+    return s->n_of_counts + write(s->starts, s->tag, out);
 }
 
 size_t share_write_rest(struct share *s, struct buffer *out)
 {
-    s->n_of_counts = s->n_last_answers = 0;
-    if (!s->asks_last || share_is_swept(s)) {
-        return 0;
-    }
-    s->n_of_counts = merge_counts_write_rest(s->counts, s->tag, out);
-    return s->n_of_counts + merge_counts_write_rest(s->starts, s->tag, out);
+    return write_last_by(s, out, merge_counts_write_rest);
 }
 
 size_t share_write_minutes(struct share *s, struct buffer *out)
 {
-    s->n_of_counts = s->n_last_answers = 0;
-    if (!s->asks_last || share_is_swept(s)) {
-        return 0;
-    }
-    s->n_of_counts = merge_counts_write_minute_questions(s->counts, s->tag, out);
-    return s->n_of_counts + merge_counts_write_minute_questions(s->starts, s->tag, out);
+    return write_last_by(s, out, merge_counts_write_minute_questions);
 }
 
 bool share_take_last(struct share *s, const struct reply *reply)
