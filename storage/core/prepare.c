@@ -96,10 +96,6 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     if (reply->type == REPLY_ERROR) {
         return preparation_complain(p, reply->text.p);
     }
-    if (partition == PARTITIONS_MAX) { /* the last question: see learn_partitions() */
-        deletions_learn_over(&p->core->deletions, reply_integer(reply, 0));
-        return true;
-    }
     struct reply fields = *reply; /* without the last item, which is `zones` */
     fields.n = reply->type == REPLY_ARRAY && reply->n == STATE_FIELDS + 1 ? STATE_FIELDS : 0;
     if (p->is_made && fields.n > 0 && core_state_lost(p->core, partition, &fields)) {
@@ -153,10 +149,6 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
         resp_word(out, st, st_n);
         resp_text(out, ver);
         resp_text(out, core->sites.text);
-    }
-    if (!part_set_has(&p->away, 0)) {
-        p->asked[asks.n] = PARTITIONS_MAX;
-        deletions_ask_over(asks_begin(&asks, 0), core->partitions.tag[0]);
     }
     bool ok = preparation_ask(p, &asks, deadline_ms, take_partition);
     buffer_release(&b);

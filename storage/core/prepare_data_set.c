@@ -11,8 +11,9 @@
 
 /* ---- before anything is written ---- */
 
-/* What is read of the data: the secret and `made`, then `cfg` of the partitions. */
-enum { REPLY_OF_SECRET, REPLY_OF_MADE, FIXED_REPLIES };
+/* What is read of the data: the secret, `made`, the last deletion's instant, then `cfg` of the
+ * partitions. */
+enum { REPLY_OF_SECRET, REPLY_OF_MADE, REPLY_OF_OVER, FIXED_REPLIES };
 
 struct looking {
     struct preparation *p;
@@ -79,6 +80,10 @@ static bool take_look(void *data, size_t i, const struct reply *reply)
         l->p->is_made = l->p->core->is_spread && (l->p->has_made || l->p->known->has_made);
         return true;
     }
+    if (i == REPLY_OF_OVER) {
+        deletions_learn_over(&l->p->core->deletions, reply_integer(reply, 0));
+        return true;
+    }
     return take_set(l, l->p->asked[i - FIXED_REPLIES], reply);
 }
 
@@ -111,6 +116,7 @@ static bool data_set_look(struct session *session, struct preparation *p, int64_
     struct asks asks = asks_to(session, &b);
     asks_get(&asks, p->core, "secret");
     asks_get(&asks, p->core, "made");
+    deletions_ask_over(asks_begin(&asks, 0), p->core->partitions.tag[0]);
     for (unsigned i = 0; i < p->core->partitions.n; i++) {
         struct key state;
         if (part_set_has(&p->away, i)) {

@@ -36,7 +36,7 @@ struct preparation {
     struct part_set away;
     unsigned n_away;
     char why_away[ADDRESS_TEXT_SIZE + 32]; /* names one of the servers */
-    uint16_t asked[PARTITIONS_MAX + 1];    /* whose replies come, in the order of asking */
+    uint16_t asked[PARTITIONS_MAX];        /* whose replies come, in the order of asking */
 
     char few_replicas[ADDRESS_TEXT_SIZE + 64]; /* which server has too few, for a while; "": none */
 };
