@@ -40,13 +40,18 @@ struct partition_view core_view(struct core *core, unsigned partition)
 {
     pthread_mutex_lock(&core->view_lock);
     struct partition_view view = core->views[partition];
-    view.latest_s = core->latest_s;
     pthread_mutex_unlock(&core->view_lock);
     if (!view.known) {
         view.state = rollup_state_initial(zone_utc(), redis_clock_ms(&core->clock) / 1000);
         view.retention = core->config.retention;
     }
     return view;
+}
+
+int64_t core_latest_s(const struct core *core, int64_t now_s)
+{
+    int64_t latest_s = atomic_load(&core->latest_s);
+    return latest_s > now_s ? latest_s : now_s;
 }
 
 /* Under the lock. */
@@ -86,8 +91,9 @@ void core_set_view(struct core *core, unsigned partition, struct partition_view 
     view->ver_held = view->ver.n > 0 && ver_equal(&before->ver, &view->ver);
     view->fold_held = view->fold.n > 0 && ver_equal(&before->fold, &view->fold);
     view->seen_ms = now_ms;
-    core->latest_s = view->over_s > core->latest_s ? view->over_s : core->latest_s;
-    view->latest_s = core->latest_s;
+    if (view->over_s > atomic_load(&core->latest_s)) {
+        atomic_store(&core->latest_s, view->over_s);
+    }
     core->views[partition] = *view;
     note_shorter(core, &view->retention);
     pthread_mutex_unlock(&core->view_lock);

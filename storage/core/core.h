@@ -101,9 +101,9 @@ struct core {
     enum storage_err (*catch_up)(void *data, int64_t before_us, int64_t deadline_ms);
     void *catch_up_data;
 
-    pthread_mutex_t view_lock; /* guards views, latest_s */
+    pthread_mutex_t view_lock; /* guards views; latest_s grows under it */
     struct partition_view views[PARTITIONS_MAX];
-    int64_t latest_s; /* the greatest over_s that was seen */
+    _Atomic int64_t latest_s; /* the greatest over_s that was seen of any partition */
     /* By level: buckets that end by then live only for so long (struct retention), in the partition
      * where that is most and shortest; 0: all live as long as is configured. */
     _Atomic int64_t shorter_until_s[LEVELS], shorter_keep_s[LEVELS];
@@ -154,6 +154,10 @@ static inline unsigned core_log_of_key(const struct core *core, const struct key
 /* A copy of what was last seen of a partition.  If nothing was seen, the view of a partition that
  * is empty now. */
 struct partition_view core_view(struct core *core, unsigned partition);
+
+/* The latest time that Redis's clock is known to have had while data was written, or @now_s if that
+ * is later.  Redis's clock may have been set back since. */
+int64_t core_latest_s(const struct core *core, int64_t now_s) MUST_CHECK;
 
 /* May a crash of Redis still take an entry that this process acknowledged before @us
  * (CLOCK_MONOTONIC)? */

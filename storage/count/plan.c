@@ -18,7 +18,7 @@ static bool plan_widen_all(const struct count_question *q, int64_t now_s, struct
     for (size_t i = 0; i < q->n_portions; i++) {
         part_set_add(&partitions, q->portions[i].partition);
     }
-    return plan_widen(q->read.core, q->read.zone, &partitions, now_s, window);
+    return plan_widen(q->read.core, q->read.zone, &partitions, now_s, q->read.latest_s, window);
 }
 
 static bool is_about_step(enum storage_err err)
@@ -66,7 +66,8 @@ static enum storage_err plan_portion(
     if (portion->plan_lent) {
         portion_drop_plan(portion);
     }
-    struct cover_basis basis = plan_basis(q->read.zone, portion_view(q, portion), now_s);
+    struct cover_basis basis =
+        plan_basis(q->read.zone, portion_view(q, portion), now_s, q->read.latest_s);
     cover_clear(&portion->cover);
     for (size_t i = 0; i < q->tally.n_points; i++) {
         enum storage_err err = plan_error(
@@ -233,7 +234,8 @@ static bool next_border(const struct count_question *q, const struct bases *base
     do {
         before_s = at_s;
         for (size_t i = 0; i < bases->n; i++) {
-            struct cover_basis basis = plan_basis(q->read.zone, &bases->views[i], now_s);
+            struct cover_basis basis =
+                plan_basis(q->read.zone, &bases->views[i], now_s, q->read.latest_s);
             if (!cover_border(&basis, at_s, &at_s)) {
                 return false;
             }

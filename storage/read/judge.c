@@ -19,17 +19,18 @@ static bool is_open_minute(
 }
 
 bool piece_may_be_plain(const struct zone *zone, const struct proved_piece *piece,
-    const struct partition_view *view, int64_t now_s)
+    const struct partition_view *view, int64_t now_s, int64_t latest_s)
 {
-    return view->known && view->ver_held && piece_is_legal(zone, piece, view, now_s);
+    return view->known && view->ver_held && piece_is_legal(zone, piece, view, now_s, latest_s);
 }
 
 bool piece_is_legal(const struct zone *zone, const struct proved_piece *piece,
-    const struct partition_view *view, int64_t now_s)
+    const struct partition_view *view, int64_t now_s, int64_t latest_s)
 {
     const struct remembered_runs *runs = piece->runs != NULL ? piece->runs : &no_runs;
     bool plain = piece->kind == PIECE_PLAIN;
-    struct cover_basis basis = plan_basis(zone, view, plain ? now_s + PLAIN_KEPT_S : now_s);
+    struct cover_basis basis =
+        plan_basis(zone, view, plain ? now_s + PLAIN_KEPT_S : now_s, latest_s);
     size_t end = piece->first + piece->n;
     for (size_t i = runs_next_unread(runs, piece->first); i < end;
          i = runs_next_unread(runs, i + 1)) {

@@ -17,25 +17,20 @@ enum storage_err plan_error(enum cover_result result)
     return STORAGE_NOMEM;
 }
 
-int64_t plan_latest_s(const struct partition_view *view, int64_t now_s)
-{
-    return view->latest_s > now_s ? view->latest_s : now_s;
-}
-
 struct cover_basis plan_basis(
-    const struct zone *zone, const struct partition_view *view, int64_t now_s)
+    const struct zone *zone, const struct partition_view *view, int64_t now_s, int64_t latest_s)
 {
     return (struct cover_basis){
         .zone = zone,
         .state = &view->state,
         .retention = &view->retention,
         .now_s = now_s,
-        .empty_from_s = plan_latest_s(view, now_s) + STORAGE_FUTURE_MAX_S + HOUR_S,
+        .empty_from_s = latest_s + STORAGE_FUTURE_MAX_S + HOUR_S,
     };
 }
 
 bool plan_widen(struct core *core, const struct zone *zone, const struct part_set *partitions,
-    int64_t now_s, struct window *window)
+    int64_t now_s, int64_t latest_s, struct window *window)
 {
     struct window before;
     do {
@@ -45,7 +40,7 @@ bool plan_widen(struct core *core, const struct zone *zone, const struct part_se
                 continue;
             }
             struct partition_view view = core_view(core, p);
-            struct cover_basis basis = plan_basis(zone, &view, now_s);
+            struct cover_basis basis = plan_basis(zone, &view, now_s, latest_s);
             if (!cover_outer(&basis, *window, window)) {
                 return false;
             }

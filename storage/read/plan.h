@@ -14,15 +14,11 @@
 
 #define BUCKETS_MAX 50000 /* in a cover */
 
-/* The latest time that Redis's clock had while data was written, as far as @view tells, or @now_s
- * if that is later.  Redis's clock may have been set back since. */
-int64_t plan_latest_s(const struct partition_view *view, int64_t now_s) MUST_CHECK;
-
-/* What cover.h needs to plan by @view, which must live as long, at @now_s by Redis's clock.  When
- * it was written no event was later than STORAGE_FUTURE_MAX_S; an hour is added for clocks that
- * differ. */
+/* What cover.h needs to plan by @view, which must live as long, at @now_s by Redis's clock, where
+ * nothing was written after @latest_s (core_latest_s()).  When it was written no event was later
+ * than STORAGE_FUTURE_MAX_S; an hour is added for clocks that differ. */
 struct cover_basis plan_basis(
-    const struct zone *zone, const struct partition_view *view, int64_t now_s);
+    const struct zone *zone, const struct partition_view *view, int64_t now_s, int64_t latest_s);
 
 /* The job's error where a cover could not be planned. */
 enum storage_err plan_error(enum cover_result result);
@@ -30,6 +26,6 @@ enum storage_err plan_error(enum cover_result result);
 /* Widen @window until each of @partitions can tile it, by what was last seen of the
  * partition.  False: nothing of the window is kept. */
 bool plan_widen(struct core *core, const struct zone *zone, const struct part_set *partitions,
-    int64_t now_s, struct window *window);
+    int64_t now_s, int64_t latest_s, struct window *window);
 
 #endif

@@ -70,7 +70,7 @@ static void make_plain(const struct proved_read *r, struct proved_piece *piece)
 {
     const struct partition_view *view = &r->known[piece->partition].view;
     piece->kind = PIECE_PLAIN;
-    if (!piece_may_be_plain(r->zone, piece, view, r->now_s)) {
+    if (!piece_may_be_plain(r->zone, piece, view, r->now_s, r->latest_s)) {
         piece->kind = PIECE_MULTI;
         return;
     }

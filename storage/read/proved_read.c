@@ -84,6 +84,7 @@ enum storage_err proved_attempts(struct proved_read *r, proved_attempt_fn *attem
         r->changes = r->session->dispatcher != NULL ? r->session->dispatcher->links.changes : 0;
         r->forgetful = tries >= RECALLS;
         r->now_s = redis_clock_ms(&r->core->clock) / 1000;
+        r->latest_s = core_latest_s(r->core, r->now_s);
         /* of several servers one has the clock, which was read when the question was settled */
         r->first_s = r->core->is_spread ? r->now_s : 0;
         enum storage_err err = attempt(data);

@@ -67,6 +67,7 @@ struct proved_read {
     const struct zone *zone; /* where the site's buckets are cut */
     struct window window;    /* asked for, moved on with the clock */
     int64_t now_s;           /* Redis's clock when this attempt began, to plan by */
+    int64_t latest_s;        /* core_latest_s() then: one horizon for all partitions */
     int64_t begun_ms;        /* when it began, CLOCK_MONOTONIC */
     int64_t first_s;         /* Redis's clock in the first reply of this attempt; 0: none came */
     bool stale;              /* a plan did not hold, or what was recalled */

@@ -104,7 +104,8 @@ static enum storage_err judge_moment(
     core_time_of(r->core, piece->partition, time_us);
     r->first_s = r->first_s == 0 ? now_s : r->first_s;
     r->stale = r->stale || clock_leapt(r->now_s, r->first_s) ||
-               (view.known && !piece_is_legal(r->zone, piece, &view, now_s)) ||
+               (view.known &&
+                   !piece_is_legal(r->zone, piece, &view, now_s, core_latest_s(r->core, now_s))) ||
                !piece_proves_recalled(&r->known[piece->partition], &view, false);
     return STORAGE_OK;
 }
@@ -143,7 +144,7 @@ static void judge_plain(
     }
     if (is_planned && partition_proof_take(proof, before, &view)) {
         core_set_view(r->core, piece->partition, &view);
-        bool is_later = plan_latest_s(&view, r->now_s) > plan_latest_s(before, r->now_s);
+        bool is_later = core_latest_s(r->core, r->now_s) > r->latest_s;
         r->stale = is_later || !piece_proves_recalled(known, &view, true);
         return;
     }

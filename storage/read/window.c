@@ -16,7 +16,7 @@ static enum storage_err window_plan_all(
         if (!part_set_has(partitions, p)) {
             continue;
         }
-        struct cover_basis basis = plan_basis(r->zone, proved_view(r, p), r->now_s);
+        struct cover_basis basis = plan_basis(r->zone, proved_view(r, p), r->now_s, r->latest_s);
         enum storage_err err = plan_error(cover_plan(&basis, window, BUCKETS_MAX, &r->covers[p]));
         if (err != STORAGE_OK) {
             return err;
@@ -36,7 +36,7 @@ enum storage_err window_plan(struct proved_read *r, const struct part_set *parti
     if (err != STORAGE_NOT_KEPT) {
         return err;
     }
-    if (!plan_widen(r->core, r->zone, partitions, r->now_s, &outer)) {
+    if (!plan_widen(r->core, r->zone, partitions, r->now_s, r->latest_s, &outer)) {
         r->asked->answered = (struct window){r->window.from_s, r->window.from_s};
         return err;
     }

@@ -44,7 +44,6 @@ struct partition_view {
     /* Minutes that end at or before over_s have changed only if `over` has.  n 0: no minute is. */
     struct ver over;
     int64_t over_s;
-    int64_t latest_s; /* the greatest over_s of any partition; set by core.h */
     struct ver fold; /* minutes of open hours have changed only if it has.  n 0: nothing is known */
     /* The reply before had the same id, so the next one is likely to have it. */
     bool ver_held, over_held, fold_held;

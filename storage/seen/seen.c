@@ -56,8 +56,7 @@ static enum storage_err seen_prepare(struct question *q)
     q->partition = visitor_partition(&core->partitions, &q->user);
     q->tag = core->partitions.tag[q->partition];
     q->now_s = redis_clock_ms(&core->clock) / 1000;
-    q->latest_s = core_view(core, q->partition).latest_s;
-    q->latest_s = q->latest_s > q->now_s ? q->latest_s : q->now_s;
+    q->latest_s = core_latest_s(core, q->now_s);
     return STORAGE_OK;
 }
 
@@ -107,8 +106,7 @@ static bool read_time(struct question *q)
         return false;
     }
     int64_t over_s = partition_over_s(over);
-    q->latest_s = q->now_s > q->latest_s ? q->now_s : q->latest_s;
-    q->latest_s = over_s > q->latest_s ? over_s : q->latest_s;
+    q->latest_s = core_latest_s(q->core, over_s > q->now_s ? over_s : q->now_s);
     return true;
 }
 

@@ -32,12 +32,25 @@ static struct proved_piece piece_of(enum piece_kind kind, size_t first, size_t n
     return (struct proved_piece){.kind = kind, .cover = &cover, .first = first, .n = n};
 }
 
+/* At an instant behind which nothing was written. */
+static bool is_plain_at(
+    const struct proved_piece *piece, const struct partition_view *view, int64_t now_s)
+{
+    return piece_may_be_plain(zone_utc(), piece, view, now_s, now_s);
+}
+
+static bool is_legal_at(
+    const struct proved_piece *piece, const struct partition_view *view, int64_t now_s)
+{
+    return piece_is_legal(zone_utc(), piece, view, now_s, now_s);
+}
+
 static bool may_be_plain(size_t first, size_t n, const struct remembered_runs *runs)
 {
     struct partition_view view = at_noon();
     struct proved_piece piece = piece_of(PIECE_PLAIN, first, n);
     piece.runs = runs;
-    return piece_may_be_plain(zone_utc(), &piece, &view, NOON_S);
+    return is_plain_at(&piece, &view, NOON_S);
 }
 
 Test(judge, what_stays_for_longer_than_a_question_takes_is_read_plainly)
@@ -54,11 +67,10 @@ Test(judge, what_stays_for_longer_than_a_question_takes_is_read_plainly)
     struct partition_view view = at_noon();
     struct proved_piece piece = piece_of(PIECE_PLAIN, 3, 2);
     view.known = false;
-    cr_expect_not(
-        piece_may_be_plain(zone_utc(), &piece, &view, NOON_S), "nothing is known to be open");
+    cr_expect_not(is_plain_at(&piece, &view, NOON_S), "nothing is known to be open");
     view = at_noon();
     view.ver_held = false;
-    cr_expect_not(piece_may_be_plain(zone_utc(), &piece, &view, NOON_S), "it changes just now");
+    cr_expect_not(is_plain_at(&piece, &view, NOON_S), "it changes just now");
 }
 
 Test(judge, a_closed_bucket_is_read_plainly_until_two_hours_before_its_end)
@@ -68,10 +80,10 @@ Test(judge, a_closed_bucket_is_read_plainly_until_two_hours_before_its_end)
     int64_t end_s = buckets[0].end_s + 24 * HOUR_S;
     view.retention.keep_s[LEVEL_HOUR] = 24 * HOUR_S;
     view.state.writers_s[LEVEL_DAY] = view.state.readers_s[LEVEL_DAY] = NOON_S + 12 * HOUR_S;
-    cr_expect(piece_may_be_plain(zone_utc(), &hour, &view, end_s - 2 * HOUR_S - 1));
-    cr_expect_not(piece_may_be_plain(zone_utc(), &hour, &view, end_s - 2 * HOUR_S));
+    cr_expect(is_plain_at(&hour, &view, end_s - 2 * HOUR_S - 1));
+    cr_expect_not(is_plain_at(&hour, &view, end_s - 2 * HOUR_S));
     view.state.readers_s[LEVEL_HOUR] = NOON_S - 2 * HOUR_S;
-    cr_expect_not(piece_may_be_plain(zone_utc(), &hour, &view, NOON_S), "not complete");
+    cr_expect_not(is_plain_at(&hour, &view, NOON_S), "not complete");
 }
 
 Test(judge, the_state_behind_the_data_says_whether_its_hour_was_open)
@@ -79,13 +91,23 @@ Test(judge, the_state_behind_the_data_says_whether_its_hour_was_open)
     struct partition_view view = at_noon();
     struct proved_piece plain = piece_of(PIECE_PLAIN, 3, 2);
     struct proved_piece multi = piece_of(PIECE_MULTI, 3, 2);
-    cr_expect(piece_is_legal(zone_utc(), &plain, &view, 0));
-    cr_expect(piece_is_legal(zone_utc(), &plain, &view, INT64_MAX / 2), "at whatever time");
-    cr_expect(piece_is_legal(zone_utc(), &multi, &view, NOON_S));
+    cr_expect(is_legal_at(&plain, &view, 0));
+    cr_expect(is_legal_at(&plain, &view, INT64_MAX / 2), "at whatever time");
+    cr_expect(is_legal_at(&multi, &view, NOON_S));
     view.state.writers_s[LEVEL_HOUR] = view.state.readers_s[LEVEL_HOUR] = NOON_S + HOUR_S;
-    cr_expect_not(piece_is_legal(zone_utc(), &plain, &view, NOON_S + HOUR_S), "closed meanwhile");
-    cr_expect(piece_is_legal(zone_utc(), &multi, &view, NOON_S + HOUR_S), "kept for an hour");
-    cr_expect_not(piece_is_legal(zone_utc(), &multi, &view, NOON_S + 2 * HOUR_S));
+    cr_expect_not(is_legal_at(&plain, &view, NOON_S + HOUR_S), "closed meanwhile");
+    cr_expect(is_legal_at(&multi, &view, NOON_S + HOUR_S), "kept for an hour");
+    cr_expect_not(is_legal_at(&multi, &view, NOON_S + 2 * HOUR_S));
+}
+
+Test(judge, an_hour_ahead_is_complete_unless_redis_was_ahead_of_it_once)
+{
+    struct partition_view view = at_noon();
+    struct cover ahead = {.n = 1,
+        .buckets = (struct bucket[]){bucket_at(zone_utc(), LEVEL_HOUR, NOON_S + 30 * HOUR_S)}};
+    struct proved_piece piece = {.kind = PIECE_MULTI, .cover = &ahead, .n = 1};
+    cr_expect(piece_is_legal(zone_utc(), &piece, &view, NOON_S, NOON_S));
+    cr_expect_not(piece_is_legal(zone_utc(), &piece, &view, NOON_S, NOON_S + 6 * HOUR_S));
 }
 
 Test(judge, a_transaction_may_read_what_is_complete_and_kept)
@@ -93,11 +115,11 @@ Test(judge, a_transaction_may_read_what_is_complete_and_kept)
     struct partition_view view = at_noon();
     struct proved_piece hour = piece_of(PIECE_MULTI, 0, 1);
     struct proved_piece minutes = piece_of(PIECE_MULTI, 1, 4);
-    cr_expect(piece_is_legal(zone_utc(), &hour, &view, NOON_S));
-    cr_expect(piece_is_legal(zone_utc(), &minutes, &view, NOON_S));
-    cr_expect_not(piece_is_legal(zone_utc(), &minutes, &view, NOON_S + HOUR_S), "not kept");
+    cr_expect(is_legal_at(&hour, &view, NOON_S));
+    cr_expect(is_legal_at(&minutes, &view, NOON_S));
+    cr_expect_not(is_legal_at(&minutes, &view, NOON_S + HOUR_S), "not kept");
     view.state.readers_s[LEVEL_HOUR] = NOON_S - 2 * HOUR_S;
-    cr_expect_not(piece_is_legal(zone_utc(), &hour, &view, NOON_S), "not complete");
+    cr_expect_not(is_legal_at(&hour, &view, NOON_S), "not complete");
 }
 
 static struct proved_partition planned(unsigned unproved)

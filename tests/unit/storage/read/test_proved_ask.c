@@ -21,8 +21,12 @@ static struct proved_read r;
 static void setup(void)
 {
     partitions_make(2, &core.partitions);
-    r = (struct proved_read){
-        .core = &core, .session = &session, .zone = zone_utc(), .known = known, .now_s = NOON_S};
+    r = (struct proved_read){.core = &core,
+        .session = &session,
+        .zone = zone_utc(),
+        .known = known,
+        .now_s = NOON_S,
+        .latest_s = NOON_S};
     buffer_init(&r.out);
     buffer_init(&r.keys);
     buffer_init(&r.args);

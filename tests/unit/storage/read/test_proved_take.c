@@ -84,6 +84,7 @@ static void setup(void)
         .zone = zone_utc(),
         .begun_ms = monotonic_ms(),
         .now_s = NOON_S,
+        .latest_s = NOON_S,
         .known = t.known,
         .pieces = t.pieces,
         .n_pieces = PIECES,
@@ -214,6 +215,14 @@ Test(proved_take, a_new_id_is_learnt, .init = setup, .fini = teardown)
     cr_expect_not(t.core->views[3].fold_held);
     cr_expect_eq(t.known[3].changed, 1u << PROOF_FOLD);
     cr_expect(keeps(), "by the other id");
+}
+
+/* Partitions that were planned earlier took hours for empty that are not. */
+Test(proved_take, a_later_horizon_does_not_hold, .init = setup, .fini = teardown)
+{
+    t.core->latest_s = NOON_S + 48 * HOUR_S;
+    (void)take("$1\r\n5", "v1", "f2");
+    cr_expect(t.read.stale);
 }
 
 /* An error reply among the data is refused with Redis's words. */
