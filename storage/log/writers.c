@@ -16,7 +16,7 @@ struct writers {
     _Atomic unsigned home;
     struct writer *_Atomic all[LOG_PARTITIONS_MAX]; /* by place; NULL: not started yet */
     pthread_mutex_t lock; /* who starts one has it, and takes topology.lock under it */
-    bool ends;            /* under the lock: none is started any more */
+    atomic_bool ends;     /* set under the lock: none is started any more */
 };
 
 /* ---- which are there ---- */
@@ -132,7 +132,9 @@ bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_er
     const struct request_key *keyed = job->u.write.keyed;
     unsigned place = keyed == NULL ? 0 : core_log_of_key(ws->core, &keyed->key);
     struct writer *w = keyed == NULL ? writer_at_home(ws) : writer_at(ws, place);
-    *ret_err = w != NULL ? writer_away(w) : STORAGE_NOMEM;
+    *ret_err = w != NULL                ? writer_away(w)
+               : atomic_load(&ws->ends) ? STORAGE_SHUTDOWN
+                                        : STORAGE_NOMEM;
     if (*ret_err == STORAGE_OK && keyed != NULL && is_away(ws, place)) {
         *ret_err = STORAGE_DOWN;
     }

@@ -4,12 +4,14 @@ TALLYD_REDIS_SERVER= chooses the cluster's server.
 """
 
 import secrets
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from lib.ledger import Clients, Ledger
+from lib.log import HELD
 from lib.log import heads as heads_of
 from lib.waiting import wait_until
 
@@ -100,6 +102,19 @@ def test_sigterm_closes_the_logs(healed, on_cluster, site):
     assert open_logs(nodes)[0] - before[0], "what was counted may be taken back"
     replica.resume()
     assert on_cluster(healed).client().count("pv", site=site, from_="now-1h") == 26
+
+
+def test_who_comes_while_the_process_stops_is_told_so(healed, start_tallyd, site):
+    """Over a connection that stood idle, while the last entries wait for a fold: also with a key whose place has had no writer."""
+    tallyd = start_tallyd("--partitions", "24", redis=healed, env=HELD)
+    tallyd.client().accept([{"site": site, "page": "/a"}])
+    clients = [tallyd.client() for _ in range(12)]
+    assert all(http.get("/healthz").status == 200 for http in clients)
+    tallyd.signal(signal.SIGTERM)
+    time.sleep(0.3)
+    answers = [http.post([{"site": site, "page": "/a"}], headers={"Idempotency-Key": f"{site} {n}"}) for n, http in enumerate(clients)]
+    assert {(answer.status, answer.json["detail"]) for answer in answers} == {(503, "the service is stopping")}
+    assert tallyd.wait() == 0
 
 
 def test_a_silent_log_is_closed_step_by_step(healed, on_cluster):
