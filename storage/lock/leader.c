@@ -40,6 +40,7 @@ struct leader {
     struct lock home_lock;
     struct key fence, wish_key;
     char name[LOCK_TOKEN - 40];
+    bool keeps;      /* home_lock may still be there: no answer said that it was given back */
     int64_t next_ms; /* when the lock is to be looked at */
     unsigned tries;  /* without a quorum, one after another */
 };
@@ -168,6 +169,7 @@ static enum lock_answer give_back(struct leader *l)
     connect_home(l);
     lock_ask_release(&l->home, &l->home_lock);
     enum lock_answer answer = await_home(l, &ignored);
+    l->keeps = answer == LOCK_UNKNOWN;
     redlock_release(&l->others);
     return answer;
 }
@@ -204,6 +206,10 @@ static void leader_acquire(struct leader *l)
     pthread_mutex_lock(&l->lock);
     int64_t floor = l->floor;
     pthread_mutex_unlock(&l->lock);
+    if (l->keeps && give_back(l) == LOCK_UNKNOWN) { /* a new token would await the old one's end */
+        l->next_ms = monotonic_ms() + lock_retry_ms(randombytes_random());
+        return;
+    }
     name_locks(l);
     int64_t asked_ms = monotonic_ms();
     if (redlock_acquire(&l->others, &number) != LOCK_MINE) {

@@ -213,6 +213,25 @@ def test_a_leader_that_stops_gives_the_lock_back(pair):
     assert redis.command("GET", key) != mine
 
 
+def test_a_leader_whose_redis_was_away_leads_again_at_once(start_redis, start_tallyd, site):
+    """In the middle of a deletion the connection is lost, so the leader draws another token; the lock could not be given back.  It
+    does not wait for its own lease."""
+    redis = start_redis(appendonly=True)
+    tallyd = start_tallyd(*FEW, redis=redis)
+    wait_until(lambda: leads(tallyd), "it leads")
+    tallyd.client().accept([{"site": site, "page": f"/{i}"} for i in range(50)])
+    assert tallyd.client().request("DELETE", f"/sites/{site}").status == 202
+    wait_until(lambda: tallyd.client().question(f"/sites/{site}")["done"] > 0.9, "the deletion waits for its instant")
+    redis.kill()
+    wait_until(lambda: "not leading" in tallyd.log_text(), "it draws another token")
+    redis.start()
+    wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready")
+    begin = time.monotonic()
+    wait_until(lambda: leads(tallyd), "it leads again")
+    assert time.monotonic() - begin < LEASE_S / 3
+    wait_until(lambda: tallyd.client().get(f"/sites/{site}").status == 404, "the deletion ends")
+
+
 def test_somebody_else_s_lock_is_not_taken_away(pair):
     """Who lost the lock meanwhile leaves it alone when it stops, and finds out with its next renewal when it goes on."""
     redis, leader, (other,) = pair
