@@ -161,14 +161,15 @@ static bool rollup_lead(struct rollup *r, bool asked)
     if (!atomic_load(&r->core->ready) || !rollup_connected(r)) {
         return false;
     }
+    unsigned changes = servers_changes(r->core);
     if (asked) {
         rollup_jobs_begin(&r->jobs);
         wish_read(r->core, &r->session, wish);
         /* So that the pass finds it.  What is late goes into what the pass has closed. */
         (void)core_catch_up(r->core, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
-    bool ok = roll_all(r);
-    ok = ok && rollup_connected(r);
+    /* A server that was replaced meanwhile may have lost what the pass had done there. */
+    bool ok = roll_all(r) && session_is_current(&r->session) && servers_changes(r->core) == changes;
     if (ok && wish[0] != '\0') {
         wish_fulfil(r->core, &r->session, wish);
     }

@@ -177,6 +177,44 @@ def test_a_pass_that_is_asked_for(world):
     world.check()
 
 
+def test_a_pass_is_lost_before_it_is_over_everywhere(world, start_tallyd):
+    """A replica takes over that lacks what the pass did on its server, while another server is slow.  The wish is not fulfilled by
+    that pass: who asked hears of the next one."""
+    world.post()
+    wait_until(lambda: any(leads(t) for t in world.tallyds), "one leads", deadline_s=30)
+    cluster = world.cluster
+    other = start_tallyd("--partitions", str(PARTITIONS), "--request-timeout", "60s", redis=cluster)
+    world.http.question("/pv")  # what was posted is counted
+    home = next(n for n in cluster.primaries() if n.command("KEYS", "t:*:lock"))
+    victim, slow = (n for n in cluster.primaries() if n is not home)
+    replica, states = cluster.replicas_of(victim)[0], victim.command("KEYS", "t:*:state")
+    end = int(world.clock.now()) // 3600 * 3600 + 3600
+    world.clock.set(end + 2)
+
+    def is_over():
+        return all(int(victim.command("HGET", key, "st").split()[1]) == end and
+                   not victim.command("HEXISTS", key.replace(":state", ":pass"), "pass") for key in states)
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(other.client(70).request, "POST", "/rollup")
+        wait_until(lambda: home.command("KEYS", "t:*:wish"), "the wish")
+        replica.pause()
+        victim.command("CLIENT", "KILL", "TYPE", "replica")
+        with slow.connect() as connection:
+            theirs = [key.replace(":state", ":pass") for key in connection.command("KEYS", "t:*:state")]
+            wait_until(lambda: any(connection.command("HEXISTS", key, "pass") for key in theirs), "the pass begins", pause_s=0)
+        slow.pause()
+        wait_until(is_over, "the pass on this server", pause_s=0.001)
+        victim.kill()
+        replica.resume()
+        cluster.failover(replica, "TAKEOVER")
+        slow.resume()
+        answer = answer.result()
+    victim.start()
+    cluster.wait_ok()
+    assert answer.status == 200 and answer.json["watermarks"]["hour"] == rfc3339(end), answer
+
+
 @pytest.fixture
 def own_world():
     with running(World()) as one:
