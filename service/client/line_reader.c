@@ -69,6 +69,26 @@ void line_reader_close(struct line_reader *reader)
     free(reader);
 }
 
+const char *line_reader_packed(const char *head, size_t n)
+{
+    static const struct {
+        const char *magic;
+        size_t n;
+        const char *program;
+    } programs[] = {
+        {"\x28\xb5\x2f\xfd", 4, "zstd"},
+        {"\xfd\x37zXZ", 5, "xz"},
+        {"BZh", 3, "bzip2"},
+        {"\x04\x22\x4d\x18", 4, "lz4"},
+    };
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (n >= programs[i].n && memcmp(head, programs[i].magic, programs[i].n) == 0) {
+            return programs[i].program;
+        }
+    }
+    return NULL;
+}
+
 static void fail(struct line_reader *reader)
 {
     int code = Z_OK;
@@ -85,12 +105,26 @@ static void fail(struct line_reader *reader)
     (void)snprintf(reader->error, sizeof(reader->error), "%s", text);
 }
 
+/* False, with the reader's error: the @n bytes that the file begins with are another program's. */
+static bool check_head(struct line_reader *reader, size_t n)
+{
+    const char *program = line_reader_packed(reader->buffer, n);
+    if (program != NULL) {
+        reader->failed = true;
+        (void)snprintf(reader->error, sizeof(reader->error),
+            "%s has compressed it: pipe what `%s -dc` makes of it into `tallyd import -`", program,
+            program);
+    }
+    return program == NULL;
+}
+
 /* Read more bytes behind `end`.  False: the file has ended, or failed. */
 static bool fill(struct line_reader *reader)
 {
     if (reader->at_end || reader->failed) {
         return false;
     }
+    bool at_start = reader->number == 0 && reader->end == 0 && !reader->skipping;
     if (reader->start > 0) {
         memmove(reader->buffer, reader->buffer + reader->start, reader->end - reader->start);
         reader->end -= reader->start;
@@ -99,6 +133,9 @@ static bool fill(struct line_reader *reader)
     }
     int n = gzread(
         reader->file, reader->buffer + reader->end, (unsigned)(LINE_READER_BUFFER - reader->end));
+    if (n > 0 && at_start && !check_head(reader, (size_t)n)) {
+        return false;
+    }
     if (n > 0) {
         reader->end += (size_t)n;
         return true;

@@ -27,8 +27,13 @@ enum line_reader_result {
 
 struct line_reader;
 
+/* The program, as "xz", that compressed a file which begins with the @n bytes of @head, if the
+ * reader does not read what that program writes.  NULL: none such. */
+const char *line_reader_packed(const char *head, size_t n);
+
 /* Open @path, "-" for standard input.  Gzip is recognised by its content, also with several members
- * behind each other.  NULL: errno says why.  Close the reader with line_reader_close(). */
+ * behind each other; what another such program wrote is an error of the first line.  NULL: errno
+ * says why.  Close the reader with line_reader_close(). */
 struct line_reader *line_reader_open(const char *path) MUST_CHECK;
 void line_reader_close(struct line_reader *reader); /* NULL is fine */
 

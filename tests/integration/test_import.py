@@ -1,7 +1,9 @@
 """`tallyd import`: access logs and NDJSON, and real logs against the counts that others made of them."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import pty
 import re
@@ -70,6 +72,21 @@ def test_file_gzip_and_standard_input(tallyd, http, site, file, name):
     assert whole(http, "pv", site, page="/1") == 833  # without the query
     # two of seven share a register of a sketch once in 780 times, and are taken for one
     assert {whole(http, "uv", site), whole(http, "ips", site)} <= {6, 7}
+
+
+@pytest.mark.parametrize("program, head", [
+    ("xz", lzma.compress(b"x")), ("bzip2", bz2.compress(b"x")), ("zstd", b"\x28\xb5\x2f\xfd\0"), ("lz4", b"\x04\x22\x4d\x18\0")])
+@pytest.mark.parametrize("name", ["access.log.1", "-"])
+def test_compressed_by_another_program(tallyd, site, tmp_path, program, head, name):
+    """logrotate's compresscmd may be any: nothing is read as lines, and the command says what would be."""
+    path = tmp_path / "access.log.1"
+    path.write_bytes(head)
+    with path.open("rb") as stdin:
+        done = subprocess.run([binary(), "import", "--site", site, "--url", tallyd.url, path if name != "-" else "-"], stdin=stdin,
+                              capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert f"{program} has compressed it: pipe what `{program} -dc` makes of it into `tallyd import -`" in done.stderr
+    assert "malformed:" not in done.stderr
 
 
 def test_last_line_without_an_end_and_crlf(tallyd, http, site, file):

@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "service/client/line_reader.h"
+
 _Static_assert(PATH_MAX == 4096, "struct follow_listing has room for a path");
 
 #define INFLATE_BYTES 65536
@@ -69,21 +71,10 @@ bool follow_is_rotated_name(const char *base, const char *name)
 
 static enum follow_kind kind_of(const char *head, size_t n)
 {
-    static const struct {
-        const char *magic;
-        size_t n;
-        enum follow_kind kind;
-    } kinds[] = {
-        {"\x1f\x8b", 2, FOLLOW_GZIP}, {"\x28\xb5\x2f\xfd", 4, FOLLOW_PACKED}, /* zstd */
-        {"\xfd\x37zXZ", 5, FOLLOW_PACKED}, {"BZh", 3, FOLLOW_PACKED},
-        {"\x04\x22\x4d\x18", 4, FOLLOW_PACKED}, /* lz4 */
-    };
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (n >= kinds[i].n && memcmp(head, kinds[i].magic, kinds[i].n) == 0) {
-            return kinds[i].kind;
-        }
+    if (n >= 2 && memcmp(head, "\x1f\x8b", 2) == 0) {
+        return FOLLOW_GZIP;
     }
-    return FOLLOW_PLAIN;
+    return line_reader_packed(head, n) != NULL ? FOLLOW_PACKED : FOLLOW_PLAIN;
 }
 
 /* Put the decompressed head of @fd, which is closed, into @entry. */
