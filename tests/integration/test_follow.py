@@ -309,7 +309,7 @@ def test_compressed_meanwhile_is_said_in_bytes(http, site, log, follow):
     said = follower.log_text()
     assert f"missing: {missing} bytes of {first}, from byte {read} on" in said, said
     assert f"missing: {whole} bytes of {second}, from byte 0 on" in said, said
-    assert f"zcat {first} | tail -c +{read + 1} | tallyd import -" in said
+    assert f"zcat {first} | tail -c +{read + 1} | tallyd import -` counts them, with this site, token and other options" in said
 
 
 def test_deleted_meanwhile_is_said(http, site, log, follow):

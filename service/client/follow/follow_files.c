@@ -64,7 +64,7 @@ static void say_packed(
         import_report_say(files->report,
             "missing: %" PRId64 " bytes of %s%s, from byte %" PRId64
             " on: only what is not compressed is followed; `zcat %s%s | tail -c +%" PRId64
-            " | tallyd import -` counts them",
+            " | tallyd import -` counts them, with this site, token and other options",
             size - from, files->listing.directory, entry->name, from, files->listing.directory,
             entry->name, from + 1);
     }
