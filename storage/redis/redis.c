@@ -265,7 +265,7 @@ static bool await_connected(redisContext *context, const struct redis_look *look
     int pending = 0;
     socklen_t size = sizeof(pending);
     if (getsockopt(context->fd, SOL_SOCKET, SO_ERROR, &pending, &size) != 0 || pending != 0) {
-        (void)snprintf(error, error_n, "connect failed: errno %d", pending);
+        (void)snprintf(error, error_n, "connect failed: %s", strerrordesc_np(pending));
         return false;
     }
     return true;
