@@ -47,7 +47,7 @@ copy() {
 
 save() {
   data=$1
-  target=$2
+  target=${2%/}
   [ -d "$data/appendonlydir" ] || fail "$data has no appendonlydir: not a data directory"
   [ ! -e "$target" ] || fail "$target is there already"
   umask 077

@@ -137,7 +137,7 @@ def test_what_was_there_is_moved_aside(place, cleanup):
     tallyd = serve(data, cleanup, "tallyd")
     tallyd.client().accept(events("/before", 20))
     expected = figures(tallyd.client())
-    backup("save", data, copy)
+    backup("save", data, f"{copy}/")
     tallyd.client().accept(events("/before", 20))
     tallyd.stop()
     assert "appendonlydir.before." in backup("restore", copy, data)
