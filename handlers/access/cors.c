@@ -4,7 +4,8 @@
 #include "handlers/reply/reply.h"
 #include "handlers/text/ascii.h"
 
-#define REQUEST_HEADERS "Authorization, Content-Type, Idempotency-Key, X-Request-Id"
+#define REQUEST_HEADERS                                                                            \
+    "Authorization, Content-Encoding, Content-Type, Idempotency-Key, X-Request-Id"
 #define ANSWER_HEADERS                                                                             \
     "Idempotency-Replayed, RateLimit, RateLimit-Policy, Retry-After, X-Next-Cursor, "              \
     "X-Request-Id, "                                                                               \
