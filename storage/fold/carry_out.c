@@ -30,11 +30,13 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
         if (tx->n_commands[i] > 0) {
             buffer_clear(&tx->due, OUT_KEPT);
             share_done(look->shares[i], replies + at, &tx->due);
+            share_show(look->shares[i], &tx->core->stats);
             struct slice due = {tx->due.p, tx->due.n};
             seen_fold_due(tx->seen_fold, look->cuts.cuts[i].partition, due);
             at += tx->n_commands[i];
         }
     }
+    atomic_fetch_add(&tx->core->stats.fold_transactions, 1);
     tx->found.done = true;
     return true;
 }
@@ -50,11 +52,12 @@ static void learn_pace(struct transaction *tx, const struct reply *first, const 
     pace_learn(&tx->pace, us, reply_time_us(last) - reply_time_us(first));
 }
 
-static void transaction_refused(struct transaction *tx, const struct reply *reply)
+/* False: the connection is lost. */
+static bool take_refusal(struct transaction *tx, const struct reply *reply)
 {
-    unsigned partition = at_hand(tx)->cuts.cuts[0].partition;
-    fold_note_redirect(tx->core, partition, reply);
-    server_refused(tx->core, &tx->session->server, partition, reply);
+    tx->found.lost = !fold_refused(
+        tx->core, &tx->session->server, at_hand(tx)->cuts.cuts[0].partition, reply, &tx->found.err);
+    return !tx->found.lost;
 }
 
 /* Behind MULTI: TIME, the commands, TIME, EXEC. */
@@ -62,9 +65,7 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
 {
     struct transaction *tx = data;
     if (reply->type == REPLY_ERROR) {
-        transaction_refused(tx, reply);
-        tx->found.lost = !fold_note_error(tx->core, reply, &tx->found.err);
-        return !tx->found.lost;
+        return take_refusal(tx, reply);
     }
     if (i < tx->n_all + 2) { /* QUEUED */
         return true;
@@ -151,9 +152,7 @@ static bool take_script(void *data, size_t i, const struct reply *reply)
     struct transaction *tx = data;
     (void)i;
     if (reply->type == REPLY_ERROR) {
-        transaction_refused(tx, reply);
-        tx->found.lost = !fold_note_error(tx->core, reply, &tx->found.err);
-        return !tx->found.lost;
+        return take_refusal(tx, reply);
     }
     tx->found.is_void = reply->type == REPLY_INTEGER;
     return tx->found.is_void ||
@@ -186,22 +185,6 @@ static enum redis_status execute_beyond(struct transaction *tx)
     return redis_ask_all(tx->session->redis, &tx->out, 1, tx->deadline_ms, take_script, tx);
 }
 
-static void transaction_count(struct transaction *tx)
-{
-    const struct look *look = at_hand(tx);
-    atomic_fetch_add(&tx->core->stats.fold_transactions, 1);
-    for (unsigned i = 0; i < look->cuts.n; i++) {
-        if (tx->n_commands[i] > 0) {
-            size_t events = share_events(look->shares[i]);
-            atomic_fetch_add(&tx->core->stats.fold_events, (int64_t)events);
-            size_t capped = share_capped(look->shares[i]);
-            atomic_fetch_add(&tx->core->stats.names_capped, (int64_t)capped);
-            atomic_fetch_add(
-                &tx->core->stats.first_actions, (int64_t)share_firsts(look->shares[i]));
-        }
-    }
-}
-
 enum fold_end transaction_carry_out(struct transaction *tx, struct fold_cuts next, int trim,
     bool *ret_again, enum storage_err *ret_err)
 {
@@ -216,7 +199,6 @@ enum fold_end transaction_carry_out(struct transaction *tx, struct fold_cuts nex
         return FOLD_LOST;
     }
     if (tx->found.done) {
-        transaction_count(tx);
         return FOLD_DONE;
     }
     *ret_again = tx->found.is_void;

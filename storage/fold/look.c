@@ -6,8 +6,12 @@
 #include "storage/schema/key.h"
 
 /* WATCH, HGETALL, TIME.  In a cluster the heads are not read here: see lanes.h. */
-#define REPLY_OF_HEADS      1
-#define FIXED_REPLIES(look) (2 + !(look)->core->is_spread)
+#define REPLY_OF_HEADS 1
+
+static size_t fixed_replies(const struct look *look)
+{
+    return look->core->is_spread ? 2 : 3;
+}
 
 void look_release(struct look *look)
 {
@@ -57,23 +61,33 @@ static void write_multi(struct look *look, struct buffer *out)
     look->n_replies++;
 }
 
+/* What the shares ask in @step, behind @n other commands. */
+static void write_step(struct look *look, enum share_step step, size_t n, struct buffer *out)
+{
+    look->step = step;
+    look->n_replies = n;
+    look->at = 0;
+    look->question = 0;
+    for (unsigned i = 0; i < look->cuts.n; i++) {
+        look->n_questions[i] = share_write(look->shares[i], step, out);
+        look->n_replies += look->n_questions[i];
+    }
+}
+
 bool look_write(struct look *look, struct core *core, struct fold_memory *memory,
     const struct batch *batch, struct fold_cuts cuts, struct buffer *out)
 {
     look->core = core;
     look->cuts = cuts;
     look->err = STORAGE_OK;
-    look->is_open = look->is_lost = false;
-    look->has_multi = false;
-    look->n_replies = (size_t)FIXED_REPLIES(look);
+    look->is_open = look->is_lost = look->has_multi = false;
     if (!begin_shares(look, memory, batch)) {
         return false;
     }
     write_watch(look, out);
+    write_step(look, SHARE_STATE, fixed_replies(look), out);
     look->asks_more = look->asks_last = false;
     for (unsigned i = 0; i < cuts.n; i++) {
-        look->n_questions[i] = share_write_questions(look->shares[i], out);
-        look->n_replies += look->n_questions[i];
         look->asks_more = look->asks_more || share_asks_more(look->shares[i]);
         look->asks_last = look->asks_last || share_asks_last(look->shares[i]);
     }
@@ -82,19 +96,6 @@ bool look_write(struct look *look, struct core *core, struct fold_memory *memory
     }
     look->is_sent = true;
     return true;
-}
-
-/* A further write: what each share asks by @write. */
-static void write_further(
-    struct look *look, size_t (*write)(struct share *, struct buffer *), struct buffer *out)
-{
-    look->n_replies = 0;
-    look->at = 0;
-    look->question = 0;
-    for (unsigned i = 0; i < look->cuts.n; i++) {
-        look->n_questions[i] = write(look->shares[i], out);
-        look->n_replies += look->n_questions[i];
-    }
 }
 
 /* ---- the answers ---- */
@@ -112,11 +113,14 @@ bool fold_note_error(struct core *core, const struct reply *reply, enum storage_
     return !lost;
 }
 
-void fold_note_redirect(struct core *core, unsigned partition, const struct reply *reply)
+bool fold_refused(struct core *core, struct server *server, unsigned partition,
+    const struct reply *reply, enum storage_err *err)
 {
     if (reply_is_error(reply, "ASK") || reply_is_error(reply, "TRYAGAIN")) {
         core_note_open_slot(core, partition, true);
     }
+    server_refused(core, server, partition, reply);
+    return fold_note_error(core, reply, err);
 }
 
 static bool take_time(struct look *look, const struct reply *reply)
@@ -127,72 +131,32 @@ static bool take_time(struct look *look, const struct reply *reply)
     return us > 0;
 }
 
-/* Whose the next answer is. */
-static struct share *next_share(struct look *look, size_t *ret_question)
+static bool look_take(void *data, size_t i, const struct reply *reply)
 {
+    struct look *look = data;
+    size_t fixed = look->step == SHARE_STATE ? fixed_replies(look) : 0;
+    if (reply->type == REPLY_ERROR) {
+        look->is_lost = !fold_refused(
+            look->core, look->server, look->cuts.cuts[0].partition, reply, &look->err);
+        return !look->is_lost;
+    }
+    if (look->has_multi && i + 1 == look->n_replies) {
+        look->is_open = true;
+        return true;
+    }
+    if (look->err != STORAGE_OK) { /* what comes behind an error is of no use */
+        return true;
+    }
+    if (i < fixed) {
+        return i + 1 == fixed        ? take_time(look, reply)
+               : i == REPLY_OF_HEADS ? heads_take(look->heads, reply)
+                                     : true; /* WATCH */
+    }
     while (look->question == look->n_questions[look->at]) {
         look->at++;
         look->question = 0;
     }
-    *ret_question = look->question++;
-    return look->shares[look->at];
-}
-
-/* Is it the answer to a question?  Else it is an error, what comes behind one, or MULTI's. */
-static bool is_answer(struct look *look, size_t i, const struct reply *reply)
-{
-    if (reply->type == REPLY_ERROR) {
-        fold_note_redirect(look->core, look->cuts.cuts[0].partition, reply);
-        server_refused(look->core, look->server, look->cuts.cuts[0].partition, reply);
-        look->is_lost = !fold_note_error(look->core, reply, &look->err);
-        return false;
-    }
-    if (look->has_multi && i + 1 == look->n_replies) {
-        look->is_open = true;
-        return false;
-    }
-    return look->err == STORAGE_OK;
-}
-
-static bool look_take_one(void *data, size_t i, const struct reply *reply)
-{
-    struct look *look = data;
-    size_t question;
-    if (!is_answer(look, i, reply)) {
-        return !look->is_lost;
-    }
-    if (i < 1) { /* WATCH */
-        return true;
-    }
-    if (i == REPLY_OF_HEADS && !look->core->is_spread) {
-        return heads_take(look->heads, reply);
-    }
-    if (i + 1 == (size_t)FIXED_REPLIES(look)) {
-        return take_time(look, reply);
-    }
-    struct share *share = next_share(look, &question);
-    return share_take(share, question, reply);
-}
-
-static bool take_more(void *data, size_t i, const struct reply *reply)
-{
-    struct look *look = data;
-    size_t question;
-    if (!is_answer(look, i, reply)) {
-        return !look->is_lost;
-    }
-    struct share *share = next_share(look, &question);
-    return share_take_more(share, question, reply);
-}
-
-static bool take_last(void *data, size_t i, const struct reply *reply)
-{
-    struct look *look = data;
-    size_t question;
-    if (!is_answer(look, i, reply)) {
-        return !look->is_lost;
-    }
-    return share_take_last(next_share(look, &question), reply);
+    return share_take(look->shares[look->at], look->step, look->question++, reply);
 }
 
 enum redis_status look_read(struct look *look, struct session *session, struct buffer *out,
@@ -201,28 +165,16 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
     look->heads = heads;
     look->server = &session->server;
     look->is_sent = false;
-    look->at = 0;
-    look->question = 0;
     enum redis_status status =
-        redis_ask_all(session->redis, out, look->n_replies, deadline_ms, look_take_one, look);
+        redis_ask_all(session->redis, out, look->n_replies, deadline_ms, look_take, look);
     if (status != REDIS_OK_STATUS || look->err != STORAGE_OK || !look->asks_more) {
         return status;
     }
-    write_further(look, share_write_more, out);
+    write_step(look, SHARE_MORE, 0, out);
     if (!look->asks_last) {
         write_multi(look, out);
     }
-    return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_more, look);
-}
-
-/* What the shares ask by @write, which may be nothing. */
-static enum redis_status ask_last(struct look *look, struct session *session, struct buffer *out,
-    int64_t deadline_ms, size_t (*write)(struct share *, struct buffer *))
-{
-    write_further(look, write, out);
-    return look->n_replies == 0
-               ? REDIS_OK_STATUS
-               : redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_last, look);
+    return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, look_take, look);
 }
 
 /* Do all shares go on? */
@@ -238,25 +190,25 @@ static bool look_fit(struct look *look)
 enum redis_status look_end(struct look *look, struct session *session, struct buffer *out,
     int64_t deadline_ms, bool *ret_again)
 {
-    enum redis_status status = REDIS_OK_STATUS;
     *ret_again = false;
-    if (look->has_multi) {
-        return REDIS_OK_STATUS;
+    for (enum share_step step = SHARE_LAST; !look->has_multi; step++) {
+        if (step == SHARE_MINUTES && !look_fit(look)) {
+            *ret_again = true;
+            break;
+        }
+        write_step(look, step, 0, out);
+        if (step == SHARE_MINUTES) {
+            write_multi(look, out);
+        }
+        enum redis_status status =
+            look->n_replies == 0
+                ? REDIS_OK_STATUS
+                : redis_ask_all(session->redis, out, look->n_replies, deadline_ms, look_take, look);
+        if (status != REDIS_OK_STATUS || look->err != STORAGE_OK) {
+            return status;
+        }
     }
-    status = ask_last(look, session, out, deadline_ms, share_write_last);
-    if (status == REDIS_OK_STATUS && look->err == STORAGE_OK) {
-        status = ask_last(look, session, out, deadline_ms, share_write_rest);
-    }
-    if (status != REDIS_OK_STATUS || look->err != STORAGE_OK) {
-        return status;
-    }
-    if (!look_fit(look)) {
-        *ret_again = true;
-        return REDIS_OK_STATUS;
-    }
-    write_further(look, share_write_minutes, out);
-    write_multi(look, out);
-    return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, take_last, look);
+    return REDIS_OK_STATUS;
 }
 
 bool look_discard(

@@ -10,10 +10,9 @@
  * that refuses MULTI (BUSY, LOADING) and recovers a moment later would run the commands behind it
  * one by one: a cursor would move without its data.
  *
- * Where a share has further questions (share_asks_more()), they go out behind the answers to the
- * first ones.  Where a share has questions once it is decided (share_asks_last()), these go out in
- * look_end(): first those of hours and coarser buckets, then those of minutes.  MULTI goes out with
- * the last questions that there are.
+ * What a share asks in SHARE_MORE goes out behind the answers to the first questions, and what it
+ * asks behind its decision in look_end(), step by step.  MULTI goes out with the last questions
+ * that there are.
  *
  * A look may go out behind the EXEC of the transaction before it.  Redis then reads for the next
  * transaction as soon as it has carried out this one.
@@ -46,9 +45,10 @@ struct look {
     struct server *server; /* that answers */
     struct heads *heads;
     bool asks_more, asks_last;
-    bool has_multi;  /* MULTI was written */
-    unsigned at;     /* whose answer comes next.. */
-    size_t question; /* ..and which */
+    bool has_multi;       /* MULTI was written */
+    enum share_step step; /* what was asked last.. */
+    unsigned at;          /* ..whose answer comes next.. */
+    size_t question;      /* ..and which */
 };
 
 void look_release(struct look *look);
@@ -71,10 +71,12 @@ enum redis_status look_end(struct look *look, struct session *session, struct bu
 bool look_discard(
     struct look *look, struct session *session, int64_t deadline_ms, struct buffer *out) MUST_CHECK;
 
-/* An error reply about @partition: what it says of a slot that is half moved is noted. */
-void fold_note_redirect(struct core *core, unsigned partition, const struct reply *reply);
-
 /* An error reply.  *err becomes the first one's.  False: the connection must be given up. */
 bool fold_note_error(struct core *core, const struct reply *reply, enum storage_err *err);
+
+/* The same, of @server about a transaction of @partition: also what it says of the server, and of a
+ * slot that is half moved, is noted. */
+bool fold_refused(struct core *core, struct server *server, unsigned partition,
+    const struct reply *reply, enum storage_err *err);
 
 #endif

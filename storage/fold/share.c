@@ -173,7 +173,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     return true;
 }
 
-size_t share_write_questions(struct share *s, struct buffer *out)
+static size_t write_questions(struct share *s, struct buffer *out)
 {
     partition_state_ask(out, s->tag, FIELD_CURSORS - STATE_FIELDS + s->batch->n_logs);
     resp_text(out, "users");
@@ -260,7 +260,7 @@ static bool take_state(struct share *s, const struct reply *reply)
     return true;
 }
 
-bool share_take(struct share *s, size_t i, const struct reply *reply)
+static bool take_first(struct share *s, size_t i, const struct reply *reply)
 {
     if (i == 0) {
         return take_state(s, reply);
@@ -288,7 +288,7 @@ static bool ask_first(struct share *s, const struct row *row)
     return merge_first_ask(s->first, row, day, index);
 }
 
-size_t share_write_more(struct share *s, struct buffer *out)
+static size_t write_more(struct share *s, struct buffer *out)
 {
     bool ok = true;
     for (uint32_t i = s->cut.from; s->asks_first && ok && i < s->cut.to; i++) {
@@ -301,64 +301,51 @@ size_t share_write_more(struct share *s, struct buffer *out)
     return s->n_place_questions + merge_first_write_questions(s->first, s->tag, out);
 }
 
-bool share_take_more(struct share *s, size_t i, const struct reply *reply)
-{
-    return i < s->n_place_questions ? places_take_more(s->names.places, i, reply)
-                                    : merge_first_take(s->first, i - s->n_place_questions, reply);
-}
-
-/* ---- the last questions ---- */
-
 bool share_asks_last(const struct share *s)
 {
     return s->asks_last;
 }
 
-/* Begin questions about old buckets.  False: none is asked. */
-static bool share_begin_last(struct share *s)
+/* What one of both merges asks of old buckets. */
+static size_t write_of(
+    struct share *s, struct merge_counts *counts, enum share_step step, struct buffer *out)
 {
-    s->n_of_counts = s->n_last_answers = 0;
-    return s->asks_last && !share_is_swept(s);
+    if (step == SHARE_REST) {
+        return merge_counts_write_rest(counts, s->tag, out);
+    }
+    if (step == SHARE_MINUTES) {
+        return merge_counts_write_minute_questions(counts, s->tag, out);
+    }
+    const struct merge_caps *caps = places_rest_on_counters(s->names.places) ? &s->caps : NULL;
+    return merge_counts_write_questions(counts, s->tag, s->now_ms, &s->view.state, caps, out);
 }
 
-size_t share_write_last(struct share *s, struct buffer *out)
+size_t share_write(struct share *s, enum share_step step, struct buffer *out)
 {
-    if (!share_begin_last(s)) {
+    if (step == SHARE_STATE) {
+        return write_questions(s, out);
+    }
+    if (step == SHARE_MORE) {
+        return write_more(s, out);
+    }
+    if (!s->asks_last || share_is_swept(s)) {
         return 0;
     }
-    const struct rollup_state *state = &s->view.state;
-    bool rests = places_rest_on_counters(s->names.places);
-    const struct merge_caps *caps = rests ? &s->caps : NULL;
-    s->n_of_counts = merge_counts_write_questions(s->counts, s->tag, s->now_ms, state, caps, out);
-    return s->n_of_counts +
-           merge_counts_write_questions(s->starts, s->tag, s->now_ms, state, caps, out);
+    s->n_of_counts = write_of(s, s->counts, step, out);
+    return s->n_of_counts + write_of(s, s->starts, step, out);
 }
 
-/* The same of what both merges ask by @write. */
-static size_t write_last_by(struct share *s, struct buffer *out,
-    size_t (*write)(struct merge_counts *, const char *, struct buffer *))
+bool share_take(struct share *s, enum share_step step, size_t i, const struct reply *reply)
 {
-    if (!share_begin_last(s)) {
-        return 0;
+    if (step == SHARE_STATE) {
+        return take_first(s, i, reply);
     }
-    s->n_of_counts = write(s->counts, s->tag, out);
-    return s->n_of_counts + write(s->starts, s->tag, out);
-}
-
-size_t share_write_rest(struct share *s, struct buffer *out)
-{
-    return write_last_by(s, out, merge_counts_write_rest);
-}
-
-size_t share_write_minutes(struct share *s, struct buffer *out)
-{
-    return write_last_by(s, out, merge_counts_write_minute_questions);
-}
-
-bool share_take_last(struct share *s, const struct reply *reply)
-{
-    bool of_counts = s->n_last_answers++ < s->n_of_counts;
-    return merge_counts_take(of_counts ? s->counts : s->starts, reply);
+    if (step == SHARE_MORE) {
+        return i < s->n_place_questions
+                   ? places_take_more(s->names.places, i, reply)
+                   : merge_first_take(s->first, i - s->n_place_questions, reply);
+    }
+    return merge_counts_take(i < s->n_of_counts ? s->counts : s->starts, reply);
 }
 
 bool share_fits(struct share *s)

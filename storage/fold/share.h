@@ -2,21 +2,9 @@
  *
  * Layer: storage, pure.  Belongs to the fold's thread.
  *
- * The share of a partition is a run of its tasks.  It goes through these steps:
- *
- *     share_begin             which tasks
- *     share_write_questions   what is asked of Redis before anything is decided, behind a WATCH of
- *     share_take              the partition's state; and the answers
- *     share_write_more        what can be asked only by these answers, where share_asks_more()
- *     share_take_more
- *     share_decide            merges what no cursor says is counted, by the state that was read
- *     share_write_last        what counters of old buckets have, where share_asks_last(); and the
- *     share_take_last         answers
- *     share_write_rest        the same of those that were asked for together, and are not all new
- *     share_fits              may it go on?
- *     share_write_minutes     the same of old minutes; the answers are taken by share_take_last
- *     share_write_commands    the commands of the transaction
- *     share_done, _learn      the transaction was carried out
+ * The share of a partition is a run of its tasks.  share_begin() says which, share_write() and
+ * share_take() ask Redis step by step, share_decide() merges in between what no cursor says is
+ * counted, and share_write_commands() has it counted.
  */
 #ifndef STORAGE_FOLD_SHARE_H
 #define STORAGE_FOLD_SHARE_H
@@ -48,35 +36,35 @@ void share_free(struct share *share);
  * begins again: then the share goes by what it has read. */
 bool share_begin(struct share *share, const struct batch *batch, const struct cut *cut) MUST_CHECK;
 
-/* Append the questions to @out; returns how many. */
-size_t share_write_questions(struct share *share, struct buffer *out);
+/* What is asked, in this order; all of it behind a WATCH of the partition's state. */
+enum share_step {
+    SHARE_STATE, /* the state, visitors, users, places of names */
+    SHARE_MORE,  /* what can be asked only by these answers */
+    /* share_decide() */
+    SHARE_LAST, /* what counters of closed hours, days and months have */
+    SHARE_REST, /* the same of those that were asked for together, and are not all new */
+    /* share_fits() */
+    SHARE_MINUTES, /* the same of old minutes */
+};
 
-/* The answer to question @i.  False: it is none. */
-bool share_take(struct share *share, size_t i, const struct reply *reply) MUST_CHECK;
-
-/* Has the share further questions, behind the first ones?  Known from share_begin() on. */
+/* Has the share questions of SHARE_MORE; of SHARE_LAST and behind it?  Known from share_begin()
+ * on. */
 bool share_asks_more(const struct share *share);
+bool share_asks_last(const struct share *share);
 
-/* The same for those: append them to @out, and take the answer to question @i. */
-size_t share_write_more(struct share *share, struct buffer *out);
-bool share_take_more(struct share *share, size_t i, const struct reply *reply) MUST_CHECK;
+/* Append the questions of a step to @out; returns how many, which may be none. */
+size_t share_write(struct share *share, enum share_step step, struct buffer *out);
+
+/* The answer to question @i of the step that was written last.  False: it is none. */
+bool share_take(
+    struct share *share, enum share_step step, size_t i, const struct reply *reply) MUST_CHECK;
 
 /* @fates: of the batch's logs.  @now_ms: Redis's clock, read behind the WATCH.  With SHARE_STALE,
  * *ret_log is the log that lacks entries. */
 enum share_look share_decide(struct share *share, const enum log_fate fates[BATCH_LOGS],
     int64_t now_ms, uint32_t *ret_log) MUST_CHECK;
 
-/* Are old buckets to be expected, so that there are questions once the share is decided?  Known
- * from share_begin() on. */
-bool share_asks_last(const struct share *share);
-
-/* Append those questions to @out, which may be none, and take the answer to the next one. */
-size_t share_write_last(struct share *share, struct buffer *out);
-size_t share_write_rest(struct share *share, struct buffer *out);
-size_t share_write_minutes(struct share *share, struct buffer *out);
-bool share_take_last(struct share *share, const struct reply *reply) MUST_CHECK;
-
-/* share_write_last() is answered.  False: a closed hour may have too many names with those of the
+/* Up to SHARE_REST all is answered.  False: a closed hour may have too many names with those of the
  * share.  Once more, from the WATCH: the next share of the partition reads first what these hours
  * have. */
 bool share_fits(struct share *share) MUST_CHECK;
@@ -96,13 +84,7 @@ void share_done(struct share *share, const struct reply *replies, struct buffer 
  * forgets one user for another. */
 void share_learn(struct share *share);
 
-/* How many actions this share found to be the first of their user's day, as somebody asks. */
-size_t share_firsts(const struct share *share);
-
-/* How many events this share counted for their sites: each event is counted by one share. */
-size_t share_events(const struct share *share);
-
-/* How many counts of names this share put together, because the names had no place (places.h). */
-size_t share_capped(const struct share *share);
+/* It was done: add what it came to to the figures of /metrics. */
+void share_show(const struct share *share, struct storage_stats *stats);
 
 #endif

@@ -56,9 +56,8 @@ struct share {
     struct places_view hours_as_read;
     unsigned hours_partition;
     struct merge_caps caps;
-    bool near_caps;        /* the counters of closed hours are read first: see places.h */
-    size_t n_of_counts;    /* last questions that are of `counts`, and not of `starts`.. */
-    size_t n_last_answers; /* ..and how many of both are answered */
+    bool near_caps;     /* the counters of closed hours are read first: see places.h */
+    size_t n_of_counts; /* questions behind the decision that are of `counts`, not `starts` */
 
     /* What was read. */
     struct slice read[FIELD_CURSORS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */

@@ -252,17 +252,9 @@ void share_learn(struct share *s)
     places_learn(s->names.places, &s->memory->places);
 }
 
-size_t share_firsts(const struct share *s)
+void share_show(const struct share *s, struct storage_stats *stats)
 {
-    return merge_first_count(s->first);
-}
-
-size_t share_events(const struct share *s)
-{
-    return s->n_events;
-}
-
-size_t share_capped(const struct share *s)
-{
-    return s->names.n_capped;
+    atomic_fetch_add(&stats->fold_events, (int64_t)s->n_events);
+    atomic_fetch_add(&stats->names_capped, (int64_t)s->names.n_capped);
+    atomic_fetch_add(&stats->first_actions, (int64_t)merge_first_count(s->first));
 }

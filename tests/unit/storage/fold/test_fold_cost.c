@@ -65,7 +65,7 @@ static void answer(struct share *share, const struct command *question, size_t i
     if (command_is(question, 0, "HMGET")) {
         reply = fold_array(items, question->n - 2);
     }
-    cr_assert(share_take(share, i, &reply));
+    cr_assert(share_take(share, SHARE_STATE, i, &reply));
     free(items);
 }
 
@@ -74,7 +74,7 @@ static void ask(struct share *share)
     struct commands questions;
     struct buffer out;
     buffer_init(&out);
-    size_t n = share_write_questions(share, &out);
+    size_t n = share_write(share, SHARE_STATE, &out);
     cr_assert(commands_read(&out, &questions));
     for (size_t i = 0; i < n; i++) {
         answer(share, &questions.commands[i], i);
@@ -87,6 +87,7 @@ static void fold_cut(
     struct share *share, const struct batch *batch, const struct cut *cut, struct cost *cost)
 {
     enum log_fate fates[BATCH_LOGS] = {LOG_COUNTS};
+    struct storage_stats stats = {0};
     uint32_t log;
     struct buffer out;
     cr_assert(share_begin(share, batch, cut));
@@ -95,7 +96,8 @@ static void fold_cut(
     buffer_init(&out);
     cost->commands += share_write_commands(share, &out);
     cost->bytes += out.n;
-    cost->events += share_events(share);
+    share_show(share, &stats);
+    cost->events += (size_t)stats.fold_events;
     cr_assert_not(out.failed);
     share_learn(share);
     buffer_release(&out);

@@ -104,7 +104,7 @@ static bool take_state(const struct state *state)
         fold_text(state->users), fold_text(state->deleted), fold_text(state->deleting),
         fold_text(state->a), fold_text(state->b)};
     struct reply reply = fold_array(fields, LOG_FIELDS_HERE + 2);
-    return share_take(share, 0, &reply);
+    return share_take(share, SHARE_STATE, 0, &reply);
 }
 
 /* Nobody was seen before: each question but the state gets nils, or 0. */
@@ -118,7 +118,7 @@ static void take_nothing(const struct command *question, size_t i)
     } else {
         cr_assert(command_is(question, 0, "EXISTS"));
     }
-    cr_assert(share_take(share, i, &reply));
+    cr_assert(share_take(share, SHARE_STATE, i, &reply));
 }
 
 /* Ask, and answer. */
@@ -127,7 +127,7 @@ static void look(const struct state *state)
     struct buffer out;
     struct commands questions;
     buffer_init(&out);
-    size_t n = share_write_questions(share, &out);
+    size_t n = share_write(share, SHARE_STATE, &out);
     cr_assert(commands_read(&out, &questions));
     cr_assert_eq(questions.n, n);
     cr_assert_eq(questions.commands[0].n, 2u + LOG_FIELDS_HERE + 2);
@@ -178,6 +178,14 @@ static void expect_written(const char *field, const char *value, const char *wha
     char is[100];
     written(field, is);
     cr_expect_str_eq(is, value, "%s of %s", field, what);
+}
+
+/* What the share adds to the figures. */
+static struct storage_stats shown(void)
+{
+    struct storage_stats stats = {0};
+    share_show(share, &stats);
+    return stats;
 }
 
 /* ---- cursors ---- */
@@ -241,8 +249,8 @@ Test(share, counts_what_no_cursor_says_is_counted, .init = setup, .fini = teardo
         enum share_look result = decide(&state, LOG_COUNTS, NOW_MS);
         cr_expect_eq(result, decisions[i].look, "%s: %d", what, result);
         if (result == SHARE_FOLDS) {
-            cr_expect_eq(
-                share_events(share), decisions[i].events, "%s: %zu", what, share_events(share));
+            cr_expect_eq((size_t)shown().fold_events, decisions[i].events, "%s: %zu", what,
+                (size_t)shown().fold_events);
             expect_written(A, decisions[i].a_new, what);
             expect_written(B, decisions[i].b_new, what);
         }
@@ -254,7 +262,7 @@ Test(share, counts_nothing_of_a_log_without_a_head, .init = setup, .fini = teard
     struct state state = {.cfg = FOLD_CFG, .b = "6"};
     begin();
     cr_expect_eq(decide(&state, LOG_GONE, NOW_MS), SHARE_FOLDS);
-    cr_expect_eq(share_events(share), 2u);
+    cr_expect_eq((size_t)shown().fold_events, 2u);
     expect_written(A, "", "a log that is gone");
     expect_written(B, "7", "the other");
     state.b = "7";
@@ -283,10 +291,10 @@ Test(share, takes_no_reply_that_is_none, .init = setup, .fini = teardown)
     struct buffer out;
     buffer_init(&out);
     begin();
-    cr_assert_gt(share_write_questions(share, &out), 1u);
+    cr_assert_gt(share_write(share, SHARE_STATE, &out), 1u);
     cr_expect_not(take_state(&state));
-    cr_expect_not(share_take(share, 0, &error));
-    cr_expect_not(share_take(share, 0, &few));
+    cr_expect_not(share_take(share, SHARE_STATE, 0, &error));
+    cr_expect_not(share_take(share, SHARE_STATE, 0, &few));
     buffer_release(&out);
 }
 
@@ -317,7 +325,7 @@ Test(share, begins_again_when_a_user_was_expected_in_vain, .init = setup, .fini 
     known_visitors_add(&shared.visitors, &batch.rows[0].user_id, slot);
     begin();
     buffer_init(&out);
-    (void)share_write_questions(share, &out);
+    (void)share_write(share, SHARE_STATE, &out);
     cr_expect_null(memmem(out.p, out.n, "$3\r\nann\r\n", 9), "by name");
     buffer_release(&out);
     begin();
@@ -361,7 +369,7 @@ static size_t fold_all(const struct state *state, size_t *ret_commands)
     struct buffer out;
     buffer_init(&out);
     begin();
-    size_t n = share_write_questions(share, &out);
+    size_t n = share_write(share, SHARE_STATE, &out);
     begin();
     cr_expect_eq(decide(state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     *ret_commands = share_write_commands(share, &out);
@@ -614,7 +622,7 @@ static void expect_counted(const char *deleted, bool counts, size_t events)
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS, "the cursors move on");
     cr_expect_eq(share_write_commands(share, &out) > 1, counts, "%s", deleted);
-    cr_expect_eq(share_events(share), events);
+    cr_expect_eq((size_t)shown().fold_events, events);
     buffer_release(&out);
 }
 
@@ -707,20 +715,20 @@ static void expect_first(bool known, bool is_set)
     cr_expect(share_asks_more(share));
     look(&state);
     buffer_init(&out);
-    size_t n = share_write_more(share, &out);
+    size_t n = share_write(share, SHARE_MORE, &out);
     cr_assert(commands_read(&out, &questions));
     cr_assert(questions.n == n && n == (known ? 1u : 0u), "who has no index has no bit");
     if (known) {
         cr_expect(command_is(&questions.commands[0], 0, "GETBIT"));
         cr_expect(command_is(&questions.commands[0], 2, "5"));
-        cr_assert(share_take_more(share, 0, &bit));
+        cr_assert(share_take(share, SHARE_MORE, 0, &bit));
     }
     commands_release(&questions);
     buffer_release(&out);
     cr_assert_eq(share_decide(share, fates, NOW_MS, &log), SHARE_FOLDS);
     buffer_init(&out);
     (void)share_write_commands(share, &out);
-    cr_expect_eq(share_firsts(share), is_set ? 0u : 1u);
+    cr_expect_eq((size_t)shown().first_actions, is_set ? 0u : 1u);
     cr_expect_eq(memmem(out.p, out.n, "0 checkin\n", 10) != NULL, !is_set);
     cr_expect_eq(memmem(out.p, out.n, ":first:0100", 11) != NULL, !is_set);
     buffer_release(&out);
@@ -766,10 +774,10 @@ static void take_last(struct buffer *out, size_t n, int64_t n_names)
         const struct command *c = &questions.commands[i];
         struct reply size = {.type = REPLY_INTEGER, .integer = n_names};
         struct reply array = fold_array(nil, c->n - 2);
-        cr_assert(share_take_last(share, command_is(c, 0, "ZCARD") ? &size : &array));
+        cr_assert(share_take(share, SHARE_LAST, i, command_is(c, 0, "ZCARD") ? &size : &array));
     }
     commands_release(&questions);
-    cr_expect_not(share_take_last(share, &nil[0]), "one too many");
+    cr_expect_not(share_take(share, SHARE_LAST, n, &nil[0]), "one too many");
     buffer_clear(out, 0);
 }
 
@@ -789,10 +797,10 @@ static size_t last_questions(int64_t age_s, const char *deleting)
     look(&state);
     cr_assert_eq(share_decide(share, fates, NOW_MS, &log), SHARE_FOLDS);
     buffer_init(&out);
-    size_t n = share_write_last(share, &out);
+    size_t n = share_write(share, SHARE_LAST, &out);
     take_last(&out, n, 0);
     cr_expect(share_fits(share));
-    cr_expect_eq(share_write_minutes(share, &out), 0u, "their hours have none of the names");
+    cr_expect_eq(share_write(share, SHARE_MINUTES, &out), 0u, "their hours have none of the names");
     (void)share_write_commands(share, &out);
     cr_expect_eq(memmem(out.p, out.n, "ZINCRBY", 7) != NULL, n == 0 && age_s > 0);
     buffer_release(&out);
@@ -835,7 +843,7 @@ static bool fits(int64_t n_names, const char *deleting)
     struct buffer out;
     cr_assert_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     buffer_init(&out);
-    take_last(&out, share_write_last(share, &out), n_names);
+    take_last(&out, share_write(share, SHARE_LAST, &out), n_names);
     bool is = share_fits(share);
     buffer_release(&out);
     return is;
@@ -848,7 +856,7 @@ static size_t first_questions(const char *name)
     struct commands questions;
     size_t n = 0;
     buffer_init(&out);
-    (void)share_write_questions(share, &out);
+    (void)share_write(share, SHARE_STATE, &out);
     cr_assert(commands_read(&out, &questions));
     for (size_t i = 0; i < questions.n; i++) {
         n += command_is(&questions.commands[i], 0, name);
