@@ -345,8 +345,8 @@ struct fold *fold_start(struct core *core, struct unfolded *unfolded, struct see
     atomic_store(&fold->last_question_ms, INT64_MIN / 2);
     set_limit(fold);
     bool ok = round_init(&fold->round, core, unfolded, seen_fold);
-    fold->round.threads.moved = fold_moved;
-    fold->round.threads.moved_data = fold;
+    fold->round.lanes.moved = fold_moved;
+    fold->round.lanes.moved_data = fold;
     if (!ok || pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
         fold_free(fold);
         return NULL;

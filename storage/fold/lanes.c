@@ -1,138 +1,125 @@
 #include "storage/fold/lanes.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
 #include "storage/cluster/topology.h"
-#include "storage/fold/threads.h"
+#include "storage/fold/cut.h"
+#include "storage/fold/pass_by.h"
+#include "storage/fold/streams.h"
 #include "storage/log/close.h"
 
 _Static_assert(
     HEADS_AGE_MS < LOG_CURSOR_KEPT_MS, "a cursor outlives each head that a lane rests on");
 
+#define CONNECT_MS 1000
+
+/* A third lane to one server counts at most 5 % more arrays a second on two processors, and its
+ * scratch memory is 5 MB. */
+#define LANES_OF_ONE 2
+#define BESIDE_ROWS  2000 /* a smaller batch is not worth a second lane */
+
 struct lane {
     struct lane *next;
-    struct session session;
+    const struct lanes *lanes;
+    struct session session; /* not of the first one to one server, which uses the round's.. */
+    struct heads heads;     /* ..and its heads; nor of a cluster */
     struct transaction *tx;
     uint64_t n_opened; /* the connection of which tx->memory is true.. */
     unsigned version;  /* ..and the topology: a partition may have been away meanwhile */
 
     /* Of the batch at hand. */
-    struct part_set set;
     bool has_work, has_thread;
     pthread_t thread;
-    const struct batch *batch;
-    struct heads *heads;
-    int64_t deadline_ms;
+    struct part_set set; /* of a cluster: partitions of the lane's server */
+    struct cutter cutter;
+    struct session *over;
+    struct heads *by;
+    int trim; /* by the last transaction: see transaction_run() */
     enum fold_end end;
     enum storage_err err;
-    uint32_t log;
+    uint32_t log; /* of FOLD_STALE */
 };
-
-void lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_fold,
-    struct shared_memory *shared)
-{
-    *lanes = (struct lanes){.core = core, .seen_fold = seen_fold, .shared = shared};
-}
 
 static void lane_free(struct lane *lane)
 {
     session_close(&lane->session);
     transaction_free(lane->tx);
+    heads_release(&lane->heads);
     free(lane);
 }
 
-void lanes_release(struct lanes *lanes)
-{
-    while (lanes->lanes != NULL) {
-        struct lane *lane = lanes->lanes;
-        lanes->lanes = lane->next;
-        lane_free(lane);
-    }
-}
-
-/* ---- whose a partition is ---- */
-
-static struct lane *lane_new(struct lanes *lanes, const struct cluster_node *node)
+/* NULL: out of memory. */
+static struct lane *lane_new(struct lanes *lanes)
 {
     struct lane *lane = calloc(1, sizeof(*lane));
     if (lane == NULL) {
         return NULL;
     }
+    lane->lanes = lanes;
     lane->tx = transaction_new(lanes->core, lanes->seen_fold, lanes->shared);
     if (lane->tx == NULL) {
         free(lane);
         return NULL;
     }
     lane->session.look = (struct redis_look){core_runs, lanes->core};
-    lane->session.server.is_named = true;
-    lane->session.server.node = *node;
-    lane->next = lanes->lanes;
-    lanes->lanes = lane;
+    lane->next = lanes->all;
+    lanes->all = lane;
     return lane;
 }
 
-/* NULL: no memory. */
-static struct lane *lane_of(struct lanes *lanes, const struct cluster_node *node)
+bool lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_fold,
+    struct shared_memory *shared)
 {
-    for (struct lane *lane = lanes->lanes; lane != NULL; lane = lane->next) {
-        if (cluster_node_equal(&lane->session.server.node, node)) {
-            return lane;
-        }
+    bool ok = true;
+    *lanes = (struct lanes){.core = core, .seen_fold = seen_fold, .shared = shared};
+    for (unsigned i = 0; ok && !core->is_spread && i < LANES_OF_ONE; i++) {
+        ok = lane_new(lanes) != NULL;
     }
-    return lane_new(lanes, node);
+    return ok;
 }
 
-/* Lanes of servers that have nothing any more. */
-static void drop_left(struct lanes *lanes)
+void lanes_forget(struct lanes *lanes)
 {
-    struct lane **at = &lanes->lanes;
-    while (*at != NULL) {
-        struct lane *lane = *at;
-        if (topology_owns(lanes->core->topology, &lane->session.server.node)) {
-            at = &lane->next;
-        } else {
-            *at = lane->next;
-            lane_free(lane);
+    for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
+        if (!lanes->core->is_spread) {
+            session_close(&lane->session);
+            transaction_forget(lane->tx);
         }
     }
 }
 
-/* Give each partition of @set to its lane. */
-static enum storage_err share_out(struct lanes *lanes, const struct part_set *set)
+void lanes_release(struct lanes *lanes)
 {
-    drop_left(lanes);
-    for (struct lane *lane = lanes->lanes; lane != NULL; lane = lane->next) {
-        lane->has_work = false;
-        lane->set = (struct part_set){.words = {0}};
+    while (lanes->all != NULL) {
+        struct lane *lane = lanes->all;
+        lanes->all = lane->next;
+        lane_free(lane);
     }
-    for (unsigned p = 0; p < lanes->core->partitions.n; p++) {
-        struct cluster_node owner;
-        if (!part_set_has(set, p)) {
-            continue;
-        }
-        if (!topology_owner(lanes->core->topology, p, &owner)) {
-            return STORAGE_DOWN;
-        }
-        struct lane *lane = lane_of(lanes, &owner);
-        if (lane == NULL) {
-            return STORAGE_NOMEM;
-        }
-        lane->has_work = true;
-        part_set_add(&lane->set, p);
+}
+
+bool lanes_connect(struct core *core, struct session *session)
+{
+    char error[160];
+    int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
+    if (!session_open(session, core, deadline_ms, error, sizeof(error))) {
+        return false;
     }
-    return STORAGE_OK;
+    redis_limit_silence(session->redis, FOLD_SILENCE_MS);
+    return true;
 }
 
 /* ---- a lane at work ---- */
 
-static bool lane_connect(struct lane *lane, struct core *core)
+static bool lane_connect(struct lane *lane)
 {
-    unsigned version = topology_version(core->topology);
+    struct core *core = lane->lanes->core;
+    unsigned version = core->is_spread ? topology_version(core->topology) : 0;
     if (!session_is_current(&lane->session)) {
         session_close(&lane->session);
-        if (!threads_connect(core, &lane->session)) {
+        if (!lanes_connect(core, &lane->session)) {
             return false;
         }
     }
@@ -144,106 +131,218 @@ static bool lane_connect(struct lane *lane, struct core *core)
     return true;
 }
 
-static void lane_lost(struct lane *lane)
+/* The lane gets work: what its cutter takes of @batch, by @heads. */
+static void lane_begin(struct lane *lane, const struct batch *batch, struct heads *heads)
 {
-    session_lost(&lane->session);
-    transaction_forget(lane->tx);
+    lane->has_work = true;
+    lane->over = &lane->session;
+    lane->by = heads;
+    lane->trim = -1;
+    cutter_begin(&lane->cutter, lane->lanes->core, batch);
+    lane->cutter.sketches = transaction_sketches(lane->tx);
 }
 
 /* What the next transaction counts; none at the end. */
-static struct fold_cuts next_cuts(
-    const struct lane *lane, struct cutter *cutter, struct cut *cuts, bool *no_more)
+static struct fold_cuts next_cuts(struct lane *lane, struct cut cuts[CUTS_MAX], bool *no_more)
 {
     if (*no_more) {
         return (struct fold_cuts){.n = 0};
     }
-    unsigned n = cutter_next(cutter, transaction_limit_us(lane->tx, lane->batch), cuts, no_more);
+    unsigned n = cutter_next(
+        &lane->cutter, transaction_limit_us(lane->tx, lane->cutter.batch), cuts, no_more);
     return (struct fold_cuts){cuts, n};
 }
 
-static void lane_count(struct lane *lane, struct core *core)
+static void lane_count(struct lane *lane)
 {
-    struct cutter cutter;
-    struct cut cuts[2][CUTS_MAX];
+    const struct lanes *lanes = lane->lanes;
+    struct cut cuts[2][CUTS_MAX]; /* of this transaction and the next, in turn */
     bool no_more = false;
-    lane->end = FOLD_LOST;
-    lane->err = STORAGE_OK;
-    if (!lane_connect(lane, core)) {
-        return;
-    }
-    cutter_begin(&cutter, core, lane->batch);
-    cutter.sketches = transaction_sketches(lane->tx);
-    cutter.only = &lane->set;
-    struct fold_cuts next = next_cuts(lane, &cutter, cuts[0], &no_more);
+    struct fold_cuts next = next_cuts(lane, cuts[0], &no_more);
     lane->end = FOLD_DONE;
     for (unsigned i = 1; lane->end == FOLD_DONE && next.n > 0; i++) {
         struct fold_cuts now = next;
-        next = next_cuts(lane, &cutter, cuts[i % 2], &no_more);
-        lane->end = transaction_run(lane->tx, &lane->session, lane->batch, now, next, -1,
-            lane->deadline_ms, lane->heads, &lane->log, &lane->err);
+        next = next_cuts(lane, cuts[i % 2], &no_more);
+        lane->end = transaction_run(lane->tx, lane->over, lane->cutter.batch, now, next,
+            next.n == 0 ? lane->trim : -1, monotonic_ms() + FOLD_STEP_MS, lane->by, &lane->log,
+            &lane->err);
+        if (lane->end == FOLD_DONE && lanes->moved != NULL && !lanes->core->is_spread) {
+            lanes->moved(lanes->moved_data);
+        }
     }
-    if (lane->end == FOLD_LOST) {
-        lane_lost(lane);
-    }
+}
+
+/* Redis wakes a thread of the fold by an answer, and has more to do.  Where both are on one
+ * processor, the thread is to wait for another one.  Source: sched(7), SCHED_BATCH. */
+static void give_way_to_redis(void)
+{
+    struct sched_param none = {0};
+    (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
 }
 
 static void *lane_main(void *argument)
 {
     struct lane *lane = argument;
-    lane_count(lane, lane->session.core);
+    bool is_own = lane->over == &lane->session;
+    lane->end = FOLD_LOST;
+    lane->err = STORAGE_OK;
+    if (!lane->lanes->core->is_spread) {
+        give_way_to_redis();
+    }
+    if (!is_own || lane_connect(lane)) {
+        lane_count(lane);
+    }
+    if (is_own && lane->end == FOLD_LOST) {
+        session_lost(&lane->session);
+    }
     return NULL;
 }
 
-/* The worst end of all: one that is lost says nothing of what it did. */
-static enum fold_end worst_end(
-    const struct lanes *lanes, uint32_t *ret_log, enum storage_err *ret_err)
+/* All lanes that have work do it, the first one of them on this thread.  The worst end of all: one
+ * that is lost says nothing of what it did. */
+static enum fold_end lanes_run(struct lanes *lanes, uint32_t *ret_log, enum storage_err *ret_err)
 {
     static const int badness[] = {
-        [FOLD_DONE] = 0, [FOLD_STALE] = 3, [FOLD_LOST] = 2, [FOLD_ERR] = 1};
+        [FOLD_DONE] = 0, [FOLD_ERR] = 1, [FOLD_STALE] = 2, [FOLD_LOST] = 3};
     enum fold_end end = FOLD_DONE;
-    for (const struct lane *lane = lanes->lanes; lane != NULL; lane = lane->next) {
+    bool has_own = false;
+    for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
+        if (lane->has_work) {
+            lane->has_thread = has_own && pthread_create(&lane->thread, NULL, lane_main, lane) == 0;
+            has_own = true;
+        }
+    }
+    for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
+        if (lane->has_work && !lane->has_thread) {
+            (void)lane_main(lane);
+        }
+    }
+    for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
+        if (lane->has_work && lane->has_thread) {
+            (void)pthread_join(lane->thread, NULL);
+        }
         if (lane->has_work && badness[lane->end] > badness[end]) {
             end = lane->end;
             *ret_log = lane->log;
             *ret_err = lane->err;
         }
+        lane->has_work = false;
     }
     return end;
 }
 
-enum fold_end lanes_count(struct lanes *lanes, const struct batch *batch,
-    const struct part_set *set, struct heads *heads, int64_t deadline_ms, uint32_t *ret_log,
+/* ---- one server ---- */
+
+static enum fold_end count_on_one(struct lanes *lanes, struct session *session,
+    const struct batch *batch, struct heads *heads, int trim, uint32_t *ret_log,
     enum storage_err *ret_err)
 {
-    struct lane *own = NULL; /* the last one is run on this thread */
-    *ret_err = share_out(lanes, set);
+    struct cut_shares shares = {0};
+    struct lane *first = lanes->all;
+    struct lane *second = first->next;
+    const unsigned n = lanes->core->partitions.n;
+    bool both = batch->n_rows >= BESIDE_ROWS && n > 1 && lane_connect(second);
+    lane_begin(first, batch, heads);
+    first->over = session;
+    first->trim = both ? -1 : trim;
+    if (both) {
+        /* Each lane takes its first partition here, before another thread runs.  So the first one
+         * always has a transaction, whose reading of the heads the round's goal rests on. */
+        unsigned from = cut_first(batch, n);
+        lane_begin(second, batch, &second->heads);
+        cutter_share(&first->cutter, &shares, from);
+        cutter_share(&second->cutter, &shares, from + n / 2);
+    }
+    enum fold_end end = lanes_run(lanes, ret_log, ret_err);
+    if (both && end == FOLD_DONE && trim >= 0) { /* only now both lanes have counted it */
+        const struct batch_log *log = &batch->logs[trim];
+        enum redis_status status =
+            stream_trim(lanes->core, session, monotonic_ms() + FOLD_STEP_MS, log->id, log->to);
+        end = status == REDIS_OK_STATUS ? FOLD_DONE : FOLD_LOST;
+    }
+    return end;
+}
+
+/* ---- a cluster ---- */
+
+/* NULL: out of memory. */
+static struct lane *lane_of(struct lanes *lanes, const struct cluster_node *node)
+{
+    struct lane *lane = lanes->all;
+    while (lane != NULL && !cluster_node_equal(&lane->session.server.node, node)) {
+        lane = lane->next;
+    }
+    if (lane == NULL && (lane = lane_new(lanes)) != NULL) {
+        lane->session.server.is_named = true;
+        lane->session.server.node = *node;
+    }
+    return lane;
+}
+
+/* Lanes of servers that have nothing any more. */
+static void drop_left(struct lanes *lanes)
+{
+    struct lane **at = &lanes->all;
+    while (*at != NULL) {
+        struct lane *lane = *at;
+        if (topology_owns(lanes->core->topology, &lane->session.server.node)) {
+            at = &lane->next;
+        } else {
+            *at = lane->next;
+            lane_free(lane);
+        }
+    }
+}
+
+/* Give each partition that gets something of the batch to its lane; *ret_with: all of these. */
+static enum storage_err share_out(
+    struct lanes *lanes, const struct batch *batch, struct heads *heads, struct part_set *ret_with)
+{
+    drop_left(lanes);
+    for (unsigned p = 0; p < lanes->core->partitions.n; p++) {
+        struct cluster_node owner;
+        if (batch->tasks[p].n == 0) {
+            continue;
+        }
+        if (!topology_owner(lanes->core->topology, p, &owner)) {
+            return STORAGE_DOWN;
+        }
+        struct lane *lane = lane_of(lanes, &owner);
+        if (lane == NULL) {
+            return STORAGE_NOMEM;
+        }
+        if (!lane->has_work) {
+            lane_begin(lane, batch, heads);
+            lane->set = (struct part_set){.words = {0}};
+            lane->cutter.only = &lane->set;
+        }
+        part_set_add(&lane->set, p);
+        part_set_add(ret_with, p);
+    }
+    return STORAGE_OK;
+}
+
+static enum fold_end count_spread(struct lanes *lanes, struct session *session,
+    const struct batch *batch, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
+{
+    struct part_set with = {.words = {0}};
+    for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
+        lane->has_work = false; /* of a batch that could not be shared out */
+    }
+    *ret_err = share_out(lanes, batch, heads, &with);
     if (*ret_err != STORAGE_OK) {
         return FOLD_ERR;
     }
-    for (struct lane *lane = lanes->lanes; lane != NULL; lane = lane->next) {
-        if (!lane->has_work) {
-            continue;
-        }
-        lane->batch = batch;
-        lane->heads = heads;
-        lane->deadline_ms = deadline_ms;
-        lane->session.core = lanes->core;
-        if (own != NULL) {
-            own->has_thread = pthread_create(&own->thread, NULL, lane_main, own) == 0;
-            if (!own->has_thread) {
-                lane_count(own, lanes->core);
-            }
-        }
-        own = lane;
-    }
-    if (own != NULL) {
-        own->has_thread = false;
-        lane_count(own, lanes->core);
-    }
-    for (struct lane *lane = lanes->lanes; lane != NULL; lane = lane->next) {
-        if (lane->has_work && lane->has_thread) {
-            (void)pthread_join(lane->thread, NULL);
-        }
-    }
-    return worst_end(lanes, ret_log, ret_err);
+    enum fold_end end = lanes_run(lanes, ret_log, ret_err);
+    return end != FOLD_DONE ? end
+                            : pass_by(lanes->core, session, batch, &with, heads,
+                                  monotonic_ms() + FOLD_STEP_MS, ret_log, ret_err);
+}
+
+enum fold_end lanes_count(struct lanes *lanes, struct session *session, const struct batch *batch,
+    struct heads *heads, int trim, uint32_t *ret_log, enum storage_err *ret_err)
+{
+    return lanes->core->is_spread
+               ? count_spread(lanes, session, batch, heads, ret_log, ret_err)
+               : count_on_one(lanes, session, batch, heads, trim, ret_log, ret_err);
 }

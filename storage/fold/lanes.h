@@ -1,22 +1,30 @@
-/* lanes.h - a batch is counted on all servers of a cluster at once.
+/* lanes.h - a batch is counted in all partitions, on several threads.
  *
  * Layer: storage.  Belongs to the fold's thread.
  *
- * An EXEC takes the keys of one slot.  So each transaction counts one partition, and the partitions
- * of one server are counted one after the other over one connection: that is a lane.  The lanes run
- * at the same time, each on a thread for as long as the batch lasts.
+ * A lane is a connection over which a fold counts, one transaction after the other, with a thread
+ * for as long as the batch lasts.
  *
- * A log's head lies on another server as a rule, so it cannot be read behind the WATCH.  The heads
- * that the round has read stand for it while they are young: a cursor is deleted no earlier than
- * LOG_CURSOR_KEPT_MS after its log's head (log/close.h).  So, by heads of at most HEADS_AGE_MS when
- * the WATCH is answered, each cursor of a log with a head is still there, or its deletion makes the
- * EXEC void.
+ * One server carries out one transaction at a time, and a thread has much to compute before the
+ * next one.  So the partitions of a large batch are shared out to two lanes: while Redis carries
+ * out the transaction of one, the other one computes.
+ *
+ * In a cluster an EXEC takes the keys of one slot.  So each transaction counts one partition, and
+ * each server has one lane, which counts the server's partitions.
+ *
+ * There a log's head lies on another server as a rule, so it cannot be read behind the WATCH.  The
+ * heads that the round has read stand for it while they are young: a cursor is deleted no earlier
+ * than LOG_CURSOR_KEPT_MS after its log's head (log/close.h).  So, by heads of at most HEADS_AGE_MS
+ * when the WATCH is answered, each cursor of a log with a head is still there, or its deletion
+ * makes the EXEC void.
  */
 #ifndef STORAGE_FOLD_LANES_H
 #define STORAGE_FOLD_LANES_H
 
 #include "storage/fold/transaction.h"
-#include "storage/schema/part_set.h"
+
+#define FOLD_STEP_MS    5000 /* no step takes so long on a Redis that lives */
+#define FOLD_SILENCE_MS 3000 /* a connection is taken for dead that is silent for so long */
 
 struct lane;
 
@@ -24,17 +32,29 @@ struct lanes {
     struct core *core;
     struct seen_fold *seen_fold;
     struct shared_memory *shared;
-    struct lane *lanes; /* owned; one a server */
+    struct lane *all; /* owned; with one server two of them */
+    /* With one server: called, by any of the threads, when a transaction was done; NULL: nobody
+     * is. */
+    void (*moved)(void *data);
+    void *moved_data;
 };
 
-void lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_fold,
-    struct shared_memory *shared);
+/* False: out of memory; the caller releases all the same. */
+bool lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_fold,
+    struct shared_memory *shared) MUST_CHECK;
+
+/* The connection to the one server is closed: nothing is known any more. */
+void lanes_forget(struct lanes *lanes);
 void lanes_release(struct lanes *lanes);
 
-/* Count @batch in the partitions @set, by @heads, until @deadline_ms.  Ends as transaction_run()
- * does; after any end but FOLD_DONE some partitions may have counted it. */
-enum fold_end lanes_count(struct lanes *lanes, const struct batch *batch,
-    const struct part_set *set, struct heads *heads, int64_t deadline_ms, uint32_t *ret_log,
-    enum storage_err *ret_err) MUST_CHECK;
+/* Connect as a lane does.  False: it failed. */
+bool lanes_connect(struct core *core, struct session *session) MUST_CHECK;
+
+/* Count @batch.  @session leads to the one server, or has the dispatcher of a cluster.  @heads,
+ * @ret_log and @ret_err are as those of transaction_run().  @trim: of one server: the log in the
+ * batch that is cut when all is counted; -1: none.  After any end but FOLD_DONE some partitions may
+ * have counted the batch. */
+enum fold_end lanes_count(struct lanes *lanes, struct session *session, const struct batch *batch,
+    struct heads *heads, int trim, uint32_t *ret_log, enum storage_err *ret_err) MUST_CHECK;
 
 #endif

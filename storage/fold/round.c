@@ -2,7 +2,6 @@
 
 #include "storage/base/clock.h"
 #include "storage/fold/gather_streams.h"
-#include "storage/fold/pass_by.h"
 #include "storage/fold/round_goal.h"
 
 #define SHOWN_US 20000 /* an answer of Redis that is on its way is there sooner */
@@ -14,18 +13,16 @@ bool round_init(
     r->session.look = (struct redis_look){core_runs, core};
     shared_memory_init(&r->shared, core->partitions.n);
     if (core->is_spread) {
-        dispatcher_init(&r->dispatcher, core, &r->session.look, THREADS_SILENCE_MS);
-        lanes_init(&r->lanes, core, seen_fold, &r->shared);
+        dispatcher_init(&r->dispatcher, core, &r->session.look, FOLD_SILENCE_MS);
         r->session.dispatcher = &r->dispatcher;
-        return true;
     }
-    return threads_init(&r->threads, core, &r->session.look, seen_fold, &r->shared);
+    return lanes_init(&r->lanes, core, seen_fold, &r->shared);
 }
 
 /* The connection is closed: nothing is known any more. */
 static void round_forget(struct round *r)
 {
-    threads_forget(&r->threads);
+    lanes_forget(&r->lanes);
     shared_memory_forget(&r->shared);
     streams_forget(&r->streams);
     r->heads.n = 0;
@@ -35,10 +32,9 @@ void round_release(struct round *r)
 {
     session_close(&r->session);
     round_forget(r);
-    threads_release(&r->threads);
+    lanes_release(&r->lanes);
     if (r->session.dispatcher != NULL) {
         dispatcher_release(&r->dispatcher);
-        lanes_release(&r->lanes);
     }
     shared_memory_release(&r->shared);
     streams_release(&r->streams);
@@ -59,7 +55,7 @@ static bool round_connect(struct round *r)
     }
     session_close(&r->session);
     round_forget(r);
-    return threads_connect(r->core, &r->session);
+    return lanes_connect(r->core, &r->session);
 }
 
 static enum storage_err round_lost(struct round *r)
@@ -119,41 +115,20 @@ static void batch_is_stale(struct round *r, uint32_t log)
     }
 }
 
-/* In all partitions of a cluster.  A failure leaves some that have counted the batch. */
-static enum fold_end count_spread(struct round *r, uint32_t *ret_log, enum storage_err *ret_err)
-{
-    struct part_set with = {.words = {0}};
-    bool any = false;
-    for (unsigned p = 0; p < r->core->partitions.n; p++) {
-        if (r->batch.tasks[p].n > 0) {
-            part_set_add(&with, p);
-            any = true;
-        }
-    }
-    int64_t deadline_ms = monotonic_ms() + FOLD_STEP_MS;
-    enum fold_end end =
-        any ? lanes_count(&r->lanes, &r->batch, &with, &r->heads, deadline_ms, ret_log, ret_err)
-            : FOLD_DONE;
-    return end == FOLD_DONE ? pass_by(r->core, &r->session, &r->batch, &with, &r->heads,
-                                  deadline_ms, ret_log, ret_err)
-                            : end;
-}
-
 static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
     uint32_t log = 0;
     enum storage_err err = STORAGE_OK;
-    enum fold_end end = r->core->is_spread ? count_spread(r, &log, &err)
-                                           : threads_count(&r->threads, &r->session, &r->batch,
-                                                 &r->heads, own_number(r, goal), &log, &err);
+    enum fold_end end =
+        lanes_count(&r->lanes, &r->session, &r->batch, &r->heads, own_number(r, goal), &log, &err);
     if (end == FOLD_STALE) {
         batch_is_stale(r, log);
     }
     if (end == FOLD_DONE) {
         batch_is_folded(r, goal);
         goal->counted = true;
-        if (r->core->is_spread && r->threads.moved != NULL) {
-            r->threads.moved(r->threads.moved_data);
+        if (r->core->is_spread && r->lanes.moved != NULL) {
+            r->lanes.moved(r->lanes.moved_data);
         }
     }
     return end == FOLD_LOST ? round_lost(r) : end == FOLD_ERR ? err : STORAGE_OK;

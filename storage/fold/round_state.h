@@ -7,7 +7,6 @@
 
 #include "storage/fold/lanes.h"
 #include "storage/fold/streams.h"
-#include "storage/fold/threads.h"
 #include "storage/fold/trim.h"
 #include "storage/known/memory.h"
 #include "storage/log/unfolded.h"
@@ -17,11 +16,10 @@ struct round {
     struct unfolded *unfolded; /* the process's own log */
     struct session session;
     struct shared_memory shared; /* of all transactions */
-    struct fold_threads threads; /* of one server */
-    /* Of a cluster, in its place: */
+    struct lanes lanes;
+    /* Of a cluster: */
     struct dispatcher dispatcher; /* the session's: heads, cursors, streams */
     int64_t stood_us;             /* of the dispatcher: what is known of streams holds since */
-    struct lanes lanes;
     struct trimmer trimmer;
     struct streams streams;
     struct heads heads; /* as last read */
