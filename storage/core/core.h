@@ -120,6 +120,13 @@ void core_release(struct core *core);
 
 /* The functions below are thread-safe. */
 
+/* What was seen of several servers twice, so far apart, none of them can lose any more. */
+static inline int64_t core_apart_ms(const struct core *core)
+{
+    int64_t go_back_ms = atomic_load(&core->go_back_ms);
+    return core->hold_ms > go_back_ms ? core->hold_ms : go_back_ms;
+}
+
 /* A reply that just came said that it was @redis_us (UTC).  0 or less is ignored. */
 void core_time_seen(struct core *core, int64_t redis_us);
 

@@ -95,7 +95,7 @@ static void write_commands(struct transaction *tx, int trim)
     }
     if (trim >= 0 && tx->fates[trim] == LOG_COUNTS) {
         const struct batch_log *log = &tx->batch->logs[trim];
-        stream_write_trim(tx->core, log->id, log->to, &tx->commands);
+        stream_write_trim(tx->core, 0, log->id, log->to, &tx->commands);
         tx->n_all++;
     }
 }

@@ -263,10 +263,11 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
 
 /* ---- cutting ---- */
 
-void stream_write_trim(const struct core *core, const char *id, uint64_t to, struct buffer *out)
+void stream_write_trim(
+    const struct core *core, unsigned partition, const char *id, uint64_t to, struct buffer *out)
 {
     struct key key;
-    key_fixed(&key, core->partitions.tag[0], "log:", slice_of(id));
+    key_fixed(&key, core->partitions.tag[partition], "log:", slice_of(id));
     resp_head(out, 4);
     resp_text(out, "XTRIM");
     resp_word(out, key.p, key.n);
@@ -280,7 +281,7 @@ enum redis_status stream_trim(
     struct buffer out;
     const struct reply *reply;
     buffer_init(&out);
-    stream_write_trim(core, id, to, &out);
+    stream_write_trim(core, 0, id, to, &out);
     enum redis_status status = redis_ask(session->redis, &out, deadline_ms, &reply);
     buffer_release(&out);
     return status;

@@ -39,8 +39,9 @@ void streams_release(struct streams *streams);
 /* The log @id, made if it is new.  NULL: out of memory.  Valid until the next call. */
 struct stream *streams_find(struct streams *streams, const char *id);
 
-/* Append the command that cuts the entries up to @to off the log @id. */
-void stream_write_trim(const struct core *core, const char *id, uint64_t to, struct buffer *out);
+/* Append the command that cuts the entries up to @to off the log @id, which lies in @partition. */
+void stream_write_trim(
+    const struct core *core, unsigned partition, const char *id, uint64_t to, struct buffer *out);
 
 /* The functions below ask Redis.  Anything but REDIS_OK_STATUS: the connection must be closed. */
 
@@ -61,7 +62,7 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
     int64_t deadline_ms, struct stream *stream, unsigned place, uint64_t to,
     struct batch *batch) MUST_CHECK;
 
-/* Cut the entries up to @to off the log @id. */
+/* Have that done, with one server. */
 enum redis_status stream_trim(struct core *core, struct session *session, int64_t deadline_ms,
     const char *id, uint64_t to) MUST_CHECK;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "storage/base/clock.h"
+#include "storage/fold/streams.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -78,7 +79,6 @@ static void trim_cut(
 {
     struct asks asks = asks_to(session, &t->out);
     for (size_t l = 0; l < t->n; l++) {
-        struct key key;
         unsigned place = t->places[l];
         struct trim_log *log = &t->logs[place];
         const struct trim_log *was = &before->logs[place];
@@ -87,13 +87,7 @@ static void trim_cut(
             continue;
         }
         unsigned partition = core_log_partition(t->core, place);
-        struct buffer *out = asks_begin(&asks, partition);
-        key_fixed(&key, t->core->partitions.tag[partition], "log:", slice_of(log->id));
-        resp_head(out, 4);
-        resp_text(out, "XTRIM");
-        resp_word(out, key.p, key.n);
-        resp_text(out, "MINID");
-        resp_decimal(out, (int64_t)to + 1);
+        stream_write_trim(t->core, partition, log->id, to, asks_begin(&asks, partition));
         log->cut = to;
     }
     if (asks.n > 0) {
@@ -101,18 +95,12 @@ static void trim_cut(
     }
 }
 
-static int64_t apart_ms(const struct core *core)
-{
-    int64_t go_back_ms = atomic_load(&core->go_back_ms);
-    return core->hold_ms > go_back_ms ? core->hold_ms : go_back_ms;
-}
-
 void trim_streams(struct trimmer *trimmer, struct core *core, struct session *session,
     struct unfolded *unfolded, int64_t deadline_ms)
 {
     int64_t now_ms = monotonic_ms();
     struct trimming t = {.core = core};
-    if (trimmer->read_ms != 0 && now_ms - trimmer->read_ms < apart_ms(core)) {
+    if (trimmer->read_ms != 0 && now_ms - trimmer->read_ms < core_apart_ms(core)) {
         return;
     }
     find_logs(&t, trimmer, unfolded);

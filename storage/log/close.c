@@ -2,10 +2,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "storage/base/clock.h"
-#include "storage/base/index.h"
 #include "storage/cluster/topology.h"
 #include "storage/core/asks.h"
 #include "storage/core/replicated.h"
@@ -21,12 +20,12 @@
 void log_closer_release(struct log_closer *closer)
 {
     log_progress_release(&closer->progress);
-    free(closer->strays);
-    counted_logs_release(&closer->counted);
+    watched_logs_release(&closer->strays);
+    watched_logs_release(&closer->counted);
     if (closer->session.dispatcher != NULL) {
         dispatcher_release(&closer->dispatcher);
     }
-    *closer = (struct log_closer){.strays = NULL};
+    *closer = (struct log_closer){.own = NULL};
 }
 
 /* One call. */
@@ -93,13 +92,7 @@ static void put_delete_cursors(struct closing *c, const char *id)
 
 static bool is_own(const struct closing *c, const char *id)
 {
-    const struct unfolded *own = c->closer->own;
-    for (unsigned i = 0; own != NULL && i < own->n_logs; i++) {
-        if (strcmp(own->logs[i].id, id) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return c->closer->own != NULL && unfolded_is_own(c->closer->own, id);
 }
 
 static bool is_silent(struct closing *c, const struct log_head *head)
@@ -133,11 +126,15 @@ static void put_close(struct closing *c, const struct log_head *is)
     resp_word(out, head, (size_t)n);
 }
 
-/* How far a server of a cluster can go back. */
-static int64_t apart_ms(const struct core *core)
+/* In a cluster a log is counted for good that has been so for as long as a server can go back. */
+static bool is_for_good(struct closing *c, const struct log_head *head)
 {
-    int64_t go_back_ms = atomic_load(&core->go_back_ms);
-    return core->hold_ms > go_back_ms ? core->hold_ms : go_back_ms;
+    if (!c->core->is_spread || is_own(c, head->id)) {
+        return true;
+    }
+    int64_t now_ms = monotonic_ms();
+    const struct watched_log *log = watched_logs_see(&c->closer->counted, head, now_ms);
+    return log != NULL && watched_log_stands(log, now_ms, core_apart_ms(c->core));
 }
 
 /* Close the silent logs that are counted.  False: the connection is lost. */
@@ -153,13 +150,10 @@ static bool close_counted(struct closing *c, bool *ret_uncounted)
             *ret_uncounted = true;
             continue;
         }
-        if (c->core->is_spread && !is_own(c, log->head.id) &&
-            !counted_logs_long(
-                &c->closer->counted, &log->head, monotonic_ms(), apart_ms(c->core))) {
-            continue;
+        if (is_for_good(c, &log->head)) {
+            put_close(c, &log->head);
+            memcpy(c->closed[c->n_asked++].id, log->head.id, LOG_ID_TEXT + 1);
         }
-        put_close(c, &log->head);
-        memcpy(c->closed[c->n_asked++].id, log->head.id, LOG_ID_TEXT + 1);
     }
     return c->n_asked == 0 || closing_ask(c, take_closed);
 }
@@ -174,41 +168,21 @@ static bool clean_closed(struct closing *c)
 
 /* ---- cursors without a head ---- */
 
-static struct stray_cursor *find_stray(struct log_closer *closer, const char *id)
-{
-    for (size_t i = 0; i < closer->n_strays; i++) {
-        if (memcmp(closer->strays[i].id, id, LOG_ID_TEXT) == 0) {
-            return &closer->strays[i];
-        }
-    }
-    return NULL;
-}
-
 /* Every cursor counts as a stray until its head is seen. */
 static bool take_fields(void *data, size_t i, const struct reply *reply)
 {
     struct closing *c = data;
-    struct log_closer *closer = c->closer;
     (void)i;
     if (note_error(c, reply)) {
         return true;
     }
     for (size_t f = 0; reply->type == REPLY_ARRAY && f < reply->n; f++) {
         struct slice name = reply->items[f].text;
-        if (!log_id_is(name)) {
-            continue;
+        if (log_id_is(name)) {
+            struct log_head no_head = {.n = 0};
+            memcpy(no_head.id, name.p, LOG_ID_TEXT);
+            (void)watched_logs_see(&c->closer->strays, &no_head, monotonic_ms());
         }
-        struct stray_cursor *stray = find_stray(closer, name.p);
-        if (stray == NULL) {
-            if (!array_reserve(&closer->strays, &closer->capacity, closer->n_strays,
-                    sizeof(*closer->strays))) {
-                return true; /* another time */
-            }
-            stray = &closer->strays[closer->n_strays++];
-            *stray = (struct stray_cursor){.seen_ms = monotonic_ms()};
-            memcpy(stray->id, name.p, LOG_ID_TEXT);
-        }
-        stray->is_seen = true;
     }
     return true;
 }
@@ -222,18 +196,14 @@ static void forget_if_changed(struct closing *c)
     closer->connection = c->session->n_opened;
     closer->stood_us = closer->dispatcher.links.stood_us;
     if (!same) {
-        closer->n_strays = closer->counted.n = 0;
+        closer->strays.n = closer->counted.n = 0;
     }
 }
 
 /* Read all cursors.  The heads are read after them: a log is registered before it has a cursor. */
 static bool read_cursors(struct closing *c)
 {
-    struct log_closer *closer = c->closer;
     forget_if_changed(c);
-    for (size_t i = 0; i < closer->n_strays; i++) {
-        closer->strays[i].is_seen = false;
-    }
     for (unsigned p = 0; p < c->core->partitions.n; p++) {
         (void)put_command(c, p, "HKEYS", "state", 0);
     }
@@ -243,24 +213,20 @@ static bool read_cursors(struct closing *c)
 /* Keep the strays that have no head; delete those of them that were strays long enough ago, too. */
 static bool clean_strays(struct closing *c)
 {
-    struct log_closer *closer = c->closer;
-    int64_t apart = apart_ms(c->core);
+    struct watched_logs *strays = &c->closer->strays;
+    int64_t apart = core_apart_ms(c->core);
     apart = c->core->is_spread && apart < LOG_CURSOR_KEPT_MS ? LOG_CURSOR_KEPT_MS : apart;
-    int64_t before_ms = monotonic_ms() - apart;
-    size_t kept = 0;
-    for (size_t i = 0; i < closer->n_strays; i++) {
-        struct stray_cursor stray = closer->strays[i];
-        if (!stray.is_seen || log_progress_find(&closer->progress, stray.id) != NULL) {
-            continue;
+    int64_t now_ms = monotonic_ms();
+    for (size_t i = 0; i < strays->n; i++) {
+        struct watched_log *stray = &strays->all[i];
+        bool has_head = log_progress_find(&c->closer->progress, stray->head.id) != NULL;
+        bool is_left = stray->is_seen && !has_head && watched_log_stands(stray, now_ms, apart);
+        if (is_left) {
+            put_delete_cursors(c, stray->head.id);
         }
-        if (stray.is_old && stray.seen_ms <= before_ms) {
-            put_delete_cursors(c, stray.id);
-            continue;
-        }
-        stray.is_old = true;
-        closer->strays[kept++] = stray;
+        stray->is_seen = stray->is_seen && !has_head && !is_left;
     }
-    closer->n_strays = kept;
+    watched_logs_keep(strays);
     return c->asks.n == 0 || closing_ask(c, take_ignored);
 }
 
@@ -304,7 +270,7 @@ bool log_close_silent(
         read = err == STORAGE_OK && closer_stood(&c);
     }
     if (read && close_counted(&c, &uncounted) && clean_closed(&c)) {
-        counted_logs_keep(&closer->counted);
+        watched_logs_keep(&closer->counted);
         (void)clean_strays(&c);
     }
     buffer_release(&c.out);
@@ -345,7 +311,7 @@ static void close_own_spread(struct log_closer *closer, struct core *core, int64
     buffer_release(&c.out);
 }
 
-void log_close_own(struct core *core, const struct unfolded *unfolded, int64_t deadline_ms)
+void log_close_own(struct core *core, struct unfolded *unfolded, int64_t deadline_ms)
 {
     struct session session = {.redis = NULL};
     struct log_closer closer = {.own = unfolded};

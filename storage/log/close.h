@@ -32,34 +32,25 @@
 
 #include "storage/core/dispatcher.h"
 #include "storage/core/log_progress.h"
-#include "storage/log/counted_logs.h"
 #include "storage/log/unfolded.h"
+#include "storage/log/watched_logs.h"
 
 #define LOG_SILENCE_MS     30000
 #define LOG_CURSOR_KEPT_MS 30000 /* in a cluster, behind the head */
 
-/* A cursor that was seen without a head. */
-struct stray_cursor {
-    char id[LOG_ID_TEXT + 1];
-    int64_t seen_ms; /* CLOCK_MONOTONIC: for the first time */
-    bool is_seen;    /* this time */
-    bool is_old;     /* before this time, too */
-};
-
 /* Zeroed at first. */
 struct log_closer {
     struct log_progress progress;
-    struct stray_cursor *strays; /* owned */
-    size_t n_strays, capacity;
-    uint64_t connection; /* on which the strays were seen: session->n_opened */
+    struct watched_logs strays; /* cursors without a head */
+    uint64_t connection;        /* on which the strays were seen: session->n_opened */
     int64_t next_count_ms;
     /* Logs that are closed although their writers were heard of; NULL: none are. */
-    const struct unfolded *own;
+    struct unfolded *own;
 
     /* Of a cluster. */
     struct dispatcher dispatcher;
     struct session session;      /* of the dispatcher; its core is NULL: not begun */
-    struct counted_logs counted; /* at an earlier call */
+    struct watched_logs counted; /* silent ones */
     int64_t stood_us;            /* of the dispatcher, when they and the strays were seen */
 };
 
@@ -75,6 +66,6 @@ bool log_close_silent(struct log_closer *closer, struct core *core, struct sessi
  * everything in them is counted.  Their writers have stopped.  In a cluster replicas must have what
  * was counted, on all servers: as many as --ack-replicas says, and one at least.  What is left the
  * leader of another process, or a later one, closes; also the cursors, in a cluster. */
-void log_close_own(struct core *core, const struct unfolded *unfolded, int64_t deadline_ms);
+void log_close_own(struct core *core, struct unfolded *unfolded, int64_t deadline_ms);
 
 #endif
