@@ -1,4 +1,17 @@
-#include "storage/fold/gather_streams.h"
+/* gather_streams.c - what is folded of logs from their streams, and how far.
+ *
+ * Those are the logs of other processes, and own ones of which memory is of no use.
+ *
+ * In a cluster the record of a key, and what its request counts for, lie on servers that go back
+ * one without the other.  A failover that takes an entry with its records must not leave what the
+ * entry was counted for: its client has no answer yet, and repeats the request.  A process knows of
+ * its own entries what replicas have acknowledged (log/acknowledge.h).  Of those of others it asks
+ * the log's server, behind the reading of the heads (core/replicated.h).
+ *
+ * Questions wait for such entries for a second at most.  Then the entries are folded all the same,
+ * as their own process folds them: a server whose replicas are gone would stop all questions.
+ */
+#include "storage/fold/round_state.h"
 
 #include "storage/base/clock.h"
 #include "storage/core/replicated.h"

@@ -24,6 +24,14 @@
 #include "storage/fold/heads.h"
 #include "storage/fold/share.h"
 
+/* How an attempt to count has ended. */
+enum fold_end {
+    FOLD_DONE,
+    FOLD_STALE, /* nothing was done: read the entries of a log from the stream */
+    FOLD_LOST,  /* the connection must be given up: done or not */
+    FOLD_ERR,   /* nothing was done: see *ret_err */
+};
+
 /* Cuts of one batch that are counted together.  The array stays until they are counted. */
 struct fold_cuts {
     const struct cut *cuts;

@@ -1,8 +1,6 @@
 #include "storage/fold/round.h"
 
 #include "storage/base/clock.h"
-#include "storage/fold/gather_streams.h"
-#include "storage/fold/round_goal.h"
 
 #define SHOWN_US 20000 /* an answer of Redis that is on its way is there sooner */
 

@@ -1,4 +1,5 @@
-#include "storage/fold/round_goal.h"
+/* round_goal.c - what a round of folding has to reach, and what memory has for it. */
+#include "storage/fold/round_state.h"
 
 #include <stdlib.h>
 #include <string.h>

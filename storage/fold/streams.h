@@ -20,7 +20,7 @@ struct stream {
     bool is_broken;     /* the entry behind `folded` cannot be read.. */
     bool is_told;       /* ..which was said, once an entry */
     uint64_t must_read; /* entries up to this one are read from Redis, not taken from memory */
-    /* Of another process of a cluster: entries up to this one may be folded (gather_streams.h).. */
+    /* Of another process of a cluster: entries up to this one may be folded (gather_streams.c).. */
     uint64_t replicated;
     int64_t lags_since_ms; /* ..and since when those behind it may not; CLOCK_MONOTONIC, 0: none */
 };

@@ -28,7 +28,6 @@
 #define STORAGE_FOLD_TRANSACTION_H
 
 #include "storage/core/session.h"
-#include "storage/fold/fold_end.h"
 #include "storage/fold/look.h"
 #include "storage/fold/pace.h"
 

@@ -6,7 +6,6 @@
 #ifndef STORAGE_FOLD_TRANSACTION_STATE_H
 #define STORAGE_FOLD_TRANSACTION_STATE_H
 
-#include "storage/fold/fold_end.h"
 #include "storage/fold/look.h"
 #include "storage/fold/pace.h"
 #include "storage/known/memory.h"

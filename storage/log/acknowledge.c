@@ -3,10 +3,6 @@
 #include "storage/base/clock.h"
 #include "storage/core/replicated.h"
 #include "storage/core/reply_fault.h"
-#include "storage/log/append_jobs.h"
-#include "storage/redis/resp.h"
-
-#define WAIT_MS 100 /* of one WAIT: limits on the same connection come behind it */
 
 #define KEEP_EVENTS 100 /* of a request, on average: fewer are not kept.. */
 #define KEEP_MS     100 /* ..nor for longer, nor so near to their deadline: the round is held up */
@@ -21,15 +17,6 @@ bool acknowledge_wait_is_due(const struct appender *a)
         return false; /* what is to go again would come UNDER_WAY_MAX at a time behind each WAIT */
     }
     return (a->lag_ms == 0 && a->n_out > 0) || (a->n_waits == 0 && open_answers);
-}
-
-void acknowledge_put_wait(struct appender *a)
-{
-    a->n_waits++;
-    resp_head(&a->out, 3);
-    resp_text(&a->out, "WAIT");
-    resp_decimal(&a->out, a->core->config.ack_replicas);
-    resp_decimal(&a->out, WAIT_MS);
 }
 
 void acknowledge_let_fold(struct appender *a, struct log_entry *entry)

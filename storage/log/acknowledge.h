@@ -29,9 +29,6 @@
 /* Is a WAIT to be sent behind the commands in a->out? */
 bool acknowledge_wait_is_due(const struct appender *a);
 
-/* Encode the WAIT into a->out. */
-void acknowledge_put_wait(struct appender *a);
-
 /* The reply to a WAIT that was sent at @sent_ms came.  False: the connection must be given up. */
 bool acknowledge_take_wait(
     struct appender *a, const struct reply *reply, int64_t sent_ms) MUST_CHECK;

@@ -9,9 +9,6 @@
 #include "storage/core/replicated.h"
 #include "storage/core/reply_fault.h"
 #include "storage/log/acknowledge.h"
-#include "storage/log/append_jobs.h"
-#include "storage/log/heartbeat.h"
-#include "storage/log/held.h"
 #include "storage/log/record.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
@@ -318,7 +315,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
 
 int64_t appender_due_ms(struct appender *a, bool connected)
 {
-    int64_t due_ms = connected && !a->is_gone ? heartbeat_due_ms(a) : INT64_MAX;
+    int64_t due_ms = connected && !a->is_gone ? append_beat_due_ms(a) : INT64_MAX;
     for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
         for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
             due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;

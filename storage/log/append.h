@@ -29,7 +29,7 @@
 #ifndef STORAGE_LOG_APPEND_H
 #define STORAGE_LOG_APPEND_H
 
-#include "storage/log/held.h"
+#include "storage/log/append_state.h"
 
 /* @place: of the log, below core_logs(). */
 void appender_init(
@@ -50,6 +50,23 @@ bool appender_take_reply(struct appender *a, const struct reply *reply) MUST_CHE
 
 /* The connection is gone.  Answers the jobs that are done. */
 void appender_lost(struct appender *a);
+
+/* May another entry be made now?  How much may wait to be folded is not looked at.  What all
+ * writers of a process hold together is bounded. */
+bool appender_has_room(const struct appender *a);
+
+/* Make an entry of a list of jobs.  False: no memory, and the jobs are as they were. */
+bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms) MUST_CHECK;
+
+/* Let go of what is safe. */
+void appender_let_go(struct appender *a);
+
+/* Does any job wait for an answer? */
+bool appender_has_jobs(const struct appender *a);
+
+/* Answer the jobs that are done, and those whose time is up; what may be in Redis is appended all
+ * the same. */
+void appender_answer_late(struct appender *a, int64_t now_ms);
 
 /* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
 int64_t appender_due_ms(struct appender *a, bool connected);

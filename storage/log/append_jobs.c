@@ -1,4 +1,5 @@
-#include "storage/log/append_jobs.h"
+/* append_jobs.c - the requests in entries, and how they are answered. */
+#include "storage/log/append.h"
 
 #include <stdio.h>
 
@@ -43,8 +44,6 @@ static bool was_answered(const struct log_entry *entry)
     return entry->era[0] != '\0';
 }
 
-/* Nothing of it is in Redis, and nothing is under way: its clients can be told, and its number is
- * free.  An entry that was answered once is held, also while it waits to go again. */
 bool appender_give_up_last(struct appender *a, enum storage_err err)
 {
     struct log_entry *entry = a->last;

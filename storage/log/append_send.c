@@ -6,11 +6,14 @@
 #include "storage/log/acknowledge.h"
 #include "storage/log/append.h"
 #include "storage/log/append_state.h"
-#include "storage/log/heartbeat.h"
 #include "storage/log/record.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/first_note.h"
 #include "storage/schema/key.h"
+
+#define WAIT_MS  100 /* of one WAIT: limits on the same connection come behind it */
+#define BEAT_MS  5000
+#define PROOF_MS 250 /* while entries are held that are not safe, or somebody wants to know */
 
 static bool note_sent(
     struct appender *a, enum append_command command, struct log_entry *entry, int64_t now_ms)
@@ -82,10 +85,21 @@ static bool send_entries(struct appender *a, const struct session *session, int6
     return true;
 }
 
-/* A heartbeat keeps the log from being closed, and its answer proves how old what is held is. */
+int64_t append_beat_due_ms(struct appender *a)
+{
+    int64_t wanted_ms = standing_wanted_ms(append_standing(a));
+    bool is_wanted = wanted_ms != INT64_MIN;
+    bool holds =
+        a->first != NULL && (atomic_load(&a->core->go_back_ms) > 0 || a->core->hold_ms > 0);
+    int64_t due_ms = a->beat_ms + (is_wanted || holds ? PROOF_MS : BEAT_MS);
+    return is_wanted && wanted_ms > a->beat_ms && wanted_ms < due_ms ? wanted_ms : due_ms;
+}
+
+/* A heartbeat keeps the log from being closed.  Its answer proves how old what is held is, and that
+ * Redis has not gone back for those who want to know (core/standing.h). */
 static bool send_heartbeat(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    if (now_ms < heartbeat_due_ms(a)) {
+    if (now_ms < append_beat_due_ms(a)) {
         return true;
     }
     a->beat_ms = now_ms;
@@ -101,7 +115,11 @@ static bool send_wait(struct appender *a, int64_t now_ms)
     if (!acknowledge_wait_is_due(a)) {
         return true;
     }
-    acknowledge_put_wait(a);
+    a->n_waits++;
+    resp_head(&a->out, 3);
+    resp_text(&a->out, "WAIT");
+    resp_decimal(&a->out, a->core->config.ack_replicas);
+    resp_decimal(&a->out, WAIT_MS);
     return note_sent(a, COMMAND_WAIT, NULL, now_ms);
 }
 

@@ -1,7 +1,8 @@
 /* append_state.h - what the appender holds: entries, and commands whose replies are awaited.
  *
  * Layer: storage, private to append.c (entries and Redis's replies), append_send.c (the commands),
- * append_jobs.c (entries and clients) and acknowledge.c (entries and replicas).
+ * held.c (which entries are safe), append_jobs.c (entries and clients) and acknowledge.c (entries
+ * and replicas).
  * Belongs to the writer's thread.
  */
 #ifndef STORAGE_LOG_APPEND_STATE_H
@@ -11,6 +12,8 @@
 #include "storage/job/queue.h"
 #include "storage/log/entry.h"
 #include "storage/log/unfolded.h"
+
+#define UNDER_WAY_MAX 2 /* entries */
 
 /* Of the memory for commands, so much stays for the next ones. */
 #define APPEND_OUT_KEPT (512 * 1024)
@@ -73,5 +76,29 @@ static inline const struct log_entry *append_under_way(const struct appender *a)
 
 /* What the connection proves of its server: of one server it counts for all that core knows. */
 struct standing *append_standing(struct appender *a);
+
+/* When the next heartbeat is due, CLOCK_MONOTONIC. */
+int64_t append_beat_due_ms(struct appender *a);
+
+/* Put @entry behind the last one: it is open. */
+void held_append(struct appender *a, struct log_entry *entry);
+
+/* Tell core_may_lose() since when there is one that was acknowledged and is not safe. */
+void held_show(const struct appender *a);
+
+/* @job is done with @err: appender_answer_late() or appender_answer_done() will tell.  An entry
+ * outlives its requests: a client may be answered 504 while the entry is still appended. */
+void appender_mark_done(struct appender *a, struct storage_job *job, enum storage_err err);
+
+/* So are all jobs of @entry that are not answered yet. */
+void appender_mark_all_done(struct appender *a, struct log_entry *entry, enum storage_err err);
+
+/* Answer the jobs that are done. */
+void appender_answer_done(struct appender *a);
+
+/* Give up the last entry held, if it was never acknowledged, nothing of it is in Redis and nothing
+ * can be under way: its jobs are done with @err, and its number is free.  False: it is none of
+ * these. */
+bool appender_give_up_last(struct appender *a, enum storage_err err);
 
 #endif

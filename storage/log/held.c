@@ -1,4 +1,5 @@
-#include "storage/log/held.h"
+/* held.c - the entries that an appender holds: which are safe, and how many there may be. */
+#include "storage/log/append.h"
 
 #include <string.h>
 

@@ -15,7 +15,6 @@
 #include "storage/job/queue.h"
 #include "storage/limit/limiter.h"
 #include "storage/log/append.h"
-#include "storage/log/append_jobs.h"
 #include "storage/log/reply_order.h"
 #include "storage/log/writers_share.h"
 

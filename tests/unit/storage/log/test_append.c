@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "storage/log/append_jobs.h"
 #include "storage/log/record.h"
 #include "storage/schema/key.h"
 #include "tests/lib/dice.h"

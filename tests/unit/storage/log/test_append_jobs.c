@@ -1,4 +1,4 @@
-#include "storage/log/append_jobs.h"
+#include "storage/log/append.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
