@@ -39,6 +39,13 @@ bool cover_legal(const struct cover_basis *basis, struct bucket bucket)
            bucket_kept(basis, bucket);
 }
 
+/* Where @bucket begins for a question.  Nothing can be asked or counted of the time before 1970, so
+ * a bucket that reaches back behind it begins with it. */
+static int64_t begin_s(struct bucket bucket)
+{
+    return bucket.start_s < 0 ? 0 : bucket.start_s;
+}
+
 /* The coarsest legal bucket that begins at @at_s and ends by @to_s. */
 static bool coarsest_legal(
     const struct cover_basis *basis, int64_t at_s, int64_t to_s, struct bucket *ret)
@@ -46,7 +53,7 @@ static bool coarsest_legal(
     bool found = false;
     for (enum level level = LEVEL_MINUTE; level <= LEVEL_MONTH; level++) {
         struct bucket bucket = bucket_at(basis->zone, level, at_s);
-        if (bucket.start_s != at_s || bucket.end_s > to_s) {
+        if (begin_s(bucket) != at_s || bucket.end_s > to_s) {
             break; /* the levels nest: a coarser one neither begins here nor ends in time */
         }
         if (!cover_legal(basis, bucket)) {
@@ -171,7 +178,7 @@ bool cover_outer(const struct cover_basis *basis, struct window window, struct w
     if (from_s >= window.to_s || !finest_legal(basis, from_s, &first)) {
         return false;
     }
-    ret->from_s = first.start_s;
+    ret->from_s = begin_s(first);
     ret->to_s = outer_end_s(basis, ret->from_s, window.to_s);
     return true;
 }
@@ -182,6 +189,6 @@ bool cover_border(const struct cover_basis *basis, int64_t at_s, int64_t *ret_s)
     if (!finest_legal(basis, at_s, &bucket)) {
         return false;
     }
-    *ret_s = bucket.start_s == at_s ? at_s : bucket.end_s;
+    *ret_s = begin_s(bucket) == at_s ? at_s : bucket.end_s;
     return true;
 }

@@ -417,3 +417,26 @@ def test_what_is_remembered_of_closed_buckets_is_right_in_every_zone(start_world
             assert min(figure, stats["pv"]) == stats[metric], f"seed {seed}, {i}: {metric} {question}"
     assert http.metric("tallyd_cache_hits_total") > 100, "nothing was remembered"
     assert plain.metric("tallyd_cache_hits_total") == 0
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu", "UTC"])
+def test_all_time_begins_with_1970(start_redis, start_tallyd, site, zone):
+    """The first local month begins before or after 1970-01-01T00:00Z, but nothing before that instant can be counted or asked."""
+    http = start_tallyd(*FEW, "--config", zones_config({site: zone}), redis=start_redis()).client()
+    now = int(time.time())
+    events = [{"site": site, "page": "/", "user": f"u{at}", "ip": "192.0.2.1", "ts": at} for at in (0, 61, 86400 * 50, now)]
+    http.accept(events)
+    second = parent_end(zone, "d", 0)  # where the local month of that instant ends
+    for path in ("/pv", "/uv", "/ips", "/visits", "/stats"):
+        answer = http.question(path, site=site, from_="0", step="1M")
+        assert answer["from"] == answer["series"][0]["from"] == rfc3339(0) and answer["series"][0]["to"] == rfc3339(second), answer
+        metric = "pv" if path == "/stats" else path[1:]
+        expected = {"ips": 1}.get(metric, len(events))
+        assert answer[metric] == expected == http.count(metric, site=site, from_="1970-01-01T00:00:00Z")
+    assert http.question("/pages", site=site, from_="0")["pages"] == [{"page": "/", "pv": 4, "uv": 4}]
+    assert [s["pv"] for s in http.question("/sites", from_="0")["sites"]] == [4]
+    answer = http.get("/pv", site=site, from_="0", to="1970-01-01T01:00:00Z")  # a part of the first month
+    assert f"from={rfc3339(0)}&to={rfc3339(second)}" in answer.json["detail"], answer
+    assert http.count("pv", site=site, from_=rfc3339(0), to=rfc3339(second)) == 2
+    outer = http.question("/pv", site=site, from_="0", to="1970-01-01T01:00:00Z", round="outer")
+    assert (outer["from"], outer["to"], outer["pv"]) == (rfc3339(0), rfc3339(second), 2)
