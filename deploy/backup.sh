@@ -48,6 +48,7 @@ copy() {
 save() {
   data=$1
   target=${2%/}
+  [ -n "$target" ] || fail "$2 is there already"
   [ -d "$data/appendonlydir" ] || fail "$data has no appendonlydir: not a data directory"
   [ ! -e "$target" ] || fail "$target is there already"
   umask 077

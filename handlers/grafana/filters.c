@@ -82,8 +82,9 @@ static bool read_filter(const struct target_reader *r, const json_t *filter)
     struct slice operation = json_text_of(json_object_get(filter, "operator"));
     bool one_of = slice_equal(operation, SLICE("=|"));
     const json_t *values = one_of ? json_object_get(filter, "values") : NULL;
+    bool is_listed = json_is_string(values) || json_array_size(values) > 0;
     /* `value` is the first of them; it is there alone where a filter was written by hand */
-    const json_t *value = values != NULL ? values : json_object_get(filter, "value");
+    const json_t *value = is_listed ? values : json_object_get(filter, "value");
     bool page = slice_equal(key, SLICE("page"));
     if (key.n == 0) {
         return true; /* the filter is not chosen yet */

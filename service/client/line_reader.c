@@ -73,16 +73,17 @@ const char *line_reader_packed(const char *head, size_t n)
 {
     static const struct {
         const char *magic;
-        size_t n;
+        size_t n, at;
         const char *program;
     } programs[] = {
-        {"\x28\xb5\x2f\xfd", 4, "zstd"},
-        {"\xfd\x37zXZ", 5, "xz"},
-        {"BZh", 3, "bzip2"},
-        {"\x04\x22\x4d\x18", 4, "lz4"},
+        {"\x28\xb5\x2f\xfd", 4, 0, "zstd"},
+        {"\xfd\x37zXZ", 5, 0, "xz"},
+        {"1AY&SY", 6, 4, "bzip2"}, /* behind "BZh9", with which a line may begin, too */
+        {"\x04\x22\x4d\x18", 4, 0, "lz4"},
     };
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-        if (n >= programs[i].n && memcmp(head, programs[i].magic, programs[i].n) == 0) {
+        size_t at = programs[i].at;
+        if (n >= at + programs[i].n && memcmp(head + at, programs[i].magic, programs[i].n) == 0) {
             return programs[i].program;
         }
     }

@@ -11,8 +11,9 @@
 #include "storage/fold/streams.h"
 #include "storage/log/close.h"
 
-_Static_assert(
-    HEADS_AGE_MS < LOG_CURSOR_KEPT_MS, "a cursor outlives each head that a lane rests on");
+/* A lane's last transaction, and pass_by() behind the lanes, have a step each. */
+_Static_assert(HEADS_AGE_MS + 2 * FOLD_STEP_MS < LOG_CURSOR_KEPT_MS,
+    "a cursor outlives each head that a batch rests on");
 
 #define CONNECT_MS 1000
 
@@ -35,9 +36,9 @@ struct lane {
     pthread_t thread;
     struct part_set set; /* of a cluster: partitions of the lane's server */
     struct cutter cutter;
-    struct session *over;
-    struct heads *by;
-    int trim; /* by the last transaction: see transaction_run() */
+    struct session *over; /* the connection.. */
+    struct heads *by;     /* ..and the heads that it goes by */
+    int trim;             /* by the last transaction: see transaction_run() */
     enum fold_end end;
     enum storage_err err;
     uint32_t log; /* of FOLD_STALE */
@@ -189,7 +190,8 @@ static void *lane_main(void *argument)
     if (!lane->lanes->core->is_spread) {
         give_way_to_redis();
     }
-    if (!is_own || lane_connect(lane)) {
+    /* To one server it has one already, and a new one might lead to another server. */
+    if (!lane->lanes->core->is_spread || lane_connect(lane)) {
         lane_count(lane);
     }
     if (is_own && lane->end == FOLD_LOST) {
@@ -199,17 +201,18 @@ static void *lane_main(void *argument)
 }
 
 /* All lanes that have work do it, the first one of them on this thread.  The worst end of all: one
- * that is lost says nothing of what it did. */
+ * that is lost says nothing of what it did; then what is stale, which reading the stream mends. */
 static enum fold_end lanes_run(struct lanes *lanes, uint32_t *ret_log, enum storage_err *ret_err)
 {
     static const int badness[] = {
         [FOLD_DONE] = 0, [FOLD_ERR] = 1, [FOLD_STALE] = 2, [FOLD_LOST] = 3};
     enum fold_end end = FOLD_DONE;
-    bool has_own = false;
+    bool has_first = false;
     for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
         if (lane->has_work) {
-            lane->has_thread = has_own && pthread_create(&lane->thread, NULL, lane_main, lane) == 0;
-            has_own = true;
+            lane->has_thread =
+                has_first && pthread_create(&lane->thread, NULL, lane_main, lane) == 0;
+            has_first = true;
         }
     }
     for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
@@ -241,7 +244,8 @@ static enum fold_end count_on_one(struct lanes *lanes, struct session *session,
     struct lane *first = lanes->all;
     struct lane *second = first->next;
     const unsigned n = lanes->core->partitions.n;
-    bool both = batch->n_rows >= BESIDE_ROWS && n > 1 && lane_connect(second);
+    bool both = batch->n_rows >= BESIDE_ROWS && n > 1 && lane_connect(second) &&
+                session_is_current(session); /* else they may be of two servers */
     lane_begin(first, batch, heads);
     first->over = session;
     first->trim = both ? -1 : trim;

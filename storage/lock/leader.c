@@ -281,6 +281,7 @@ static void leader_look(struct leader *l)
     bool outranked = l->outranked;
     pthread_mutex_unlock(&l->lock);
     if (token != 0 && now_ms >= until_ms) {
+        l->keeps = true; /* a renewal that was not answered may have been carried out */
         step_down(l, LOCK_UNKNOWN);
         l->next_ms = now_ms;
     } else if (token != 0 && (outranked || atomic_load(&core->settings_differ))) {
@@ -327,7 +328,7 @@ static void *leader_main(void *argument)
         at_ms = l->token != 0 && l->until_ms < at_ms ? l->until_ms : at_ms;
         pthread_mutex_unlock(&l->lock);
     }
-    if (atomic_load(&l->core->stats.rollup_leader) != 0) {
+    if (atomic_load(&l->core->stats.rollup_leader) != 0 || l->keeps) {
         leader_publish(l, 0, 0);
         (void)give_back(l);
     }

@@ -203,7 +203,11 @@ static void forget_if_changed(struct closing *c)
 /* Read all cursors.  The heads are read after them: a log is registered before it has a cursor. */
 static bool read_cursors(struct closing *c)
 {
+    struct watched_logs *strays = &c->closer->strays;
     forget_if_changed(c);
+    for (size_t i = 0; i < strays->n; i++) { /* a look that failed may have seen them */
+        strays->all[i].is_seen = false;
+    }
     for (unsigned p = 0; p < c->core->partitions.n; p++) {
         (void)put_command(c, p, "HKEYS", "state", 0);
     }
@@ -268,6 +272,9 @@ bool log_close_silent(
         enum storage_err err =
             log_progress_read(&closer->progress, core, c.session, deadline_ms, &c.lost);
         read = err == STORAGE_OK && closer_stood(&c);
+    }
+    if (!read) {
+        closer->strays.n = 0; /* their heads may be there */
     }
     if (read && close_counted(&c, &uncounted) && clean_closed(&c)) {
         watched_logs_keep(&closer->counted);

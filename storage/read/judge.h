@@ -14,7 +14,7 @@ bool piece_may_be_plain(const struct zone *zone, const struct proved_piece *piec
 
 /* By @view, which came with @piece: may all of its buckets be used that were read?  Those that are
  * recalled may if their proofs hold.  @now_s is Redis's clock: at the piece's moment, or where the
- * piece is to be a plain one when the attempt began. */
+ * piece is to be a plain one when the attempt began; @latest_s as in read/plan.h. */
 bool piece_is_legal(const struct zone *zone, const struct proved_piece *piece,
     const struct partition_view *view, int64_t now_s, int64_t latest_s);
 

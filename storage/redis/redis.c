@@ -265,7 +265,8 @@ static bool await_connected(redisContext *context, const struct redis_look *look
     int pending = 0;
     socklen_t size = sizeof(pending);
     if (getsockopt(context->fd, SOL_SOCKET, SO_ERROR, &pending, &size) != 0 || pending != 0) {
-        (void)snprintf(error, error_n, "connect failed: %s", strerrordesc_np(pending));
+        const char *text = strerrordesc_np(pending != 0 ? pending : errno);
+        (void)snprintf(error, error_n, "connect failed: %s", text != NULL ? text : "no reason");
         return false;
     }
     return true;

@@ -4,7 +4,8 @@
  *
  * A question about a window is answered from buckets.  The fewer buckets there are, the faster the
  * answer is: a day instead of 1,440 minutes.  A cover is a list of buckets that tile the window:
- * without a gap, without an overlap.  Not every bucket may be used.  A bucket is legal if both of
+ * without a gap, without an overlap.  A bucket that reaches back behind 1970 counts as beginning with
+ * it: nothing is counted of the time before.  Not every bucket may be used.  A bucket is legal if both of
  * these conditions hold, or if the bucket lies so far ahead that no event can be in it
  * (storage/read/README.md, "What may be read"):
  *

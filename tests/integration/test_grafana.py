@@ -259,8 +259,10 @@ def test_filters(http, shop, name):
     assert pv() == [800]
     assert pv(("page", "=", "/a")) == [n["/a"]]
     assert pv(("page", "=|", ["/a", "/b"])) == [n["/a"] + n["/b"]]
-    (alone,) = ask(http, ("pv", {"site": shop, "step": "window"}), **{name: [{"key": "page", "operator": "=|", "value": "/a"}]})
-    assert values(alone) == [n["/a"]], "without its list of values a filter is no wider"
+    for listed in ({}, {"values": []}, {"values": None}):
+        filters = {name: [{"key": "page", "operator": "=|", "value": "/a", **listed}]}
+        (alone,) = ask(http, ("pv", {"site": shop, "step": "window"}), **filters)
+        assert values(alone) == [n["/a"]], "without its list of values a filter is no wider"
     assert pv(("page", "=|", ["/a", "/b"]), ("page", "=|", ["/b", "/c.d"])) == [n["/b"]]
     assert pv(("page", "=", "/a"), payload={"page": ["/a", "/b"]}) == [n["/a"]]
     assert pv(("page", "=", "/a"), ("page", "=", "/b")) == []

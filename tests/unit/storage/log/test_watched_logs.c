@@ -81,3 +81,12 @@ Test(watched_logs, each_has_a_time_of_its_own)
     cr_expect(stands(&one, APART_MS));
     cr_expect_not(stands(&two, APART_MS));
 }
+
+/* Of one server that cannot go back nothing but the second look tells. */
+Test(watched_logs, twice_also_where_no_time_need_pass)
+{
+    struct log_head one = {.id = ONE};
+    cr_expect_not(watched_log_stands(watched_logs_see(&logs, &one, 0), 0, 0));
+    watched_logs_keep(&logs);
+    cr_expect(watched_log_stands(watched_logs_see(&logs, &one, 0), 0, 0));
+}
