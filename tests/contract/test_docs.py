@@ -86,7 +86,7 @@ exec {shutil.which("curl")} -sS --fail-with-body --max-time 20 "$@"''')
     import|query) command=$1; shift; exec {binary()} "$command" --url {tallyd.url} "$@" ;;
     *) exec {binary()} "$@" ;;
 esac''')
-        (directory / "tests").symlink_to(ROOT / "tests")
+        (directory / "access.log.gz").write_bytes(gzip.compress((ROOT / "tests/data/sample_access.log").read_bytes()))
         yield directory
     finally:
         tallyd.stop()
@@ -113,9 +113,7 @@ def test_commands_run_and_answers_are_as_shown(reader, text):
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = re.match(r"\s*```(json|text)\n(.*?)^```$", page[page.index(text) + len(text) + len("```"):], re.M | re.S)
     if shown and shown[1] == "json":
-        told, expected = documents(done.stdout), documents(shown[2])
-        assert [shape(d) for d in told] == [shape(d) for d in expected]
-        assert [d["pv"] for d in told if "pv" in d] == [d["pv"] for d in expected if "pv" in d]  # exact
+        assert [shape(d) for d in documents(done.stdout)] == [shape(d) for d in documents(shown[2])]
     elif shown:
         assert done.stdout.endswith(shown[2])
 
