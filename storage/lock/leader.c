@@ -281,7 +281,6 @@ static void leader_look(struct leader *l)
     bool outranked = l->outranked;
     pthread_mutex_unlock(&l->lock);
     if (token != 0 && now_ms >= until_ms) {
-        l->keeps = true; /* a renewal that was not answered may have been carried out */
         step_down(l, LOCK_UNKNOWN);
         l->next_ms = now_ms;
     } else if (token != 0 && (outranked || atomic_load(&core->settings_differ))) {
