@@ -4,10 +4,10 @@
  *
  * A question about a window is answered from buckets.  The fewer buckets there are, the faster the
  * answer is: a day instead of 1,440 minutes.  A cover is a list of buckets that tile the window:
- * without a gap, without an overlap.  A bucket that reaches back behind 1970 counts as beginning with
- * it: nothing is counted of the time before.  Not every bucket may be used.  A bucket is legal if both of
- * these conditions hold, or if the bucket lies so far ahead that no event can be in it
- * (storage/read/README.md, "What may be read"):
+ * without a gap, without an overlap.  A bucket that reaches back behind 1970 counts as beginning
+ * with it, for nothing is counted of the time before.  Not every bucket may be used.  A bucket is
+ * legal if both of these conditions hold, or if the bucket lies so far ahead that no event can be
+ * in it (storage/read/README.md, "What may be read"):
  *
  *     complete   the bucket is a minute, or closed for readers (closed.h)
  *     kept       its parent is not closed for readers, or now is before its end + keep time.
