@@ -229,7 +229,6 @@ static enum fold_end lanes_run(struct lanes *lanes, uint32_t *ret_log, enum stor
             *ret_log = lane->log;
             *ret_err = lane->err;
         }
-        lane->has_work = false;
     }
     return end;
 }
@@ -330,9 +329,6 @@ static enum fold_end count_spread(struct lanes *lanes, struct session *session,
     const struct batch *batch, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
 {
     struct part_set with = {.words = {0}};
-    for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
-        lane->has_work = false; /* of a batch that could not be shared out */
-    }
     *ret_err = share_out(lanes, batch, heads, &with);
     if (*ret_err != STORAGE_OK) {
         return FOLD_ERR;
@@ -346,6 +342,9 @@ static enum fold_end count_spread(struct lanes *lanes, struct session *session,
 enum fold_end lanes_count(struct lanes *lanes, struct session *session, const struct batch *batch,
     struct heads *heads, int trim, uint32_t *ret_log, enum storage_err *ret_err)
 {
+    for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
+        lane->has_work = false;
+    }
     return lanes->core->is_spread
                ? count_spread(lanes, session, batch, heads, ret_log, ret_err)
                : count_on_one(lanes, session, batch, heads, trim, ret_log, ret_err);
