@@ -1,6 +1,5 @@
 """What the documents say is so: commands run, answers have the members shown, tables are the program's, links lead somewhere."""
 
-import gzip
 import json
 import os
 import re
@@ -86,7 +85,7 @@ exec {shutil.which("curl")} -sS --fail-with-body --max-time 20 "$@"''')
     import|query) command=$1; shift; exec {binary()} "$command" --url {tallyd.url} "$@" ;;
     *) exec {binary()} "$@" ;;
 esac''')
-        (directory / "access.log.gz").write_bytes(gzip.compress((ROOT / "tests/data/sample_access.log").read_bytes()))
+        (directory / "tests").symlink_to(ROOT / "tests")
         yield directory
     finally:
         tallyd.stop()
@@ -116,6 +115,17 @@ def test_commands_run_and_answers_are_as_shown(reader, text):
         assert [shape(d) for d in documents(done.stdout)] == [shape(d) for d in documents(shown[2])]
     elif shown:
         assert done.stdout.endswith(shown[2])
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is missing")
+def test_what_the_example_imports_its_question_finds(reader):
+    """One behind the other, in whatever order the commands run elsewhere; what was imported before does not count again."""
+    (imported,) = (t for t in SHELL if "import --site blog" in t)
+    (asked,) = (t for t in SHELL if "/pv?site=blog" in t)
+    assert follow(reader, commands_of(imported)).returncode == 0
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    expected = re.search(r"```json\n(.*?)^```$", page[page.index(asked):], re.M | re.S)[1]
+    assert [d["pv"] for d in documents(follow(reader, commands_of(asked)).stdout)] == [d["pv"] for d in documents(expected)]
 
 
 def test_a_wrong_command_would_be_found(reader):
