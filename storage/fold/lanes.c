@@ -1,5 +1,6 @@
 #include "storage/fold/lanes.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -241,6 +242,7 @@ static enum fold_end count_on_one(struct lanes *lanes, struct session *session,
 {
     struct cut_shares shares = {0};
     struct lane *first = lanes->all;
+    assert(first != NULL && first->next != NULL); /* made by lanes_init() */
     struct lane *second = first->next;
     const unsigned n = lanes->core->partitions.n;
     bool both = batch->n_rows >= BESIDE_ROWS && n > 1 && lane_connect(second) &&
