@@ -23,8 +23,10 @@ void tally_release(struct tally *tally)
 void tally_rest(struct tally *tally)
 {
     for (int metric = 0; metric < METRICS; metric++) {
-        free(tally->group[metric]);
-        tally->group[metric] = NULL;
+        for (size_t i = 0; i <= TALLY_GROUP; i++) {
+            free(tally->group[metric][i]);
+            tally->group[metric][i] = NULL;
+        }
     }
     memset(tally->touched, 0, sizeof(tally->touched));
 }
@@ -66,19 +68,16 @@ static struct hll *sketch_of(struct tally *tally, enum metric metric, size_t poi
     if (tally->n_points == 1 || point == TALLY_TOTAL || metric >= METRIC_OTHER_PV) {
         return &tally->total[metric];
     }
-    if (tally->group[metric] == NULL) {
-        tally->group[metric] = malloc((TALLY_GROUP + 1) * sizeof(struct hll));
-        if (tally->group[metric] == NULL) {
-            return NULL;
-        }
-    }
     size_t place = point == tally->n_points - 1 ? TALLY_GROUP : point % TALLY_GROUP;
-    struct hll *own = &tally->group[metric][place];
-    if (!tally->touched[metric][place]) {
-        hll_clear(own);
+    struct hll **own = &tally->group[metric][place];
+    if (*own == NULL) {
+        *own = malloc(sizeof(**own));
+    }
+    if (*own != NULL && !tally->touched[metric][place]) {
+        hll_clear(*own);
         tally->touched[metric][place] = true;
     }
-    return own;
+    return *own;
 }
 
 bool tally_sketch(struct tally *tally, enum metric metric, size_t point, const char *string,
@@ -116,7 +115,7 @@ void tally_known(struct tally *tally, enum metric metric, size_t point, uint64_t
 static void end_point(struct tally *tally, enum metric metric, size_t place, size_t point)
 {
     if (tally->touched[metric][place]) {
-        const struct hll *own = &tally->group[metric][place];
+        const struct hll *own = tally->group[metric][place];
         tally->points[point].values[metric] = hll_estimate(own);
         hll_unite(&tally->total[metric], own);
         tally->touched[metric][place] = false;

@@ -26,7 +26,7 @@ struct tally {
     struct hll total[METRICS]; /* of those that are sketches */
     /* Owned: the sketches of the points at hand, and behind them of the last point, which may be
      * begun earlier.  NULL: not needed so far. */
-    struct hll *group[METRICS];
+    struct hll *group[METRICS][TALLY_GROUP + 1];
     bool touched[METRICS][TALLY_GROUP + 1];
 };
 
@@ -45,7 +45,7 @@ static inline enum metric metric_other(enum metric metric)
 
 void tally_release(struct tally *tally);
 
-/* The question is answered: give back the sketches of points, 272 KB a metric.  Each reader has a
+/* The question is answered: give back the sketches of points, up to 272 KB a metric.  Each reader has a
  * tally, and few of them read a series at a time. */
 void tally_rest(struct tally *tally);
 
