@@ -38,7 +38,7 @@ def test_calls_of_a_start(chance, seed):
 
 
 LASTING = {"accept4": errno.EMFILE, "socket": errno.EMFILE, "connect unix": errno.ECONNREFUSED, "read unix": errno.ECONNRESET,
-           "write unix": errno.EPIPE, "epoll_ctl": errno.ENOSPC, "write file": errno.ENOSPC}
+           "send unix": errno.EPIPE, "epoll_ctl": errno.ENOSPC, "write file": errno.ENOSPC}
 LASTING_S = 1.0
 
 

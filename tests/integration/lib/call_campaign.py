@@ -41,7 +41,7 @@ CUT_OFF = (E.ECONNRESET, E.ETIMEDOUT)
 # name: errors.  A call that a round does not make fails the campaign.
 UNDER_LOAD = {
     "read unix": (E.EINTR, E.EAGAIN, *CUT_OFF, E.ENOMEM, HALF),
-    "write unix": (E.EINTR, E.EAGAIN, E.EPIPE, E.ECONNRESET, *NO_MEMORY, HALF),
+    "send unix": (E.EINTR, E.EAGAIN, E.EPIPE, E.ECONNRESET, *NO_MEMORY, HALF),
     "recv inet": (E.EINTR, *CUT_OFF, E.ENOMEM),
     "sendmsg inet": (E.EINTR, E.EPIPE, E.ECONNRESET, *NO_MEMORY),
     "poll": (E.EINTR, E.ENOMEM),
@@ -65,7 +65,7 @@ UNDER_LOAD_TCP = {
     "setsockopt inet": (E.ENOMEM,),
     "pthread_create": (E.EAGAIN, E.EPERM),
     "read inet": (E.EINTR, E.EAGAIN, *CUT_OFF, E.ENETUNREACH, HALF),
-    "write inet": (E.EINTR, E.EAGAIN, E.EPIPE, *CUT_OFF, *NO_MEMORY, HALF),
+    "send inet": (E.EINTR, E.EAGAIN, E.EPIPE, *CUT_OFF, *NO_MEMORY, HALF),
 }
 RECONNECTS = ("connect inet", "getsockopt inet", "setsockopt inet", "pthread_create", "socket", "connect unix", "getsockopt unix", "close unix", "write file")
 START = {
@@ -74,7 +74,7 @@ START = {
     "fork": (E.EAGAIN, E.ENOMEM), "open": (E.EMFILE, E.EACCES), "open to write": (E.EROFS, E.ENOSPC), "pthread_create": (E.EAGAIN,),
     "getrandom": (E.EINTR,), "poll": (E.EINTR, E.ENOMEM), "read pipe": (E.EINTR,),
     "write file": (E.EIO,), "pwrite file": (E.EIO, E.ENOSPC), "connect unix": (E.ECONNREFUSED,),
-    "read unix": (E.ECONNRESET,), "write unix": (E.EPIPE,),
+    "read unix": (E.ECONNRESET,), "send unix": (E.EPIPE,),
 }
 
 
