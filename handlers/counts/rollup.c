@@ -48,7 +48,8 @@ void rollup_finish(struct http_exchange *exchange)
     const struct rollup_job *r = &job->u.rollup;
     if (job->err == STORAGE_UNKNOWN) {
         problem_reply(&exchange->response, PROBLEM_UNKNOWN_OUTCOME,
-            "the pass did not end in time; it goes on, and GET /rollup tells how far it is");
+            "the pass did not end in time; it goes on, or begins when a process leads, and "
+            "GET /rollup tells who leads and how far it is");
         return;
     }
     if (job->err != STORAGE_OK) {
