@@ -36,6 +36,7 @@ struct rollup {
     struct sessions servers;      /* of a cluster: one each, for what is asked of servers */
     struct leadership leadership; /* of the turn at hand */
     int64_t clean_token;          /* under which all partitions were looked at */
+    bool owes_pass;               /* the pass that the wish asked for has failed */
     bool wishing;                 /* the jobs begun wait for a pass of another process.. */
     int64_t wishes_done;          /* ..behind that of so many wishes */
     struct log_closer closer;
@@ -142,14 +143,34 @@ static bool roll_all(struct rollup *r)
     return ok && r->session.redis != NULL;
 }
 
-/* Answer the jobs begun, after a pass. */
-static void answer_jobs(struct rollup *r)
+/* When the next pass of any partition is due, UTC seconds, by what is known of them. */
+static int64_t next_due_s(struct core *core)
+{
+    int64_t due_s = INT64_MAX;
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        struct partition_view view = core_view(core, p);
+        int64_t at_s = rollup_due_s(&core->sites, &view.state);
+        due_s = at_s < due_s ? at_s : due_s;
+    }
+    return due_s;
+}
+
+/* A pass that was asked for is over: answer the jobs begun, and take the wish @wish away; "" is
+ * none.  A server may have gone back, and nobody has heard of it.  So all partitions are asked
+ * whether they have what was due at @now_s.  False: one has not, or cannot be asked; the jobs wait.
+ */
+static bool tell_asked(struct rollup *r, const char *wish, int64_t now_s)
 {
     struct rollup_job result;
     enum storage_err err = read_status(r, &result);
-    if (err != STORAGE_DOWN) { /* else they wait on, for the next attempt */
-        rollup_jobs_finish(&r->jobs, err, &result);
+    if (err == STORAGE_DOWN || (err == STORAGE_OK && next_due_s(r->core) - PASS_GRACE_S <= now_s)) {
+        return false;
     }
+    if (wish[0] != '\0') {
+        wish_fulfil(r->core, &r->session, wish);
+    }
+    rollup_jobs_finish(&r->jobs, err, &result);
+    return true;
 }
 
 /* Everything that is due, as the leader; with @asked also what is over just now.  False: try again
@@ -162,6 +183,7 @@ static bool rollup_lead(struct rollup *r, bool asked)
         return false;
     }
     unsigned changes = servers_changes(r->core);
+    int64_t now_s = redis_clock_ms(&r->core->clock) / 1000;
     if (asked) {
         rollup_jobs_begin(&r->jobs);
         wish_read(r->core, &r->session, wish);
@@ -169,13 +191,9 @@ static bool rollup_lead(struct rollup *r, bool asked)
         (void)core_catch_up(r->core, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     /* A server that was replaced meanwhile may have lost what the pass had done there. */
-    bool ok = roll_all(r) && session_is_current(&r->session) && servers_changes(r->core) == changes;
-    if (ok && wish[0] != '\0') {
-        wish_fulfil(r->core, &r->session, wish);
-    }
-    if (ok && asked) {
-        answer_jobs(r);
-    }
+    bool ok = roll_all(r) && session_is_current(&r->session) &&
+              servers_changes(r->core) == changes && (!asked || tell_asked(r, wish, now_s));
+    r->owes_pass = !ok && wish[0] != '\0';
     return ok;
 }
 
@@ -183,16 +201,12 @@ static bool rollup_lead(struct rollup *r, bool asked)
 static int64_t due_in_ms(struct core *core)
 {
     int64_t now_ms = redis_clock_ms(&core->clock);
-    int64_t due_ms = now_ms + SLEEP_MAX_MS;
     if (now_ms == 0) {
         return RETRY_MS;
     }
-    for (unsigned p = 0; p < core->partitions.n; p++) {
-        struct partition_view view = core_view(core, p);
-        int64_t at_ms = rollup_due_s(&core->sites, &view.state) * 1000;
-        due_ms = at_ms < due_ms ? at_ms : due_ms;
-    }
-    return due_ms > now_ms ? due_ms - now_ms : 0;
+    int64_t in_ms = next_due_s(core) * 1000 - now_ms;
+    in_ms = in_ms < SLEEP_MAX_MS ? in_ms : SLEEP_MAX_MS;
+    return in_ms > 0 ? in_ms : 0;
 }
 
 /* What a leader does every few seconds: close the logs of writers that are gone, have the
@@ -220,8 +234,7 @@ static int64_t keep_house(struct rollup *r)
 /* A leader's turn; returns how long to sleep. */
 static int64_t turn_of_leader(struct rollup *r, int64_t token)
 {
-    bool asked = leader_take_wish(r->leader);
-    asked = rollup_jobs_any(&r->jobs) || asked;
+    bool asked = leader_take_wish(r->leader) || r->owes_pass || rollup_jobs_any(&r->jobs);
     r->leadership.fencing_token = token;
     r->wishing = false;
     int64_t wait_ms = due_in_ms(r->core);
@@ -257,7 +270,7 @@ static int64_t await_other(struct rollup *r)
     }
     enum wish_fate fate = wish_look(r->core, &r->session, r->wishes_done);
     if (fate == WISH_FULFILLED) {
-        answer_jobs(r);
+        (void)tell_asked(r, "", 0);
     }
     r->wishing = fate == WISH_STANDS; /* one that was lost is made again */
     return WISH_LOOK_MS;
