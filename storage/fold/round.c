@@ -143,6 +143,25 @@ static void round_forget_counted(struct round *r)
     batch_clear(&r->batch);
 }
 
+/* Of a cluster: on a busy machine it may take so long to put a large batch together that no
+ * transaction may rest on the heads any more, and so with each batch.  So they are read again, and
+ * the batch stays if all connections stood.  False: a connection is lost. */
+static bool renew_heads(struct round *r)
+{
+    if (!r->core->is_spread || r->batch.n_logs == 0 ||
+        monotonic_ms() - r->heads.asked_ms < HEADS_AGE_MS / 2) {
+        return true;
+    }
+    if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + FOLD_STEP_MS, &r->heads) !=
+        REDIS_OK_STATUS) {
+        return false;
+    }
+    if (r->dispatcher.links.stood_us != r->stood_us) {
+        round_forget_counted(r);
+    }
+    return true;
+}
+
 /* Fill the batch. */
 static enum storage_err round_gather(struct round *r, struct goal *goal)
 {
@@ -172,7 +191,10 @@ static enum storage_err round_gather(struct round *r, struct goal *goal)
     if (r->core->is_spread && goal->looked && r->dispatcher.links.stood_us != r->stood_us) {
         round_forget_counted(r);
     }
-    return batch_finish(&r->batch, r->core) ? STORAGE_OK : STORAGE_NOMEM;
+    if (!batch_finish(&r->batch, r->core)) {
+        return STORAGE_NOMEM;
+    }
+    return renew_heads(r) ? STORAGE_OK : round_lost(r);
 }
 
 /* Behind a batch: is that all?  *ret_err says where it cannot be reached. */
