@@ -35,8 +35,7 @@ static bool connect_and_load(
         session_lost(session);
         return false;
     }
-    if (scripts_load(session->redis, deadline_ms, &session->scripts) != REDIS_OK_STATUS) {
-        (void)snprintf(error, error_n, "the scripts could not be loaded");
+    if (!scripts_load(session->redis, deadline_ms, &session->scripts, error, error_n)) {
         session_lost(session);
         return false;
     }

@@ -39,7 +39,7 @@ bool lock_connect(struct lock_server *server, int64_t deadline_ms)
     server->redis =
         redis_connect(&server->endpoint, &server->look, deadline_ms, error, sizeof(error));
     if (server->redis != NULL &&
-        scripts_load(server->redis, deadline_ms, &server->scripts) != REDIS_OK_STATUS) {
+        !scripts_load(server->redis, deadline_ms, &server->scripts, error, sizeof(error))) {
         lock_disconnect(server);
     }
     return server->redis != NULL;

@@ -1,6 +1,7 @@
 #include "storage/redis/resp.h"
 #include "storage/redis/script.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "storage/redis/ask.h"
@@ -34,18 +35,31 @@ static struct slice script_text(enum script script)
     return (struct slice){NULL, 0};
 }
 
+struct loading {
+    struct script_digests *digests;
+    char *error;
+    size_t error_n;
+};
+
 static bool take_digest(void *data, size_t i, const struct reply *reply)
 {
-    struct script_digests *digests = data;
-    if (reply->type != REPLY_TEXT || reply->text.n != sizeof(digests->sha[i]) - 1) {
+    const struct loading *loading = data;
+    char *sha = loading->digests->sha[i];
+    if (reply->type == REPLY_ERROR) { /* LOADING, BUSY, NOPERM.. */
+        (void)snprintf(loading->error, loading->error_n, "the scripts could not be loaded: %.*s",
+            (int)reply->text.n, reply->text.p);
+    }
+    if (reply->type != REPLY_TEXT || reply->text.n != sizeof(loading->digests->sha[i]) - 1) {
         return false;
     }
-    memcpy(digests->sha[i], reply->text.p, sizeof(digests->sha[i]));
+    memcpy(sha, reply->text.p, sizeof(loading->digests->sha[i]));
     return true;
 }
 
-enum redis_status scripts_load(struct redis *redis, int64_t deadline_ms, struct script_digests *ret)
+bool scripts_load(struct redis *redis, int64_t deadline_ms, struct script_digests *ret, char *error,
+    size_t error_n)
 {
+    struct loading loading = {ret, error, error_n};
     struct buffer b;
     buffer_init(&b);
     for (int i = 0; i < N_SCRIPTS; i++) {
@@ -55,9 +69,11 @@ enum redis_status scripts_load(struct redis *redis, int64_t deadline_ms, struct 
         resp_text(&b, "LOAD");
         resp_word(&b, text.p, text.n);
     }
-    enum redis_status status = redis_ask_all(redis, &b, N_SCRIPTS, deadline_ms, take_digest, ret);
+    (void)snprintf(error, error_n, "the scripts could not be loaded");
+    enum redis_status status =
+        redis_ask_all(redis, &b, N_SCRIPTS, deadline_ms, take_digest, &loading);
     buffer_release(&b);
-    return status;
+    return status == REDIS_OK_STATUS;
 }
 
 void script_head(struct buffer *b, const struct script_digests *digests, enum script script,

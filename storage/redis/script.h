@@ -67,10 +67,10 @@ struct script_digests {
     char sha[N_SCRIPTS][41];
 };
 
-/* Load all scripts, and wait for the answers until @deadline_ms (CLOCK_MONOTONIC).  On any other
- * status than REDIS_OK_STATUS the connection must be closed, and @ret is unspecified. */
-enum redis_status scripts_load(
-    struct redis *redis, int64_t deadline_ms, struct script_digests *ret) MUST_CHECK;
+/* Load all scripts, and wait for the answers until @deadline_ms (CLOCK_MONOTONIC).  False: the
+ * connection must be closed, @ret is unspecified, and @error, of @error_n bytes, has the reason. */
+bool scripts_load(struct redis *redis, int64_t deadline_ms, struct script_digests *ret, char *error,
+    size_t error_n) MUST_CHECK;
 
 /* Write the head of a call (EVALSHA).  The caller writes @n_keys keys and then @n_args arguments,
  * one word each (resp.h). */

@@ -238,6 +238,16 @@ def test_ready_is_who_takes_requests(between, site):
     http.accept({"site": site, "page": "/"})
 
 
+def test_the_log_says_why_redis_takes_no_script(between):
+    tallyd, proxy, _ = between
+    text = "LOADING Redis is loading the dataset in memory"
+    proxy.arm(Fault("error", times=10**6, match=lambda args: args[0].upper() == b"SCRIPT", text=text))
+    proxy.cut_all()
+    wait_until(lambda: text in tallyd.log_text(), "the log has Redis's words")
+    proxy.disarm()
+    wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready again")
+
+
 def test_black_hole(start_redis, start_proxy, start_tallyd, site):
     """Nothing comes back, nothing is closed: the deadline holds, and the connection is given up."""
     redis = start_redis()
