@@ -3,6 +3,7 @@
  * Each target is one job for storage; the jobs are asked one after the other. */
 #include "handlers/routes.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "handlers/grafana/query.h"
@@ -10,8 +11,10 @@
 #include "handlers/http/app.h"
 #include "handlers/question/date_params.h"
 #include "handlers/question/question.h"
+#include "handlers/question/window_reply.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
+#include "handlers/text/timestamp.h"
 #include "storage/time/bucket.h"
 #include "storage/time/units.h"
 
@@ -101,6 +104,7 @@ static enum handler_result ask_counts(struct http_exchange *exchange)
         .pages = target->pages,
         .n_pages = target->n_pages,
         .set = {.name = target->set},
+        .bounded = true,
         .step = target->whole_window ? STEP_NONE : target->step,
         .zone = target->zone,
     };
@@ -219,6 +223,28 @@ enum handler_result grafana_query_start(struct http_exchange *exchange)
 
 /* ---- results ---- */
 
+/* Tell what /uv and /breakdown say beside their figures: that the window was rounded outwards, as
+ * a series shows by its points, and that visitors may be counted twice. */
+static void note_window(
+    const struct app *app, struct grafana_target *target, const struct window_question *asked)
+{
+    struct window took = asked->answered;
+    bool moved = took.from_s != target->window.from_s ||
+                 (!asked->to_is_now && took.to_s != target->window.to_s);
+    if (moved && (target->whole_window || target->table)) {
+        char from[TIMESTAMP_TEXT];
+        char to[TIMESTAMP_TEXT];
+        timestamp_print(took.from_s, from);
+        timestamp_print(took.to_s, to);
+        grafana_notice(
+            target, "info", "counted from %s to %s: minutes are not kept so long", from, to);
+    }
+    if (target->metric != GRAFANA_PV && window_spans_rotation(app, took)) {
+        grafana_notice(target, "info",
+            "a visitor may be counted more than once: visitors are hashed anew in this time range");
+    }
+}
+
 static void take_count(const struct count_job *job, const struct grafana_target *target,
     json_t *points, int64_t at_s, const uint64_t *values)
 {
@@ -234,6 +260,12 @@ static void take_counts(struct http_exchange *exchange, struct grafana_target *t
     struct series_state *state = exchange->state;
     const struct count_job *job = &exchange->job.u.count;
     json_t *points = json_array();
+    note_window(exchange->app, target, &job->asked);
+    if (job->at_most > 0) {
+        grafana_notice(target, "info",
+            "the caps on names left something out: at most %" PRIu64 " in this time range",
+            job->at_most);
+    }
     if (target->whole_window) {
         take_count(job, target, points, job->asked.answered.to_s, job->values);
     }
@@ -334,6 +366,7 @@ void grafana_query_finish(struct http_exchange *exchange)
         take_days(exchange, target);
     } else if (target->metric == GRAFANA_BREAKDOWN) {
         target->table = true;
+        note_window(exchange->app, target, &job->u.pages.asked);
         grafana_add_series(
             state->answer, target, grafana_breakdown_rows(&target->breakdown, &job->u.pages));
     } else {

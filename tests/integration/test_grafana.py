@@ -70,6 +70,10 @@ def refused(http, *targets, **more):
     return response.status, response.json["message"]
 
 
+def notices(series):
+    return [notice["text"] for notice in series.get("meta", {}).get("notices", [])]
+
+
 def values(series):
     return [value for value, _ in series["datapoints"]]
 
@@ -206,6 +210,31 @@ def test_a_step_that_is_too_fine_is_made_coarser(http, shop, days):
     (answer,) = ask(http, ("pv", {"site": shop, "step": "1m"}), range_={"from": iso(NOW - days * DAY), "to": iso(NOW - 30)})
     assert sum(values(answer)) == 800 and len(values(answer)) <= days * 24 + 1
     assert answer["meta"]["notices"] == [{"severity": "info", "text": "1h is the finest step for this time range"}]
+
+
+def test_a_range_that_is_rounded_is_told(http, shop):
+    """One figure has no other place to say so; the points of a series begin where the window that was taken does."""
+    hour = (NOW - 3 * DAY) // HOUR * HOUR
+    for metric, payload in (("uv", {"step": "window"}), ("breakdown", {})):
+        old = ask(http, (metric, {"site": shop, **payload}), range_={"from": iso(hour + 7 * MINUTE), "to": iso(NOW - 30)})[0]
+        assert notices(old) == [f"counted from {iso(hour)[:19]}Z to {iso(NOW)[:19]}Z: minutes are not kept so long"]
+        assert notices(ask(http, (metric, {"site": shop, **payload}))[0]) == []
+    series = ask(http, ("pv", {"site": shop, "step": "1h"}), range_={"from": iso(hour + 7 * MINUTE), "to": iso(NOW - 30)})[0]
+    assert notices(series) == [] and series["datapoints"][0][1] == hour * 1000
+
+
+def test_what_the_apis_answers_say_beside_figures(start_tallyd):
+    """Visitors that are hashed anew each day, and a page that a cap left out."""
+    http = start_tallyd("--visitor-rotation", "day", "--max-pages", "4", "--partitions", "1").client()
+    http.accept([{"page": f"/{i}", "ip": "192.0.2.1", "ts": NOW - 60} for i in range(20)])
+    days = {"from": iso(NOW - DAY), "to": iso(NOW - 30)}
+    for metric, told in (("pv", False), ("uv", True), ("bounce_rate", True), ("breakdown", True)):
+        texts = notices(ask(http, (metric, {}), range_=days)[0])
+        assert any("hashed anew" in text for text in texts) == told, metric
+    at_most = http.question("/pv", page="/0", from_="now-1d")["at_most"]
+    for step in ("window", "1h"):
+        assert notices(ask(http, ("pv", {"page": "/0", "step": step}), range_=days)[0]) == [
+            f"the caps on names left something out: at most {at_most} in this time range"]
 
 
 def test_names_as_builders_escape_them(http, shop):
