@@ -202,15 +202,10 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
-DOCS = README.md ARCHITECTURE.md CHANGELOG.md LICENSE deploy/README.md deploy/OPTIONS.md deploy/METRICS.md deploy/DEPENDENCIES.md deploy/redis.conf deploy/nginx.conf \
-  deploy/nginx-ratelimit.conf deploy/traefik-ratelimit.yml deploy/nginx-mirror.conf deploy/tallyd.conf \
-  deploy/vector.yaml deploy/fluent-bit.conf deploy/fluent-bit-parsers.conf deploy/fluent-bit.lua \
-  $(shell find deploy/clients -type f ! -path '*/__pycache__/*' | sort) \
-  deploy/prometheus/prometheus.yml deploy/prometheus/tallyd.rules.yml deploy/prometheus/tallyd.rules.test.yml \
-  deploy/screenshots/dashboard-light.png deploy/screenshots/dashboard-dark-narrow.png $(shell find deploy/grafana -type f | sort) \
-  deploy/backup.sh deploy/Dockerfile deploy/compose.yaml deploy/kubernetes/tallyd.yaml deploy/kubernetes/redis.yaml \
-  deploy/kubernetes/kustomization.yaml deploy/cluster/README.md deploy/cluster/redis.conf deploy/cluster/create.sh \
-  deploy/cluster/compose.yaml deploy/cluster/kubernetes.yaml deploy/demo.sh deploy/demo.py
+# Every page, and the files that pages name: but for sources, each of their links leads somewhere.
+DOCS = README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE openapi.yaml \
+  $(shell find service handlers storage tests -name '*.md' ! -path '*/node_modules/*' | sort) \
+  $(shell find deploy -type f ! -path '*/node_modules/*' ! -path '*/__pycache__/*' | sort)
 
 UNITS = tallyd.service tallyd-follow@.service
 
@@ -224,10 +219,10 @@ install: $(B)/tallyd
 	@$(plain)
 	install -D -m 755 $(B)/tallyd "$(DESTDIR)$(BINDIR)/tallyd"
 	@install -d "$(DESTDIR)$(UNITDIR)"
-	for u in $(UNITS); do \
-	  sed -e 's|^ExecStart=/usr/bin/|ExecStart=$(BINDIR)/|' -e 's|file:/usr/share/doc/tallyd/|file:$(DOCDIR)/|' \
-	    deploy/$$u >"$(DESTDIR)$(UNITDIR)/$$u" && chmod 644 "$(DESTDIR)$(UNITDIR)/$$u" || exit 1; done
 	@for f in $(DOCS); do install -D -m 644 $$f "$(DESTDIR)$(DOCDIR)/$$f" || exit 1; done
+	for u in $(UNITS); do \
+	  sed -i -e 's|^ExecStart=/usr/bin/|ExecStart=$(BINDIR)/|' -e 's|file:/usr/share/doc/tallyd/|file:$(DOCDIR)/|' \
+	    "$(DESTDIR)$(DOCDIR)/deploy/$$u" && install -m 644 "$(DESTDIR)$(DOCDIR)/deploy/$$u" "$(DESTDIR)$(UNITDIR)" || exit 1; done
 	@echo "  installed below $(DESTDIR)$(PREFIX)"
 
 # What install has put there, and no data.

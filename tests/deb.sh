@@ -43,6 +43,7 @@ within '[ "$(stat -c "%U:%G %a" /etc/tallyd/tallyd.conf)" = "root:tallyd 640" ]
   dpkg-query -W -f "\${Conffiles}" tallyd | grep -q "/etc/tallyd/tallyd.conf"
   [ -x /usr/bin/tallyd ]
   [ -s /usr/share/doc/tallyd/CHANGELOG.md ] # deploy/README.md says to read it before an upgrade
+  [ -s /usr/share/doc/tallyd/openapi.yaml ] && [ -s /usr/share/doc/tallyd/LICENSE ] # pages link to them
   [ -s /usr/share/doc/tallyd/deploy/prometheus/tallyd.rules.yml ] # prometheus.yml beside it names it
   [ -z "$(find /usr/share/doc/tallyd/deploy -name "*.gz")" ]
   ! ldd /usr/bin/tallyd | grep "not found"'

@@ -415,6 +415,15 @@ def files(directory):
     return {str(p.relative_to(directory)): p.stat().st_mode & 0o777 for p in directory.rglob("*") if p.is_file()}
 
 
+def broken_links(directory):
+    """Links of the pages in the directory that lead nowhere, but for those to sources, which are not installed."""
+    links = [(page, link.split("#")[0]) for page in directory.rglob("*.md")
+             for link in re.findall(r"\]\(([^)#][^)]*)\)", page.read_text()) if "://" not in link]
+    assert len(links) > 100
+    return [(str(page), link) for page, link in links
+            if not link.endswith((".c", ".h", ".py")) and not (page.parent / link).exists()]
+
+
 @pytest.mark.parametrize("prefix", ["/usr/local", "/opt/tallyd-0.1_x+y"])
 def test_make_install_and_uninstall(tmp_path, prefix):
     unit = f"{prefix[1:]}/lib/systemd/system/tallyd.service"
@@ -427,17 +436,15 @@ def test_make_install_and_uninstall(tmp_path, prefix):
     there = files(destination)
     here = prefix[1:]
     assert there.pop(f"{here}/bin/other")
+    pages = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "openapi.yaml", *(
+        str(path.relative_to(ROOT)) for part in ("service", "handlers", "storage", "tests", "deploy")
+        for path in (ROOT / part).rglob("*" if part == "deploy" else "*.md")
+        if path.is_file() and not {"__pycache__", "node_modules"} & set(path.parts))}
     assert there == {
         f"{here}/bin/tallyd": 0o755, unit: 0o644, unit.replace("tallyd.service", "tallyd-follow@.service"): 0o644,
-        **{f"{here}/share/doc/tallyd/{name}": 0o644 for name in (
-            "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "deploy/README.md", "deploy/OPTIONS.md",
-            "deploy/METRICS.md", "deploy/DEPENDENCIES.md", "deploy/redis.conf", "deploy/nginx.conf", "deploy/nginx-ratelimit.conf", "deploy/traefik-ratelimit.yml", "deploy/tallyd.conf",
-            "deploy/nginx-mirror.conf", "deploy/vector.yaml", "deploy/fluent-bit.conf", "deploy/fluent-bit-parsers.conf",
-            "deploy/fluent-bit.lua",
-            "deploy/backup.sh", "deploy/Dockerfile", "deploy/compose.yaml", "deploy/kubernetes/tallyd.yaml",
-            "deploy/kubernetes/redis.yaml", "deploy/kubernetes/kustomization.yaml", "deploy/demo.sh", "deploy/demo.py", *(
-                str(path.relative_to(ROOT)) for part in ("clients", "cluster", "grafana", "prometheus", "screenshots")
-                for path in (ROOT / "deploy" / part).rglob("*") if path.is_file() and path.parent.name != "__pycache__"))}}
+        **{f"{here}/share/doc/tallyd/{name}": 0o644 for name in pages}}
+    assert broken_links(destination / here / "share/doc/tallyd") == []
+    assert (destination / here / "share/doc/tallyd/deploy/tallyd.service").read_text() == (destination / unit).read_text()
     text = (destination / unit).read_text()
     assert f"\nExecStart={prefix}/bin/tallyd serve " in text
     assert f"file:{prefix}/share/doc/tallyd/deploy/README.md\n" in text and "/usr/bin" not in text
