@@ -174,8 +174,9 @@ static bool read_counts(const json_t *answer, size_t count, struct import_upload
 static void describe(long status, const json_t *problem, struct import_upload_answer *ret)
 {
     const char *title = text_of(problem, "title"), *detail = text_of(problem, "detail");
-    (void)snprintf(ret->detail, sizeof(ret->detail), "the server answers %ld%s%s%s%s", status,
-        *title != '\0' ? " " : "", title, *detail != '\0' ? ": " : "", detail);
+    (void)snprintf(ret->detail, sizeof(ret->detail), "the server answers %ld%s%s%s%s%s", status,
+        *title != '\0' ? " " : "", title, *detail != '\0' ? ": " : "", detail,
+        status == 404 ? "; is --url right?  /events is asked behind it" : "");
     escape_in_place(ret->detail);
 }
 

@@ -39,6 +39,11 @@ static bool read_flags(struct loader *loader, int argc, char *const *argv)
             loader->flags[at] = equals + 1;
         } else if (option_table[at].type == OPTION_BOOL) {
             loader->flags[at] = "on";
+            if (i + 1 < argc &&
+                (strcmp(argv[i + 1], "on") == 0 || strcmp(argv[i + 1], "off") == 0)) {
+                return loader_fail(loader, "unexpected argument \"%s\": write --%s=%s", argv[i + 1],
+                    option_table[at].name, argv[i + 1]);
+            }
         } else if (i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0) {
             loader->flags[at] = argv[++i];
         } else {

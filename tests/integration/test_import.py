@@ -74,6 +74,14 @@ def test_file_gzip_and_standard_input(tallyd, http, site, file, name):
     assert {whole(http, "uv", site), whole(http, "ips", site)} <= {6, 7}
 
 
+def test_an_address_with_the_path_of_a_route(tallyd, site, tmp_path):
+    path = tmp_path / "access.log"
+    path.write_text(line() + "\n")
+    done = subprocess.run([binary(), "import", "--site", site, "--url", tallyd.url + "/events", path], capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "404 Not Found: no such path; is --url right?  /events is asked behind it\n" in done.stderr
+
+
 @pytest.mark.parametrize("program, head", [
     ("xz", lzma.compress(b"x")), ("bzip2", bz2.compress(b"x")), ("zstd", b"\x28\xb5\x2f\xfd\0"), ("lz4", b"\x04\x22\x4d\x18\0")])
 @pytest.mark.parametrize("name", ["access.log.1", "-"])

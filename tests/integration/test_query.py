@@ -170,6 +170,8 @@ def test_refusals(tallyd, filled):
     assert "--limit: unknown parameter" in asked(tallyd, "uv", "--limit", "3", status=1).stderr
     done = asked(tallyd, "uv", "--url", "http://127.0.0.1:1", "--json", status=1, url=False)
     assert "http://127.0.0.1:1: " in done.stderr and done.stdout == ""
+    done = asked(tallyd, "uv", "--url", f"http://127.0.0.1:{tallyd.port}/uv", status=1, url=False)
+    assert done.stderr == "tallyd query: the server answers 404 (is --url right?): no such path\n"
 
 
 def test_a_dimension_that_is_not_counted_is_told(tallyd, filled):

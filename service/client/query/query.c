@@ -35,7 +35,8 @@ static void say_problem(long status, const json_t *problem)
             *at = *at == '_' ? '-' : *at;
         }
     } else {
-        (void)snprintf(what, sizeof(what), "the server answers %ld", status);
+        (void)snprintf(what, sizeof(what), "the server answers %ld%s", status,
+            status == 404 ? " (is --url right?)" : "");
     }
     say(what, detail != NULL ? detail : "");
 }

@@ -264,7 +264,8 @@ Test(options, refused_flags_are_named)
     refuses_flag("-h", "unexpected argument", "-h");
     refuses_flag("--partitions", "--partitions needs a value", "from 1 to 1024");
     refuses(2, none, NO_ENV, "--data-dir needs a value", "path");
-    refuses(2, LIST(arg("--insecure"), arg("off")), NO_ENV, "unexpected argument", "\"off\"");
+    refuses(2, LIST(arg("--insecure"), arg("off")), NO_ENV, "unexpected argument \"off\"",
+        "write --insecure=off");
     refuses_flag("--partitions=0", "--partitions: \"0\"", "from 1 to 1024");
     refuses_flag("--partitions=1025", "\"1025\"", "from 1 to 1024, or auto");
     refuses_flag("--partitions=1x", "\"1x\"", "from 1 to 1024");
