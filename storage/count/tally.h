@@ -45,8 +45,8 @@ static inline enum metric metric_other(enum metric metric)
 
 void tally_release(struct tally *tally);
 
-/* The question is answered: give back the sketches of points, up to 272 KB a metric.  Each reader has a
- * tally, and few of them read a series at a time. */
+/* The question is answered: give back the sketches of points, up to 272 KB a metric.  Each reader
+ * has a tally, and few of them read a series at a time. */
 void tally_rest(struct tally *tally);
 
 /* Cut @window into points by @step (STEP_MINUTE to STEP_MONTH), or with STEP_NONE into one point.
