@@ -111,6 +111,8 @@ static const struct reply *answer(const struct buffer *out, size_t i)
         reply = fold_array(time, 2);
     } else if (command_is(command, 0, "HGET")) {
         reply = fold_text(find(command->words[2])->cursor);
+    } else if (command_is(command, 0, "EXISTS")) {
+        reply = (struct reply){.type = REPLY_INTEGER, .integer = 1};
     } else {
         cr_assert(command_is(command, 0, "XRANGE"));
         result = range(command);

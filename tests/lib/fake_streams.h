@@ -1,7 +1,7 @@
 /* fake_streams.h - what a fold reads of Redis: heads, cursors, and the entries of streams.
  *
- * It answers HGETALL, TIME, HGET of a cursor and XRANGE, through stand_in.h.  All partitions have
- * the same cursors.
+ * It answers HGETALL, TIME, HGET of a cursor, EXISTS and XRANGE, through stand_in.h.  All
+ * partitions have the same cursors.
  */
 #ifndef TESTS_LIB_FAKE_STREAMS_H
 #define TESTS_LIB_FAKE_STREAMS_H
