@@ -25,7 +25,7 @@
 /* Memory of so many bytes of commands stays for the next ones.  hiredis's own buffer is freed each
  * time that all is sent.  Large memory then goes back to the system, and that makes every thread's
  * processor forget addresses: a third of the fold's time, measured with an import. */
-#define OUT_KEPT ((size_t)512 * 1024)
+#define OUT_KEPT ((size_t)256 * 1024)
 
 struct redis {
     redisContext *context;
@@ -130,12 +130,18 @@ static enum redis_status wait_for(
 
 bool redis_queue(struct redis *redis, const struct buffer *b)
 {
+    struct buffer *out = &redis->out;
     if (b->failed) {
         return false;
     }
-    buffer_append(&redis->out, b->p, b->n);
-    bool ok = !redis->out.failed;
-    redis->out.failed = false; /* it dropped @b as a whole */
+    if (redis->sent > 0) { /* else what is sent would stay for as long as something is not */
+        out->n -= redis->sent;
+        memmove(out->p, out->p + redis->sent, out->n);
+        redis->sent = 0;
+    }
+    buffer_append(out, b->p, b->n);
+    bool ok = !out->failed;
+    out->failed = false; /* it dropped @b as a whole */
     return ok;
 }
 

@@ -64,7 +64,7 @@ int redis_fd(const struct redis *redis);
 bool redis_queue(struct redis *redis, const struct buffer *b) MUST_CHECK;
 
 /* Send as much as the socket takes.  *ret_left tells whether something is still queued.  A caller
- * that awaits a reply next may ignore the status: redis_await() meets the same failure. */
+ * that awaits a reply next may ignore the status: redis_await() meets the failure, or sends. */
 enum redis_status redis_send(struct redis *redis, bool *ret_left);
 
 /* Read what the socket has.  Does not wait. */

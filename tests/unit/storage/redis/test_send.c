@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +177,28 @@ Test(redis_send, queues_behind_what_is_half_sent)
     read_beside(18, 18);
     cr_expect_eq(await_ok(WAIT_MS), REDIS_OK_STATUS);
     check_got("first second third");
+    close_both();
+}
+
+/* A writer that always has more to say: memory follows what is left, not all that was said. */
+Test(redis_send, memory_is_that_of_what_is_left)
+{
+    const size_t rounds = 20000, n = 32;
+    size_t came = 0;
+    bool left = false;
+    connect_both();
+    TAKES(31, 32);
+    struct mallinfo2 before = mallinfo2();
+    for (size_t i = 0; i < rounds; i++) {
+        char bytes[64];
+        cr_assert(queue("a text of 32 bytes for the other"));
+        cr_assert_eq(redis_send(redis, &left), REDIS_OK_STATUS);
+        cr_assert(left); /* one byte */
+        came += (size_t)read(peer, bytes, sizeof(bytes));
+    }
+    struct mallinfo2 after = mallinfo2();
+    cr_expect_eq(came, rounds * n - 1);
+    cr_expect_lt(after.uordblks + after.hblkhd, before.uordblks + before.hblkhd + 100000);
     close_both();
 }
 
