@@ -223,26 +223,34 @@ enum handler_result grafana_query_start(struct http_exchange *exchange)
 
 /* ---- results ---- */
 
-/* Tell what /uv and /breakdown say beside their figures: that the window was rounded outwards, as
- * a series shows by its points, and that visitors may be counted twice. */
-static void note_window(
-    const struct app *app, struct grafana_target *target, const struct window_question *asked)
+/* Tell the window of one figure or of a table that was rounded outwards.  (A series shows that by
+ * its points, and is not told.) */
+static void note_window(struct grafana_target *target, const struct window_question *asked)
 {
     struct window took = asked->answered;
     bool moved = took.from_s != target->window.from_s ||
                  (!asked->to_is_now && took.to_s != target->window.to_s);
-    if (moved && (target->whole_window || target->table)) {
+    if (moved) {
         char from[TIMESTAMP_TEXT];
         char to[TIMESTAMP_TEXT];
         timestamp_print(took.from_s, from);
         timestamp_print(took.to_s, to);
-        grafana_notice(
-            target, "info", "counted from %s to %s: minutes are not kept so long", from, to);
+        grafana_notice(target, "info",
+            "counted from %s to %s: this time range is kept by the hour, day or month only", from,
+            to);
     }
-    if (target->metric != GRAFANA_PV && window_spans_rotation(app, took)) {
+}
+
+/* Tell that the figure of @window may have a visitor twice.  False: it has none. */
+static bool note_rotation(
+    const struct app *app, struct grafana_target *target, struct window window)
+{
+    bool spans = target->metric != GRAFANA_PV && window_spans_rotation(app, window);
+    if (spans) {
         grafana_notice(target, "info",
             "a visitor may be counted more than once: visitors are hashed anew in this time range");
     }
+    return spans;
 }
 
 static void take_count(const struct count_job *job, const struct grafana_target *target,
@@ -260,16 +268,19 @@ static void take_counts(struct http_exchange *exchange, struct grafana_target *t
     struct series_state *state = exchange->state;
     const struct count_job *job = &exchange->job.u.count;
     json_t *points = json_array();
-    note_window(exchange->app, target, &job->asked);
+    bool noted = false;
     if (job->at_most > 0) {
         grafana_notice(target, "info",
-            "the caps on names left something out: at most %" PRIu64 " in this time range",
+            "names beyond a cap were put together: over this time range it may be up to %" PRIu64,
             job->at_most);
     }
     if (target->whole_window) {
+        note_window(target, &job->asked);
+        noted = note_rotation(exchange->app, target, job->asked.answered);
         take_count(job, target, points, job->asked.answered.to_s, job->values);
     }
     for (size_t i = 0; i < job->n_points; i++) {
+        noted = noted || note_rotation(exchange->app, target, job->points[i].window);
         take_count(job, target, points, job->points[i].window.from_s, job->points[i].values);
     }
     grafana_add_series(state->answer, target, points);
@@ -366,7 +377,8 @@ void grafana_query_finish(struct http_exchange *exchange)
         take_days(exchange, target);
     } else if (target->metric == GRAFANA_BREAKDOWN) {
         target->table = true;
-        note_window(exchange->app, target, &job->u.pages.asked);
+        note_window(target, &job->u.pages.asked);
+        (void)note_rotation(exchange->app, target, job->u.pages.asked.answered);
         grafana_add_series(
             state->answer, target, grafana_breakdown_rows(&target->breakdown, &job->u.pages));
     } else {

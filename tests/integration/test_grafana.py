@@ -217,7 +217,8 @@ def test_a_range_that_is_rounded_is_told(http, shop):
     hour = (NOW - 3 * DAY) // HOUR * HOUR
     for metric, payload in (("uv", {"step": "window"}), ("breakdown", {})):
         old = ask(http, (metric, {"site": shop, **payload}), range_={"from": iso(hour + 7 * MINUTE), "to": iso(NOW - 30)})[0]
-        assert notices(old) == [f"counted from {iso(hour)[:19]}Z to {iso(NOW)[:19]}Z: minutes are not kept so long"]
+        assert notices(old) == [f"counted from {iso(hour)[:19]}Z to {iso(NOW)[:19]}Z: "
+                                "this time range is kept by the hour, day or month only"]
         assert notices(ask(http, (metric, {"site": shop, **payload}))[0]) == []
     series = ask(http, ("pv", {"site": shop, "step": "1h"}), range_={"from": iso(hour + 7 * MINUTE), "to": iso(NOW - 30)})[0]
     assert notices(series) == [] and series["datapoints"][0][1] == hour * 1000
@@ -228,13 +229,15 @@ def test_what_the_apis_answers_say_beside_figures(start_tallyd):
     http = start_tallyd("--visitor-rotation", "day", "--max-pages", "4", "--partitions", "1").client()
     http.accept([{"page": f"/{i}", "ip": "192.0.2.1", "ts": NOW - 60} for i in range(20)])
     days = {"from": iso(NOW - DAY), "to": iso(NOW - 30)}
-    for metric, told in (("pv", False), ("uv", True), ("bounce_rate", True), ("breakdown", True)):
-        texts = notices(ask(http, (metric, {}), range_=days)[0])
-        assert any("hashed anew" in text for text in texts) == told, metric
+    for metric, payload, told in (
+            ("pv", {"step": "window"}, False), ("uv", {"step": "window"}, True), ("breakdown", {}, True),
+            ("bounce_rate", {"step": "window"}, True), ("uv", {"step": "1h"}, False), ("uv", {"step": "1w"}, True)):
+        texts = notices(ask(http, (metric, payload), range_={**days, "from": iso(NOW - 3 * DAY)})[0])
+        assert any("hashed anew" in text for text in texts) == told, (metric, payload)
     at_most = http.question("/pv", page="/0", from_="now-1d")["at_most"]
     for step in ("window", "1h"):
         assert notices(ask(http, ("pv", {"page": "/0", "step": step}), range_=days)[0]) == [
-            f"the caps on names left something out: at most {at_most} in this time range"]
+            f"names beyond a cap were put together: over this time range it may be up to {at_most}"]
 
 
 def test_names_as_builders_escape_them(http, shop):
