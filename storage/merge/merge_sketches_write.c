@@ -9,7 +9,7 @@
 
 #define ELEMENTS_AT_ONCE 4000 /* in a command: fold.lua cannot take more than 8,000 words */
 #define FRESH_AT_ONCE    1000 /* sketches in an MSET, for the same reason */
-#define FRESH_KEPT       ((size_t)256 * 1024)
+#define FRESH_KEPT       ((size_t)128 * 1024)
 #define SKETCH_ELEMENT   8    /* bytes */
 #define LEARN_MOST       4096 /* elements of a sketch at a time */
 
