@@ -36,7 +36,7 @@ struct rollup {
     struct sessions servers;      /* of a cluster: one each, for what is asked of servers */
     struct leadership leadership; /* of the turn at hand */
     int64_t clean_token;          /* under which all partitions were looked at */
-    bool owes_pass;               /* the pass that the wish asked for has failed */
+    bool owes_pass;               /* a wish was found, and no pass has fulfilled it yet */
     bool wishing;                 /* the jobs begun wait for a pass of another process.. */
     int64_t wishes_done;          /* ..behind that of so many wishes */
     struct log_closer closer;
@@ -157,8 +157,8 @@ static int64_t next_due_s(struct core *core)
 
 /* A pass that was asked for is over: answer the jobs begun, and take the wish @wish away; "" is
  * none.  A server may have gone back, and nobody has heard of it.  So all partitions are asked
- * whether they have what was due at @now_s.  False: one has not, or cannot be asked; the jobs wait.
- */
+ * whether they have what was due at @now_s.  False: one has not, or Redis is away; the jobs wait.
+ * Any other error is what the jobs get, and the wish stays. */
 static bool tell_asked(struct rollup *r, const char *wish, int64_t now_s)
 {
     struct rollup_job result;
@@ -166,7 +166,7 @@ static bool tell_asked(struct rollup *r, const char *wish, int64_t now_s)
     if (err == STORAGE_DOWN || (err == STORAGE_OK && next_due_s(r->core) - PASS_GRACE_S <= now_s)) {
         return false;
     }
-    if (wish[0] != '\0') {
+    if (err == STORAGE_OK && wish[0] != '\0') {
         wish_fulfil(r->core, &r->session, wish);
     }
     rollup_jobs_finish(&r->jobs, err, &result);
@@ -193,7 +193,7 @@ static bool rollup_lead(struct rollup *r, bool asked)
     /* A server that was replaced meanwhile may have lost what the pass had done there. */
     bool ok = roll_all(r) && session_is_current(&r->session) &&
               servers_changes(r->core) == changes && (!asked || tell_asked(r, wish, now_s));
-    r->owes_pass = !ok && wish[0] != '\0';
+    r->owes_pass = r->owes_pass && !ok;
     return ok;
 }
 
@@ -234,7 +234,8 @@ static int64_t keep_house(struct rollup *r)
 /* A leader's turn; returns how long to sleep. */
 static int64_t turn_of_leader(struct rollup *r, int64_t token)
 {
-    bool asked = leader_take_wish(r->leader) || r->owes_pass || rollup_jobs_any(&r->jobs);
+    r->owes_pass = leader_take_wish(r->leader) || r->owes_pass;
+    bool asked = r->owes_pass || rollup_jobs_any(&r->jobs);
     r->leadership.fencing_token = token;
     r->wishing = false;
     int64_t wait_ms = due_in_ms(r->core);
