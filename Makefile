@@ -202,10 +202,10 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 DOCDIR ?= $(PREFIX)/share/doc/tallyd
-# Every page, and the files that pages name: but for sources, each of their links leads somewhere.
+# Every page, and all of deploy/: but for those to sources, each link of a page leads somewhere.
 DOCS = README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE openapi.yaml \
   $(shell find service handlers storage tests -name '*.md' ! -path '*/node_modules/*' | sort) \
-  $(shell find deploy -type f ! -path '*/node_modules/*' ! -path '*/__pycache__/*' | sort)
+  $(shell find deploy -type f ! -path '*/node_modules/*' ! -path '*/__pycache__/*' ! -path '*/.*' ! -name package-lock.json | sort)
 
 UNITS = tallyd.service tallyd-follow@.service
 

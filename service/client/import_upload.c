@@ -176,7 +176,7 @@ static void describe(long status, const json_t *problem, struct import_upload_an
     const char *title = text_of(problem, "title"), *detail = text_of(problem, "detail");
     (void)snprintf(ret->detail, sizeof(ret->detail), "the server answers %ld%s%s%s%s%s", status,
         *title != '\0' ? " " : "", title, *detail != '\0' ? ": " : "", detail,
-        status == 404 ? "; is --url right?  /events is asked behind it" : "");
+        status == 404 ? " (is --url right? it ends before /events)" : "");
     escape_in_place(ret->detail);
 }
 
