@@ -134,13 +134,16 @@ static enum storage_err fold_batch(struct round *r, struct goal *goal)
 
 /* ---- the round ---- */
 
-/* Of a cluster: what all partitions were known to have counted may not be so any more.  The batch,
- * which rests on that, is gathered anew. */
-static void round_forget_counted(struct round *r)
+/* Of a cluster: where a connection did not stand, its server may have gone back, and what all
+ * partitions were known to have counted may not be so any more.  The batch, which rests on that, is
+ * gathered anew. */
+static void round_trust_what_stood(struct round *r)
 {
-    r->stood_us = r->dispatcher.links.stood_us;
-    streams_forget(&r->streams);
-    batch_clear(&r->batch);
+    if (r->core->is_spread && r->dispatcher.links.stood_us != r->stood_us) {
+        r->stood_us = r->dispatcher.links.stood_us;
+        streams_forget(&r->streams);
+        batch_clear(&r->batch);
+    }
 }
 
 /* Of a cluster: on a busy machine it may take so long to put a large batch together that no
@@ -156,9 +159,7 @@ static bool renew_heads(struct round *r)
         REDIS_OK_STATUS) {
         return false;
     }
-    if (r->dispatcher.links.stood_us != r->stood_us) {
-        round_forget_counted(r);
-    }
+    round_trust_what_stood(r);
     return true;
 }
 
@@ -177,9 +178,7 @@ static enum storage_err round_gather(struct round *r, struct goal *goal)
                 &r->heads) != REDIS_OK_STATUS) {
             return round_lost(r);
         }
-        if (r->core->is_spread && r->dispatcher.links.stood_us != r->stood_us) {
-            round_forget_counted(r); /* a server may have gone back: it is learnt again */
-        }
+        round_trust_what_stood(r);
         if (!goal_set(r, goal)) {
             return STORAGE_NOMEM;
         }
@@ -188,9 +187,7 @@ static enum storage_err round_gather(struct round *r, struct goal *goal)
         return round_lost(r);
     }
     /* What a log's server has is not what its head said on the server before it. */
-    if (r->core->is_spread && goal->looked && r->dispatcher.links.stood_us != r->stood_us) {
-        round_forget_counted(r);
-    }
+    round_trust_what_stood(r);
     if (!batch_finish(&r->batch, r->core)) {
         return STORAGE_NOMEM;
     }
