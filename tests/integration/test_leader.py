@@ -126,7 +126,6 @@ def test_pass_on_demand_that_takes_too_long(start_redis, start_proxy, start_tall
     begin = time.monotonic()
     answer = both[0].client().request("POST", "/rollup")
     assert answer.status == 504 and time.monotonic() - begin < 2.2, answer
-    assert "or begins when a process leads" in answer.json["detail"], "it cannot tell whether one does"
     proxy.hold_replies(False)
     wait_until(lambda: both[0].client().request("POST", "/rollup").status == 200, "it goes on")
 
