@@ -24,7 +24,7 @@
 
 /* Memory of so many bytes of commands stays for the next ones.  hiredis's own buffer is freed each
  * time that all is sent.  Large memory then goes back to the system, and that makes every thread's
- * processor forget addresses: a third of the fold's time, measured with an import. */
+ * processor forget addresses: a third of tallyd's time, measured with an import. */
 #define OUT_KEPT ((size_t)256 * 1024)
 
 struct redis {

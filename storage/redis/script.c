@@ -44,7 +44,6 @@ struct loading {
 static bool take_digest(void *data, size_t i, const struct reply *reply)
 {
     const struct loading *loading = data;
-    char *sha = loading->digests->sha[i];
     if (reply->type == REPLY_ERROR) { /* LOADING, BUSY, NOPERM.. */
         (void)snprintf(loading->error, loading->error_n, "the scripts could not be loaded: %.*s",
             (int)reply->text.n, reply->text.p);
@@ -52,7 +51,7 @@ static bool take_digest(void *data, size_t i, const struct reply *reply)
     if (reply->type != REPLY_TEXT || reply->text.n != sizeof(loading->digests->sha[i]) - 1) {
         return false;
     }
-    memcpy(sha, reply->text.p, sizeof(loading->digests->sha[i]));
+    memcpy(loading->digests->sha[i], reply->text.p, sizeof(loading->digests->sha[i]));
     return true;
 }
 
