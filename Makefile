@@ -100,21 +100,17 @@ $(B)/service/ops/api_description.o: openapi.yaml $(B)/openapi.json
 $(B)/service/ops/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
 
 # so are tally.js, the dashboard's files and Chart.js, each with its ETag.  Comments, indentation and long names stay here:
-# scripts and the style go through esbuild, and as they are where it is missing.
+# esbuild makes the style small, and one small script of each page's modules.
 CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
-ESBUILD := $(shell command -v esbuild)
-WEB := $(addprefix $(B)/web/,$(notdir $(filter-out %.c %.h %/tally.js,$(wildcard handlers/web/*))))
+ESBUILD = esbuild --log-level=warning --charset=utf8 --minify
+WEB_JS := $(filter-out %/tally.js,$(wildcard handlers/web/*.js))
+WEB := $(addprefix $(B)/web/,index.html ops.html style.css app.js ops.js icon.svg chart-license.txt)
 
-.PHONY: look
-$(B)/web/esbuild: look
-	@mkdir -p $(@D)
-	@echo "$(ESBUILD)" | cmp -s - $@ || echo "$(ESBUILD)" >$@
+$(B)/web/%.js: handlers/web/%.js $(WEB_JS)
+	$(V)$(ESBUILD) --format=esm --bundle --outfile=$@ $<
 
-$(B)/web/%.js: handlers/web/%.js $(B)/web/esbuild
-	$(V)$(if $(ESBUILD),$(ESBUILD) --log-level=warning --charset=utf8 --format=esm --minify,cat) $< >$@
-
-$(B)/web/%.css: handlers/web/%.css $(B)/web/esbuild
-	$(V)$(if $(ESBUILD),$(ESBUILD) --log-level=warning --charset=utf8 --minify,cat) $< >$@
+$(B)/web/%.css: handlers/web/%.css
+	$(V)$(ESBUILD) --outfile=$@ $<
 
 $(B)/web/%.html: handlers/web/%.html
 	@mkdir -p $(@D)

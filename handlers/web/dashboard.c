@@ -1,8 +1,9 @@
 /* dashboard.c - GET /, GET /ops and GET /web/{file}: the pages that people look at.
  *
- * The files of handlers/web/ and Chart.js (as Debian has it) are built in.  The files are the same
- * for everybody and hold no figures, so nobody needs a token for them.  The page asks the plain API
- * for the figures, and people for a token where the API wants one.
+ * The files of handlers/web/ and Chart.js (as Debian has it) are built in; of the modules of a page
+ * the build makes one script.  The files are the same for everybody and hold no figures, so nobody
+ * needs a token for them.  The page asks the plain API for the figures, and people for a token
+ * where the API wants one.
  *
  * A browser asks about each file every time (see file.h), so that page and scripts are of one
  * version.  The Content-Security-Policy allows nothing but these files and the API. */
@@ -18,34 +19,10 @@ EMBED(ops_html, "web/ops.html");
 EMBED(ops_html_tag, "web/ops.html.tag");
 EMBED(style_css, "web/style.css");
 EMBED(style_css_tag, "web/style.css.tag");
-EMBED(api_js, "web/api.js");
-EMBED(api_js_tag, "web/api.js.tag");
 EMBED(app_js, "web/app.js");
 EMBED(app_js_tag, "web/app.js.tag");
-EMBED(common_js, "web/common.js");
-EMBED(common_js_tag, "web/common.js.tag");
-EMBED(dom_js, "web/dom.js");
-EMBED(dom_js_tag, "web/dom.js.tag");
-EMBED(figures_js, "web/figures.js");
-EMBED(figures_js_tag, "web/figures.js.tag");
-EMBED(filters_js, "web/filters.js");
-EMBED(filters_js_tag, "web/filters.js.tag");
-EMBED(format_js, "web/format.js");
-EMBED(format_js_tag, "web/format.js.tag");
-EMBED(lists_js, "web/lists.js");
-EMBED(lists_js_tag, "web/lists.js.tag");
 EMBED(ops_js, "web/ops.js");
 EMBED(ops_js_tag, "web/ops.js.tag");
-EMBED(people_js, "web/people.js");
-EMBED(people_js_tag, "web/people.js.tag");
-EMBED(series_js, "web/series.js");
-EMBED(series_js_tag, "web/series.js.tag");
-EMBED(sites_js, "web/sites.js");
-EMBED(sites_js_tag, "web/sites.js.tag");
-EMBED(state_js, "web/state.js");
-EMBED(state_js_tag, "web/state.js.tag");
-EMBED(windows_js, "web/windows.js");
-EMBED(windows_js_tag, "web/windows.js.tag");
 EMBED(icon_svg, "web/icon.svg");
 EMBED(icon_svg_tag, "web/icon.svg.tag");
 EMBED(chart_license_txt, "web/chart-license.txt");
@@ -60,20 +37,8 @@ static const struct web_file ops_page = WEB_FILE(NULL, "text/html; charset=utf-8
 
 static const struct web_file files[] = {
     WEB_FILE("style.css", "text/css; charset=utf-8", style_css),
-    SCRIPT("api.js", api_js),
     SCRIPT("app.js", app_js),
-    SCRIPT("common.js", common_js),
-    SCRIPT("dom.js", dom_js),
-    SCRIPT("figures.js", figures_js),
-    SCRIPT("filters.js", filters_js),
-    SCRIPT("format.js", format_js),
-    SCRIPT("lists.js", lists_js),
     SCRIPT("ops.js", ops_js),
-    SCRIPT("people.js", people_js),
-    SCRIPT("series.js", series_js),
-    SCRIPT("sites.js", sites_js),
-    SCRIPT("state.js", state_js),
-    SCRIPT("windows.js", windows_js),
     SCRIPT("chart.min.js", chart_min_js),
     WEB_FILE("icon.svg", "image/svg+xml", icon_svg),
     WEB_FILE("chart-license.txt", "text/plain; charset=utf-8", chart_license_txt),

@@ -44,21 +44,19 @@ def test_etags_differ(http):
 
 
 OWN = [target for _, target in TARGETS if "chart" not in target]  # but Chart.js and its licence
-SOURCES = {target: ROOT / "handlers/web" / PAGES.get(target, target.removeprefix("/web/")) for target in OWN}
+SOURCES = [path for path in sorted((ROOT / "handlers/web").iterdir()) if path.suffix in (".js", ".css", ".html") and path.name != "tally.js"]
 
 
 def test_all_of_it_is_small(http):
     """Beside Chart.js under 60 KiB, as it is sent without compression, both pages together."""
     sizes = {target: len(http.get(target).body) for _, target in TARGETS}
     assert sum(sizes.values()) < 300_000
-    if http.get("/web/app.js").body == SOURCES["/web/app.js"].read_bytes():
-        pytest.skip("the program was built without esbuild (apt-get install esbuild), so scripts are served as they are")
     assert sum(sizes[target] for target in OWN) < 60 * 1024, sizes
 
 
 def test_the_sources_are_for_readers():
     """What makes them small is the build: no long lines, no file of more than 400 lines, each script says what it is."""
-    for source in (source for source in SOURCES.values() if source.suffix != ".svg"):
+    for source in SOURCES:
         lines = source.read_text(encoding="utf-8").splitlines()
         assert len(lines) <= 400 and max(map(len, lines)) <= 165, source.name
         if source.suffix == ".js":
@@ -81,11 +79,11 @@ def test_it_asks_nobody_else(http):
     assert {f"web/{name}" for name in NAMES} == named
 
 
-def test_the_page_loads_all_its_modules_at_once(http):
-    """What a module imports is named in the page: a browser need not find out one by one."""
-    preloaded = set(re.findall(r'"modulepreload" href="web/([^"]+)"', http.get("/").body.decode())) | {"app.js"}
-    for name in preloaded:
-        assert set(re.findall(r'from ?"\./([^"]+)"', http.get(f"/web/{name}").body.decode())) <= preloaded, name
+def test_a_page_has_one_script_of_its_own(http):
+    """A browser finds out nothing one by one: no script imports another."""
+    for page, script in (("/", "app.js"), ("/ops", "ops.js")):
+        assert re.findall(r'<script src="web/([^"]+)" type="module"', http.get(page).body.decode()) == [script]
+        assert not re.search(r"""["'][./\w]+\.js["']""", http.get(f"/web/{script}").body.decode()), script
 
 
 def test_the_licence_of_chart_js_is_there(http):
