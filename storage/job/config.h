@@ -42,6 +42,8 @@ enum storage_notice {
     STORAGE_CLOCK,         /* Redis's clock was seen for the first time, or was set */
     STORAGE_LEADING,
     STORAGE_LEADER_LOST,
+    STORAGE_LOCKS_AWAY, /* too few of lock_urls' servers answer: the others, and why */
+    STORAGE_LOCKS_BACK, /* enough of them answer again */
     STORAGE_SETTINGS_CHANGED,
     STORAGE_DEGRADED,     /* it starts without the servers of some partitions: one of them */
     STORAGE_FEW_REPLICAS, /* it starts with fewer replicas than must acknowledge: a server */

@@ -43,6 +43,7 @@ struct leader {
     bool keeps;      /* home_lock may still be there: no answer said that it was given back */
     int64_t next_ms; /* when the lock is to be looked at */
     unsigned tries;  /* without a quorum, one after another */
+    bool no_quorum;  /* it was told that too few of the others answer */
 };
 
 /* ---- what others see ---- */
@@ -200,6 +201,17 @@ static void name_locks(struct leader *l)
     memcpy(l->others.lock.token, l->home_lock.token, sizeof(l->home_lock.token));
 }
 
+/* Tell once that too few servers answer, and once that it is over. */
+static void tell_of_quorum(struct leader *l)
+{
+    char why[1024];
+    bool no_quorum = !redlock_can_lock(&l->others, why, sizeof(why));
+    if (no_quorum != l->no_quorum) {
+        l->no_quorum = no_quorum;
+        core_notice(l->core, no_quorum ? STORAGE_LOCKS_AWAY : STORAGE_LOCKS_BACK, why);
+    }
+}
+
 static void leader_acquire(struct leader *l)
 {
     int64_t number = 0;
@@ -212,7 +224,9 @@ static void leader_acquire(struct leader *l)
     }
     name_locks(l);
     int64_t asked_ms = monotonic_ms();
-    if (redlock_acquire(&l->others, &number) != LOCK_MINE) {
+    enum lock_answer others = redlock_acquire(&l->others, &number);
+    tell_of_quorum(l);
+    if (others != LOCK_MINE) {
         l->tries++;
         /* Votes may have been split: try again soon.  After some tries another leader has it. */
         l->next_ms = monotonic_ms() + lock_retry_ms(randombytes_random()) +
@@ -245,6 +259,7 @@ static void leader_renew(struct leader *l, int64_t token, int64_t until_ms)
     int64_t number = 0;
     int64_t asked_ms = monotonic_ms();
     enum lock_answer others = redlock_renew(&l->others);
+    tell_of_quorum(l);
     connect_home(l);
     lock_ask_renew(&l->home, &l->home_lock, &l->wish_key);
     enum lock_answer home = await_home(l, &number);

@@ -29,17 +29,16 @@ struct slice lock_holder(struct slice token)
 
 bool lock_connect(struct lock_server *server, int64_t deadline_ms)
 {
-    char error[160];
     if (server->redis != NULL) {
         return true;
     }
     if (server->endpoint.host[0] != '\0' && server->endpoint.resolver == NULL) {
         server->endpoint.resolver = resolver_new(server->endpoint.host, NULL);
     }
-    server->redis =
-        redis_connect(&server->endpoint, &server->look, deadline_ms, error, sizeof(error));
-    if (server->redis != NULL &&
-        !scripts_load(server->redis, deadline_ms, &server->scripts, error, sizeof(error))) {
+    server->redis = redis_connect(
+        &server->endpoint, &server->look, deadline_ms, server->why, sizeof(server->why));
+    if (server->redis != NULL && !scripts_load(server->redis, deadline_ms, &server->scripts,
+                                     server->why, sizeof(server->why))) {
         lock_disconnect(server);
     }
     return server->redis != NULL;
@@ -54,6 +53,14 @@ void lock_disconnect(struct lock_server *server)
 
 /* ---- questions ---- */
 
+/* It has not answered. */
+static enum lock_answer lock_unknown(struct lock_server *server, const char *why)
+{
+    (void)snprintf(server->why, sizeof(server->why), "%s", why);
+    lock_disconnect(server);
+    return LOCK_UNKNOWN;
+}
+
 /* Send what is in @b, and release it. */
 static void lock_ask(struct lock_server *server, struct buffer *b)
 {
@@ -61,7 +68,7 @@ static void lock_ask(struct lock_server *server, struct buffer *b)
     server->asked =
         redis_queue(server->redis, b) && redis_send(server->redis, &left) == REDIS_OK_STATUS;
     if (!server->asked) {
-        lock_disconnect(server);
+        (void)lock_unknown(server, "the connection was lost");
     }
     buffer_release(b);
 }
@@ -125,14 +132,17 @@ enum lock_answer lock_await(struct lock_server *server, int64_t deadline_ms, int
         return LOCK_UNKNOWN;
     }
     server->asked = false;
-    bool answered = redis_await(server->redis, deadline_ms, &reply) == REDIS_OK_STATUS;
-    if (answered && reply->type == REPLY_ERROR && server->refused != NULL) {
+    if (redis_await(server->redis, deadline_ms, &reply) != REDIS_OK_STATUS) {
+        return lock_unknown(server, "no answer in time");
+    }
+    if (reply->type == REPLY_ERROR && server->refused != NULL) {
         server->refused(server->refused_data, reply);
     }
-    if (!answered || reply->type != REPLY_INTEGER) { /* NOSCRIPT, READONLY..: look anew next time */
-        lock_disconnect(server);
-        return LOCK_UNKNOWN;
+    if (reply->type != REPLY_INTEGER) { /* NOSCRIPT, READONLY..: look anew next time */
+        return lock_unknown(
+            server, reply->type == REPLY_ERROR ? reply->text.p : "a strange answer");
     }
+    server->why[0] = '\0';
     if (reply->integer > 0) {
         *ret_number = reply->integer;
         return LOCK_MINE;

@@ -41,7 +41,8 @@ struct lock_server {
     struct redis *redis;    /* NULL: not connected */
     struct redis_look look; /* its owner's, for the next connection; 0: none */
     struct script_digests scripts;
-    bool asked; /* an answer is awaited */
+    bool asked;    /* an answer is awaited */
+    char why[160]; /* the last question was not answered, in words; "": it was */
     /* Is told of an error reply, which may say that another server has the lock.  NULL: nobody. */
     void (*refused)(void *data, const struct reply *reply);
     void *refused_data;
@@ -58,7 +59,7 @@ enum lock_answer {
 /* Why a lock is not held any more, in words; static. */
 const char *lock_answer_text(enum lock_answer answer);
 
-/* Connect unless connected.  False: it cannot be reached. */
+/* Connect unless connected.  False: it cannot be reached, and server->why says why. */
 bool lock_connect(struct lock_server *server, int64_t deadline_ms);
 void lock_disconnect(struct lock_server *server); /* harmless if it is not connected */
 

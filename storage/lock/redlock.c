@@ -1,6 +1,10 @@
 #include "storage/lock/redlock.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "storage/base/clock.h"
+#include "storage/redis/address.h"
 #include "storage/redis/resolver.h"
 
 #define DRIFT_MS  2 /* and 1 % of the lease */
@@ -150,4 +154,26 @@ void redlock_release(struct redlock *redlock)
         lock_ask_release(&redlock->servers[i], &redlock->lock);
     }
     (void)await_all(redlock, left_ms);
+}
+
+bool redlock_can_lock(const struct redlock *redlock, char *why, size_t why_n)
+{
+    unsigned answered = 0;
+    *why = '\0';
+    for (unsigned i = 0; i < redlock->n; i++) {
+        const struct lock_server *server = &redlock->servers[i];
+        const struct redis_endpoint *endpoint = &server->endpoint;
+        struct redis_address address = {.port = endpoint->port};
+        char text[ADDRESS_TEXT_SIZE];
+        if (server->why[0] == '\0') {
+            answered++;
+            continue;
+        }
+        (void)snprintf(
+            address.host, sizeof(address.host), "%s%s", endpoint->unix_path, endpoint->host);
+        redis_address_print(&address, text, sizeof(text));
+        size_t n = strlen(why);
+        (void)snprintf(why + n, why_n - n, "%s%s: %s", n > 0 ? "; " : "", text, server->why);
+    }
+    return redlock->n == 0 || answered >= redlock_quorum(redlock->n);
 }

@@ -8,7 +8,7 @@ import pytest
 
 from lib.clock import FakeClock, epoch
 from lib.log import counted
-from lib.process import ROOT, run, short_directory
+from lib.process import ROOT, free_port, run, short_directory
 from lib.proxy import Fault
 from lib.resp import RespError
 from lib.waiting import wait_until
@@ -478,6 +478,31 @@ def test_without_a_quorum_nobody_leads(start_redis, start_tallyd, voters):
     voters[0].start()
     leader_of([tallyd])
     assert rollup(tallyd)["fencing_token"] > token
+
+
+def test_the_log_names_lock_servers_that_do_not_answer(start_redis, start_tallyd, voters):
+    """Once when too few answer, with each one's reason, and once when it is over."""
+    nobody = f"redis://:s3cret@127.0.0.1:{free_port()}"
+    voters[0].command("ACL", "SETUSER", "default", "-script")
+    urls = ",".join([voters[0].url, nobody, voters[1].url])
+    tallyd = start_tallyd(*FEW, "--lock-redis", urls, redis=start_redis())
+
+    def told(words):
+        return [line for line in tallyd.log_text().splitlines() if words in line]
+
+    wait_until(lambda: told("too few servers of --lock-redis answer"), "the log says so")
+    voters[1].pause()
+    time.sleep(1)  # some rounds, in which nothing new is told
+    reason, = told("too few servers of --lock-redis answer")
+    assert "level=warn" in reason and f"{voters[0].path}: the scripts could not be loaded: NOPERM" in reason, reason
+    assert "127.0.0.1:" in reason and "Connection refused" in reason and "s3cret" not in reason, reason
+    assert str(voters[1].path) not in reason and not leads(tallyd), reason
+    voters[1].signal(signal.SIGCONT)
+    voters[0].command("ACL", "SETUSER", "default", "+script")
+    leader_of([tallyd])
+    over, = told("enough servers of --lock-redis answer again")
+    assert "level=info" in over and "Connection refused" in over and str(voters[0].path) not in over, over
+    assert len(told("too few servers of --lock-redis answer")) == 1
 
 
 def test_two_tallyds_with_data_of_their_own_share_voters(start_redis, start_tallyd, voters):
