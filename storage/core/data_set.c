@@ -12,13 +12,19 @@ struct proving {
     struct core *core;
     uint64_t found;
     enum storage_err err;
+    char *error;
+    size_t error_n;
 };
 
 static bool take_cfg(void *data, size_t i, const struct reply *reply)
 {
     struct proving *p = data;
     (void)i;
-    /* an error (MOVED, LOADING): what is asked next meets it, too */
+    if (reply_is_error(reply, "ERR")) { /* too many clients: it says so once, and closes */
+        (void)snprintf(p->error, p->error_n, "%s", reply->text.p);
+        return false;
+    }
+    /* another error (MOVED, LOADING): what is asked next meets it, too */
     if (reply->type == REPLY_TEXT && settings_set(reply->text, &p->found)) {
         p->err =
             p->found == p->core->data_set ? STORAGE_OK : core_other_settings(p->core, reply->text);
@@ -47,7 +53,7 @@ static bool find_partition(struct core *core, const struct server *server, unsig
 bool data_set_prove(struct core *core, const struct server *server, struct redis *redis,
     int64_t deadline_ms, char *error, size_t error_n)
 {
-    struct proving p = {.core = core, .err = STORAGE_OK};
+    struct proving p = {.core = core, .err = STORAGE_OK, .error = error, .error_n = error_n};
     unsigned partition;
     struct key state;
     struct buffer out;
@@ -60,10 +66,10 @@ bool data_set_prove(struct core *core, const struct server *server, struct redis
     resp_text(&out, "HGET");
     resp_word(&out, state.p, state.n);
     resp_text(&out, "cfg");
+    (void)snprintf(error, error_n, "the connection was lost, or no answer came in time");
     enum redis_status status = redis_ask_all(redis, &out, 1, deadline_ms, take_cfg, &p);
     buffer_release(&out);
     if (status != REDIS_OK_STATUS) {
-        (void)snprintf(error, error_n, "the connection was lost");
         return false;
     }
     if (p.err != STORAGE_OK) {

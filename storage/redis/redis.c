@@ -223,11 +223,21 @@ static enum redis_status wait_and_receive(struct redis *redis, bool sending, int
     return status == REDIS_OK_STATUS ? redis_receive(redis) : status;
 }
 
+/* A server that closed the connection may have said why: that it has too many clients. */
+static bool has_last_words(struct redis *redis)
+{
+    size_t n;
+    return receive_some(redis, &n) == REDIS_OK_STATUS && n > 0;
+}
+
 enum redis_status redis_await(struct redis *redis, int64_t deadline_ms, const struct reply **ret)
 {
     bool left = true;
     for (;;) {
         enum redis_status status = left ? redis_send(redis, &left) : REDIS_OK_STATUS;
+        if (status == REDIS_LOST && has_last_words(redis)) {
+            status = REDIS_OK_STATUS;
+        }
         if (status == REDIS_OK_STATUS) {
             status = redis_next(redis, ret);
         }

@@ -463,6 +463,24 @@ def test_wrong_password_is_told(start_redis, start_tallyd):
         assert tallyd.client().post({"page": "/"}).status == 503
 
 
+@pytest.mark.parametrize("by", ["socket", "port"])
+def test_a_redis_without_room_for_connections_is_told(start_redis, start_tallyd, by):
+    """Redis says so before it is asked anything, and closes: what is sent meanwhile fails."""
+    port = free_port()
+    redis = start_redis(port=port)
+    tallyd = start_tallyd(redis=redis if by == "socket" else f"redis://127.0.0.1:{port}")
+    with redis.connect() as admin:
+        admin.command("CONFIG", "SET", "maxclients", 1)
+        admin.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        wait_until(lambda: "max number of clients reached" in tallyd.log_text(), "the log says why")
+        wait_until(lambda: tallyd.client().post({"page": "/"}).status == 503, "requests are refused")
+        assert "could not be loaded\"" not in tallyd.log_text(), "no reason is lost"
+        admin.command("CONFIG", "SET", "maxclients", 1000)
+        wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready again")
+    tallyd.client().accept({"page": "/"})
+    assert count(tallyd) == 1
+
+
 def test_starts_before_its_redis(start_tallyd, directory, cleanup):
     redis = Redis(directory)
     cleanup.append(redis.stop)
