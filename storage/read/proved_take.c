@@ -13,11 +13,18 @@ enum storage_err proved_foreign(struct proved_read *r)
     return STORAGE_REFUSED;
 }
 
-/* An error reply, whose words the job gets. */
-static enum storage_err refuse_piece(struct proved_read *r, const struct reply *reply)
+/* The job gets the words of an error reply. */
+static void keep_words(struct proved_read *r, const struct reply *reply)
 {
     (void)snprintf(
         r->job->detail, sizeof(r->job->detail), "%.*s", (int)reply->text.n, reply->text.p);
+}
+
+static enum storage_err refuse_piece(struct proved_read *r, const struct reply *reply)
+{
+    if (!reply_is_error(reply, "EXECABORT")) { /* else the command that was refused has said more */
+        keep_words(r, reply);
+    }
     return reply_err(reply, r->ret_lost);
 }
 
@@ -33,8 +40,11 @@ static enum redis_status await_here(struct proved_read *r, const struct proved_p
     size_t i = 0;
     do { /* MULTI, or the script, has one reply at least */
         status = redis_await(redis, r->job->deadline_ms, ret);
-        *ret_full = *ret_full || (status == REDIS_OK_STATUS && piece->kind == PIECE_MULTI &&
-                                     reply_is_error(*ret, "OOM"));
+        if (status == REDIS_OK_STATUS && piece->kind == PIECE_MULTI &&
+            (*ret)->type == REPLY_ERROR && !reply_is_error(*ret, "EXECABORT")) {
+            *ret_full = *ret_full || reply_is_error(*ret, "OOM");
+            keep_words(r, *ret);
+        }
     } while (status == REDIS_OK_STATUS && ++i < proved_n_replies(piece));
     return status;
 }

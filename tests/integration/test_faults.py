@@ -414,6 +414,20 @@ def test_an_old_probe_tells_nothing(start_redis, start_tallyd):
 # Error replies
 
 
+def test_a_question_tells_which_command_redis_refused(start_redis, start_tallyd, site):
+    """And not only that a transaction was discarded for it."""
+    redis = start_redis()
+    http = start_tallyd(*FEW, redis=redis).client()
+    http.accept({"site": site, "page": "/", "user": "u"})
+    assert http.count("uv", site=site, from_="now-1h") == 1
+    redis.command("ACL", "SETUSER", "default", "-mget", "-hget", "-zmscore")
+    for question in ("uv", "pv"):
+        answer = http.get(f"/{question}?site={site}&from=now-2h")
+        assert answer.status == 503 and answer.json["detail"].startswith("NOPERM"), answer
+    redis.command("ACL", "SETUSER", "default", "+@all")
+    assert http.count("uv", site=site, from_="now-2h") == 1
+
+
 @pytest.mark.parametrize("text", [
     "OOM command not allowed when used memory > 'maxmemory'.",
     "LOADING Redis is loading the dataset in memory",
