@@ -652,6 +652,43 @@ def test_a_large_batch_is_folded_over_two_connections(redis, tool):
     assert counts == [counts[0], counts[0] + 1, counts[0] + 1, counts[0] + 1]
 
 
+@pytest.mark.parametrize("held", (0, 1))
+def test_a_log_is_cut_once_both_connections_have_counted(redis, tool, cleanup, held):
+    """The process dies while one of two partitions has counted the batch, and the other one waits for its connection."""
+    rng = random.Random(SEED)
+    directory = short_directory()
+    cleanup.append(lambda: shutil.rmtree(directory))
+    proxy = Proxy(directory, redis.path)
+    cleanup.append(proxy.close)
+    redis.command("FLUSHALL")
+    t, model, now = tool(proxy.url, partitions=2), Model(int(redis.time())), int(redis.time())
+    state, counted = sorted(redis.command("KEYS", "t:{*}:state"))[::1 if held == 0 else -1]
+    judge, go = proxy.judge, threading.Event()
+
+    def hold(args):
+        if args[0].upper() == b"HSET" and args[1] == state.encode():
+            go.wait(20)
+        return judge(args)
+
+    proxy.judge = hold
+    t.do(f"begin {OWN}")
+    put(t, model, 1, traffic(rng, 2500, now), now)
+    t.process.stdin.write("fold 20000\n")
+    t.process.stdin.flush()
+    deadline = time.monotonic() + 20
+    while redis.command("HGET", counted, OWN) != "1" and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert redis.command("HMGET", counted, OWN) + redis.command("HMGET", state, OWN) == ["1", None]
+    t.process.kill()
+    t.process.wait()
+    go.set()
+    other = tool(redis.url, partitions=2)
+    other.do(f"begin {OTHER}")
+    put(other, model, 1, traffic(rng, 1, now), now + 5)
+    assert other.fold() == "ok"
+    check(redis, model)
+
+
 def test_connections_that_are_killed_at_any_time(redis, tool):
     """All of the tool's but the one that it appends over; a process that is cut off from all is killed elsewhere."""
     rng = random.Random(SEED)
