@@ -79,7 +79,7 @@ bool calendar_floor(const struct zone *zone, char unit, int64_t *at_s)
         *at_s = bucket_at(zone, LEVEL_DAY, *at_s).start_s;
         return true;
     case 'w':
-        days -= (days + 3 + 7) % 7; /* day 0 was a Thursday; days >= -1 */
+        days -= (days + 3) % 7; /* day 0 was a Thursday; days >= -1 */
         *at_s = zone_first_at(zone, days * DAY_S);
         return true;
     case 'M':
