@@ -273,15 +273,21 @@ Test(merge_counts, sums)
     merge_counts_free(merge);
 }
 
-static size_t commands_with(
-    struct merge_counts *merge, struct known_hashes *expiries, struct slice state)
+static size_t commands_at(
+    struct merge_counts *merge, struct known_hashes *expiries, struct slice state, int64_t now_ms)
 {
     const struct known_keys known = {.expiries = expiries, .sketches = &no_sketches};
     struct buffer out;
     buffer_init(&out);
-    size_t n = merge_counts_write(merge, TAG, NOW_S * 1000, &known, state, &out);
+    size_t n = merge_counts_write(merge, TAG, now_ms, &known, state, &out);
     buffer_release(&out);
     return n;
+}
+
+static size_t commands_with(
+    struct merge_counts *merge, struct known_hashes *expiries, struct slice state)
+{
+    return commands_at(merge, expiries, state, NOW_S * 1000);
 }
 
 /* What is written late gets its expiry once, as long as no rollup may have made a key anew. */
@@ -315,6 +321,32 @@ Test(merge_counts, an_expiry_is_set_once)
     memset(page, 'p', EVENT_PAGE_MAX);
     check_expiries(site, page);
     check_expiries("s", page);
+}
+
+/* A key that may be gone by then would be made anew, and live for ever. */
+Test(merge_counts, an_expiry_is_set_again_shortly_before_its_time)
+{
+    const struct row row = row_of("shop", "/a", NOW_S - 40 * 86400, 1, 2);
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    struct known_hashes known = {0};
+    struct write_plan plan;
+    int64_t ends_ms = 0;
+    plan_make(&plan);
+    write_plan_at(&plan, row.at_s);
+    cr_assert(count_row(merge, &row, false, &plan));
+    for (unsigned t = 0; t < plan.n; t++) {
+        bool of_hour = plan.targets[t].bucket.level == LEVEL_HOUR;
+        ends_ms = of_hour ? plan.targets[t].expire_ms : ends_ms;
+    }
+    cr_assert_gt(ends_ms, NOW_S * 1000);
+    (void)commands_with(merge, &known, SLICE("state"));
+    merge_counts_learn(merge, &known);
+    size_t once = commands_with(merge, &known, SLICE("state"));
+    cr_expect_eq(commands_at(merge, &known, SLICE("state"), ends_ms - 60000), once);
+    cr_expect_eq(commands_at(merge, &known, SLICE("state"), ends_ms - 59999), once + 3,
+        "the counters, visitors and addresses of the hour");
+    known_hashes_release(&known);
+    merge_counts_free(merge);
 }
 
 /* ---- property ---- */

@@ -451,6 +451,55 @@ Test(merge_counts_ask, answers_that_are_none)
     known_hashes_release(&expiries);
 }
 
+/* fold.lua cannot take a command of 8,000 words. */
+Test(merge_counts_ask, many_new_sketches_are_set_some_at_a_time)
+{
+    enum { PAGES = 2500 };
+    static struct scene scene;
+    static char names[PAGES][8];
+    static struct row rows[PAGES];
+    static struct reply nils[PAGES] = {{.type = REPLY_NIL}};
+    const struct known_keys known = {.expiries = &expiries, .sketches = &sketches};
+    const struct reply none = {.type = REPLY_ARRAY, .items = nils, .n = PAGES};
+    struct merge_counts *merge = merge_counts_new(KEY_PV);
+    struct write_plan plan;
+    struct buffer out;
+    struct commands commands;
+    size_t n_set = 0;
+    scene_init(&scene, 1);
+    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    write_plan_at(&plan, NOW_S - 2 * 86400);
+    for (size_t i = 0; i < PAGES; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "/%zu", i);
+        rows[i] = (struct row){.at_s = NOW_S - 2 * 86400,
+            .site = SLICE("shop"),
+            .page = slice_of(names[i]),
+            .page_hash = page_hash(SLICE("shop"), slice_of(names[i])),
+            .zone = zone_utc(),
+            .has_visitor = true,
+            .has_address = true};
+        struct counted_for name = counted_for_page(&rows[i]);
+        cr_assert(merge_counts_add(merge, &rows[i], &name, 1, plan.targets, plan.n));
+    }
+    buffer_init(&out);
+    size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, NULL, &out);
+    for (size_t i = 0; i < n; i++) {
+        cr_assert(merge_counts_take(merge, &none));
+    }
+    buffer_clear(&out, 0);
+    (void)merge_counts_write(merge, TAG, NOW_S * 1000, &known, STATE, &out);
+    cr_assert(commands_read(&out, &commands));
+    for (size_t c = 0; c < commands.n; c++) {
+        cr_expect_lt(commands.commands[c].n, 8000u);
+        n_set += command_is(&commands.commands[c], 0, "MSET") ? commands.commands[c].n / 2 : 0;
+    }
+    cr_expect_eq(n_set, 2u * PAGES, "the day's, which has no expiry: %zu", n_set);
+    commands_release(&commands);
+    buffer_release(&out);
+    merge_counts_free(merge);
+    known_hashes_release(&expiries);
+}
+
 /* ---- minutes, by their hour ---- */
 
 /* Ask of one page view of @page at @at_s what Redis has.  Returns how many minutes were asked. */
