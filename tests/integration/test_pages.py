@@ -301,6 +301,8 @@ def test_the_windows_of_sites_of_two_zones(start_redis, start_tallyd, directory)
     hours = {"from_": rfc3339(old + 7260), "to": rfc3339(old + 86400)}
     row = http.question("/sites", **hours, round="outer")["sites"][1]
     assert row["from"] == http.question("/pv", site="west", **hours, round="outer")["from"] == rfc3339(old + 7200)
+    row = http.question("/sites", from_=rfc3339(old), to=rfc3339(old + 7260), round="outer")["sites"][1]
+    assert (row["from"], row["to"], row["pv"]) == (rfc3339(old), rfc3339(old + 10800), 3), "it ends later"
 
 
 def test_a_token_sees_its_sites(redis, site):

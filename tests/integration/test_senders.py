@@ -123,6 +123,7 @@ def test_a_head_of_the_pixel_tells_and_does_not_count(start_tallyd, redis, site)
     metrics = http.metrics()
     assert metrics['tallyd_events_dropped_total{reason="robot"}'] == 0
     assert metrics['tallyd_requests_rejected_total{reason="limited"}'] == 1
+    assert metrics["tallyd_events_accepted_total"] == 2
 
 
 def test_a_pixel_needs_its_token_and_its_site(redis, start_tallyd, site, directory):

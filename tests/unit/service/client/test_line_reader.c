@@ -88,6 +88,28 @@ Test(line_reader, the_longest_line_and_longer_ones)
     free(text);
 }
 
+/* Only the first bytes of a file say what it is; a client may have sent such bytes later. */
+Test(line_reader, a_line_that_begins_as_a_compressed_file_does)
+{
+    static const char zstd[] = "\x28\xb5\x2f\xfd";
+    const size_t n = LINE_READER_BUFFER, width = 64;
+    char *text = malloc(n + sizeof(zstd));
+    struct slice line;
+    cr_assert(text != NULL);
+    memset(text, 'x', n);
+    for (size_t end = width; end <= n; end += width) {
+        text[end - 1] = '\n';
+    }
+    memcpy(text + n, zstd, sizeof(zstd));
+    struct line_reader *reader = reader_of(text, n + sizeof(zstd) - 1);
+    for (size_t i = 0; i < n / width; i++) {
+        cr_assert_eq(line_reader_next(reader, &line), LINE_READER_LINE);
+    }
+    expect_line(reader, n / width + 1, zstd);
+    expect_end(reader, LINE_READER_END);
+    free(text);
+}
+
 Test(line_reader, gzip_members_behind_each_other)
 {
     size_t n1, n2;

@@ -103,3 +103,25 @@ Test(core, partitions_that_have_lost_their_states)
     cr_expect_not(core_lost_text(&core, sentence));
     cr_expect_eq(atomic_load(&core.stats.partitions_without_state), 0);
 }
+
+/* Hours were kept for a shorter time before: what is older is gone, by the partition that kept the
+ * least, until the change is long enough ago. */
+Test(core, what_was_gone_when_it_was_to_be_kept_longer_is_too_old)
+{
+    static struct core core;
+    static const int64_t before_h[] = {50, 10, 30, 100, 0};
+    const int64_t now_s = 1000 * 3600;
+    core_init(&core);
+    core.config.retention.keep_s[LEVEL_HOUR] = 100 * 3600;
+    for (unsigned p = 0; p < sizeof(before_h) / sizeof(before_h[0]); p++) {
+        struct partition_view view = {.known = true, .retention = core.config.retention};
+        view.retention.before_s[LEVEL_HOUR] = before_h[p] * 3600;
+        view.retention.until_s[LEVEL_HOUR] = before_h[p] > 0 ? now_s + 3600 : 0;
+        core_set_view(&core, p, &view);
+        int64_t oldest_h = p == 0 ? 950 : 990;
+        cr_expect_eq(core_oldest_s(&core, LEVEL_HOUR, now_s), oldest_h * 3600, "%u", p);
+    }
+    cr_expect_eq(core_oldest_s(&core, LEVEL_HOUR, now_s + 20 * 3600), now_s + 3600);
+    cr_expect_eq(core_oldest_s(&core, LEVEL_HOUR, now_s + 200 * 3600), now_s + 100 * 3600);
+    core_release(&core);
+}

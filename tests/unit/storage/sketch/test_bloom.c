@@ -271,6 +271,7 @@ Test(bloom, expected_rates)
         double hardly = bloom_false_positives(&layer, 10);
         cr_expect(hardly > 0 && bloom_either(0, hardly) == hardly, "%g", hardly);
     }
+    cr_expect_eq(bloom_either(0.5, 0.5), 0.75, "both may be wrong at once");
 }
 
 /* Ten times as many probes as items: no false no, and as few false yeses as promised. */
