@@ -389,9 +389,11 @@ static void teardown_print(void)
 Test(
     whole, behind_the_same_print_no_partition_is_asked, .init = setup_print, .fini = teardown_print)
 {
-    settle('a', monotonic_us());
+    int64_t read_us = moment.read_us;
+    settle('a', read_us + 1000);
     cr_assert_eq(recall(), WHOLE_RECALLED);
     cr_expect_eq(asked(), 0u);
+    cr_expect_eq(moment.read_us, read_us, "the answer is as old as what the partitions have said");
     plan();
     settle('b', monotonic_us());
     cr_assert_eq(recall(), WHOLE_RECALLED);

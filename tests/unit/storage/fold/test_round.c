@@ -266,6 +266,31 @@ Test(round, says_once_which_entries_are_missing, .init = setup, .fini = teardown
     cr_expect_eq(atomic_load(&core->stats.entries_missing), 1);
 }
 
+static const struct reply *(*answer_before)(const struct buffer *out, size_t i);
+
+/* The other's own process counts while its stream is read. */
+static const struct reply *answer_and_count(const struct buffer *out, size_t i)
+{
+    unsigned n_ranges = fake_streams.n_ranges;
+    const struct reply *reply = answer_before(out, i);
+    if (fake_streams.n_ranges > n_ranges) {
+        log_of(OTHER)->cursor = "4";
+    }
+    return reply;
+}
+
+/* Two entries were cut off, which had been counted; the next two were counted, too. */
+Test(round, what_was_counted_and_cut_off_meanwhile_is_not_missing, .init = setup, .fini = teardown)
+{
+    struct fake_stream_log *other = fake_streams_add(OTHER, 5);
+    other->has[1] = other->has[2] = false;
+    answer_before = stand_in.answer;
+    stand_in.answer = answer_and_count;
+    expect_round(ROUND_ALL, STORAGE_OK, 1);
+    cr_expect_eq(cursor_of(OTHER), 5u);
+    cr_expect_eq(atomic_load(&core->stats.entries_missing), 0);
+}
+
 Test(round, a_broken_entry_stops_its_log_alone, .init = setup, .fini = teardown)
 {
     fake_streams_add(OTHER, 5)->is_foreign[3] = true;

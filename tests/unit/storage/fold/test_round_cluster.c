@@ -14,6 +14,8 @@
 #define OTHER "00000000000000bb"
 #define LAST  5 /* entry of the other's log */
 
+#define WAIT_US INT64_C(400000)
+
 static struct core *core;
 static struct unfolded unfolded;
 static struct round fold_round;
@@ -26,6 +28,7 @@ static struct {
     size_t n_taken;          /* replies to the commands in the dispatcher's buffer */
     unsigned n_looks, n_counted;
     uint64_t from; /* the batch that was counted begins behind this entry */
+    unsigned n_waits;
 } seen;
 
 static int64_t now(void)
@@ -43,17 +46,33 @@ static int64_t topology_now_ms(void *data)
 static void group(unsigned partition, enum dispatcher_kind kind)
 {
     (void)partition;
-    cr_assert_eq(kind, DISPATCH_SINGLE);
+    cr_assert(kind == DISPATCH_SINGLE || core->config.ack_replicas > 0);
     if (seen.n_taken > 0) {
         buffer_clear(&fold_round.dispatcher.bytes, SIZE_MAX);
         seen.n_taken = 0;
     }
 }
 
+/* A write, and WAIT behind it: no replica has it. */
+static const struct reply *answer_wait(void)
+{
+    static const struct reply replies[] = {
+        {.type = REPLY_STATUS, .text = {"OK", 2}}, {.type = REPLY_INTEGER, .integer = 0}};
+    const struct reply *reply = &replies[seen.n_taken++];
+    if (seen.n_taken == 2) {
+        seen.n_waits++;
+        now_us += WAIT_US;
+    }
+    return reply;
+}
+
 static const struct reply *dispatched(struct dispatcher *dispatcher)
 {
     const struct buffer *sent = &dispatcher->bytes;
     unsigned n_ranges = fake_streams.n_ranges;
+    if (memmem(sent->p, sent->n, "WAIT", 4) != NULL) {
+        return answer_wait();
+    }
     bool is_look = seen.n_taken == 0 && memmem(sent->p, sent->n, "HGETALL", 7) != NULL;
     seen.n_looks += is_look;
     cr_assert_leq(seen.n_looks, 8u, "the round does not end");
@@ -154,6 +173,14 @@ Test(round_cluster, over_other_connections_the_batch_is_gathered_anew)
     expect_round(STORAGE_OK, 4, 1);
     cr_expect_eq(seen.from, 1u);
     cr_expect_eq(fake_streams.n_ranges, 2u);
+}
+
+/* A server whose replicas are gone stops no question for longer than a second. */
+Test(round_cluster, entries_of_others_wait_for_replicas_for_a_second)
+{
+    core->config.ack_replicas = 1;
+    expect_round(STORAGE_OK, 4, 1);
+    cr_expect_eq(seen.n_waits, 4u);
 }
 
 static void connection_is_lost(void)

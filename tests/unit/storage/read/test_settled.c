@@ -36,6 +36,18 @@ static enum settled_outlook outlook(struct world *w)
     return found;
 }
 
+/* The look at the heads lacks what was acknowledged behind it, and before the last job came. */
+Test(settled, what_was_seen_before_the_last_job_came_is_no_moment)
+{
+    struct settled settled = {.moment = {.is_known = true, .read_us = 100}};
+    struct storage_job job = {.arrived_us = 99};
+    settled_joined(&settled, &job);
+    cr_expect(settled.moment.is_known);
+    job.arrived_us = 100;
+    settled_joined(&settled, &job);
+    cr_expect_not(settled.moment.is_known);
+}
+
 Test(settled, a_round_comes_for_what_waits_in_memory)
 {
     struct world w = begin();
