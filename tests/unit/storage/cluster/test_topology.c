@@ -450,6 +450,22 @@ Test(topology, moved_is_believed_at_once)
     cr_expect_eq(topology_version(fake.topology), version, "no news");
 }
 
+/* Whoever says that a partition is there again has met that node. */
+Test(topology, a_node_that_has_lost_its_last_partition_is_in_no_doubt)
+{
+    struct cluster_node node;
+    start_settled(3, SEED);
+    cr_assert(topology_owner(fake.topology, 2, &node));
+    fake_hint(HINT_LOST, 2, "n1");
+    cr_expect_eq(unserved(), 2);
+    fake_hint(HINT_MOVED, 2, "n2");
+    cr_expect(unserved() == 1 && topology_owns(fake.topology, &node));
+    fake_hint(HINT_MOVED, 3, "n2");
+    cr_expect(unserved() == 0 && !topology_owns(fake.topology, &node));
+    fake_hint(HINT_MOVED, 3, "n1");
+    cr_expect(unserved() == 0 && topology_owns(fake.topology, &node));
+}
+
 Test(topology, a_node_that_lags_does_not_undo_a_moved)
 {
     start_settled(3, SEED);
