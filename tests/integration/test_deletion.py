@@ -7,6 +7,7 @@ import pathlib
 import re
 import threading
 import time
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -579,6 +580,18 @@ def test_what_is_not_there(http, site):
     assert http.get(f"/sites/{site}").status == http.request("DELETE", f"/sites/{site}").status == 404
     assert http.request("DELETE", f"/pages?site={site}&page=/").status == 404
     assert http.request("POST", f"/sites/{site}", b"").status == 405
+
+
+def test_partitions_learn_the_name_as_it_is(redis, http, site):
+    """A line of the field `deleted` has no blank, newline or percent sign of the name: they are written by their codes."""
+    page = "/50% off%20"
+    http.accept({"site": site, "page": page, "user": "a"})
+    counted(http)
+    delete(http, "/pages", site=site, page=quote(page))
+    await_pages(redis)
+    for key in redis.command("KEYS", "t:*:state"):
+        names = [unquote(line.split(" ")[0]) for line in redis.command("HGET", key, "deleted").splitlines()]
+        assert [name[len(site) + 2:] for name in names if name.startswith(f"{site}\n")] == [page], names
 
 
 # What a process learns while pages are being deleted

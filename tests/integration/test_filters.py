@@ -626,6 +626,7 @@ def test_a_leftover_that_is_deleted(redis, filter_, site):
     assert filter_.request("DELETE").status == 204
     assert filter_.put(capacity=100)["items"] == 0
     assert filter_.add(["a"]) == [True] and filter_.check(["a", "1"]) == [True, False]
+    assert {redis.command("PTTL", k) for k in keys(redis, site)} == {-1}, "what is deleted is remembered for a while only"
 
 
 def test_redis_is_full(start_redis, start_tallyd, site):
