@@ -13,39 +13,30 @@ enum storage_err proved_foreign(struct proved_read *r)
     return STORAGE_REFUSED;
 }
 
-/* The job gets the words of an error reply. */
-static void keep_words(struct proved_read *r, const struct reply *reply)
+/* An error reply, whose words the job gets. */
+static enum storage_err refuse_piece(struct proved_read *r, const struct reply *reply)
 {
     (void)snprintf(
         r->job->detail, sizeof(r->job->detail), "%.*s", (int)reply->text.n, reply->text.p);
-}
-
-static enum storage_err refuse_piece(struct proved_read *r, const struct reply *reply)
-{
-    if (!reply_is_error(reply, "EXECABORT")) { /* else the command that was refused has said more */
-        keep_words(r, reply);
-    }
     return reply_err(reply, r->ret_lost);
 }
 
-/* The reply to a piece over the one connection. */
-static enum redis_status await_here(struct proved_read *r, const struct proved_piece *piece,
-    const struct reply **ret, bool *ret_full)
+/* The reply to a piece over the one connection.  Of a MULTI it is the first error, as the
+ * dispatcher's is: that says more than EXEC's. */
+static enum redis_status await_here(
+    struct proved_read *r, const struct proved_piece *piece, const struct reply **ret)
 {
-    struct redis *redis = r->session->redis;
-    enum redis_status status;
-    if (piece->kind == PIECE_PLAIN) {
-        return redis_await_all(redis, proved_n_replies(piece), r->job->deadline_ms, ret);
+    const size_t n = proved_n_replies(piece);
+    enum redis_status status = redis_await_all(r->session->redis, n, r->job->deadline_ms, ret);
+    if (status != REDIS_OK_STATUS || piece->kind == PIECE_PLAIN) {
+        return status;
     }
+    const struct reply *all = (*ret)->items;
     size_t i = 0;
-    do { /* MULTI, or the script, has one reply at least */
-        status = redis_await(redis, r->job->deadline_ms, ret);
-        if (status == REDIS_OK_STATUS && piece->kind == PIECE_MULTI &&
-            (*ret)->type == REPLY_ERROR && !reply_is_error(*ret, "EXECABORT")) {
-            *ret_full = *ret_full || reply_is_error(*ret, "OOM");
-            keep_words(r, *ret);
-        }
-    } while (status == REDIS_OK_STATUS && ++i < proved_n_replies(piece));
+    while (i + 1 < n && all[i].type != REPLY_ERROR) {
+        i++;
+    }
+    *ret = &all[i];
     return status;
 }
 
@@ -53,14 +44,12 @@ static enum redis_status await_here(struct proved_read *r, const struct proved_p
 static enum storage_err await_piece(struct proved_read *r, const struct proved_piece *piece,
     const struct reply **ret, bool *ret_full)
 {
-    enum redis_status status = REDIS_OK_STATUS;
-    if (r->session->dispatcher != NULL) {
-        status = dispatcher_await(r->session->dispatcher, r->job->deadline_ms, ret);
-        *ret_full =
-            status == REDIS_OK_STATUS && piece->kind == PIECE_MULTI && reply_is_error(*ret, "OOM");
-    } else {
-        status = await_here(r, piece, ret, ret_full);
-    }
+    enum redis_status status =
+        r->session->dispatcher != NULL
+            ? dispatcher_await(r->session->dispatcher, r->job->deadline_ms, ret)
+            : await_here(r, piece, ret);
+    *ret_full =
+        status == REDIS_OK_STATUS && piece->kind == PIECE_MULTI && reply_is_error(*ret, "OOM");
     if (status != REDIS_OK_STATUS) {
         *r->ret_lost = true;
         return status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN;
