@@ -184,8 +184,7 @@ static enum redis_status ask_over(struct asking *asking)
         peer_close(asking->peer);
     }
     if (status != REDIS_OK_STATUS && q->error[0] == '\0') {
-        (void)snprintf(q->error, sizeof(q->error), "%s",
-            status == REDIS_TIMEOUT ? "no answer" : "the connection was lost");
+        (void)snprintf(q->error, sizeof(q->error), "%s", redis_status_text(status));
     }
     return status;
 }

@@ -66,10 +66,13 @@ bool data_set_prove(struct core *core, const struct server *server, struct redis
     resp_text(&out, "HGET");
     resp_word(&out, state.p, state.n);
     resp_text(&out, "cfg");
-    (void)snprintf(error, error_n, "the connection was lost, or no answer came in time");
+    error[0] = '\0';
     enum redis_status status = redis_ask_all(redis, &out, 1, deadline_ms, take_cfg, &p);
     buffer_release(&out);
     if (status != REDIS_OK_STATUS) {
+        if (error[0] == '\0') {
+            (void)snprintf(error, error_n, "%s", redis_status_text(status));
+        }
         return false;
     }
     if (p.err != STORAGE_OK) {

@@ -204,11 +204,12 @@ static void name_locks(struct leader *l)
 /* Tell once that too few servers answer, and once that it is over. */
 static void tell_of_quorum(struct leader *l)
 {
-    char why[1024];
-    bool no_quorum = !redlock_can_lock(&l->others, why, sizeof(why));
+    char away[1024];
+    bool no_quorum = !redlock_can_lock(&l->others);
     if (no_quorum != l->no_quorum) {
         l->no_quorum = no_quorum;
-        core_notice(l->core, no_quorum ? STORAGE_LOCKS_AWAY : STORAGE_LOCKS_BACK, why);
+        redlock_say_away(&l->others, away, sizeof(away));
+        core_notice(l->core, no_quorum ? STORAGE_LOCKS_AWAY : STORAGE_LOCKS_BACK, away);
     }
 }
 

@@ -68,7 +68,7 @@ static void lock_ask(struct lock_server *server, struct buffer *b)
     server->asked =
         redis_queue(server->redis, b) && redis_send(server->redis, &left) == REDIS_OK_STATUS;
     if (!server->asked) {
-        (void)lock_unknown(server, "the connection was lost");
+        (void)lock_unknown(server, redis_status_text(REDIS_LOST));
     }
     buffer_release(b);
 }
@@ -132,15 +132,16 @@ enum lock_answer lock_await(struct lock_server *server, int64_t deadline_ms, int
         return LOCK_UNKNOWN;
     }
     server->asked = false;
-    if (redis_await(server->redis, deadline_ms, &reply) != REDIS_OK_STATUS) {
-        return lock_unknown(server, "no answer in time");
+    enum redis_status status = redis_await(server->redis, deadline_ms, &reply);
+    if (status != REDIS_OK_STATUS) {
+        return lock_unknown(server, redis_status_text(status));
     }
     if (reply->type == REPLY_ERROR && server->refused != NULL) {
         server->refused(server->refused_data, reply);
     }
     if (reply->type != REPLY_INTEGER) { /* NOSCRIPT, READONLY..: look anew next time */
         return lock_unknown(
-            server, reply->type == REPLY_ERROR ? reply->text.p : "a strange answer");
+            server, reply->type == REPLY_ERROR ? reply->text.p : "an answer that is not understood");
     }
     server->why[0] = '\0';
     if (reply->integer > 0) {

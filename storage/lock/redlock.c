@@ -156,24 +156,34 @@ void redlock_release(struct redlock *redlock)
     (void)await_all(redlock, left_ms);
 }
 
-bool redlock_can_lock(const struct redlock *redlock, char *why, size_t why_n)
+static bool has_answered(const struct lock_server *server)
+{
+    return server->why[0] == '\0';
+}
+
+bool redlock_can_lock(const struct redlock *redlock)
 {
     unsigned answered = 0;
-    *why = '\0';
     for (unsigned i = 0; i < redlock->n; i++) {
-        const struct lock_server *server = &redlock->servers[i];
-        const struct redis_endpoint *endpoint = &server->endpoint;
-        struct redis_address address = {.port = endpoint->port};
-        char text[ADDRESS_TEXT_SIZE];
-        if (server->why[0] == '\0') {
-            answered++;
-            continue;
-        }
-        (void)snprintf(
-            address.host, sizeof(address.host), "%s%s", endpoint->unix_path, endpoint->host);
-        redis_address_print(&address, text, sizeof(text));
-        size_t n = strlen(why);
-        (void)snprintf(why + n, why_n - n, "%s%s: %s", n > 0 ? "; " : "", text, server->why);
+        answered += has_answered(&redlock->servers[i]);
     }
     return redlock->n == 0 || answered >= redlock_quorum(redlock->n);
+}
+
+void redlock_say_away(const struct redlock *redlock, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (unsigned i = 0; i < redlock->n; i++) {
+        const struct lock_server *server = &redlock->servers[i];
+        struct redis_address address = {.port = server->endpoint.port};
+        char name[ADDRESS_TEXT_SIZE];
+        size_t n = strlen(text);
+        if (has_answered(server)) {
+            continue;
+        }
+        (void)snprintf(address.host, sizeof(address.host), "%s%s", server->endpoint.unix_path,
+            server->endpoint.host); /* one of them is "" */
+        redis_address_print(&address, name, sizeof(name));
+        (void)snprintf(text + n, size - n, "%s%s: %s", n > 0 ? "; " : "", name, server->why);
+    }
 }

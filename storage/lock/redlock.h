@@ -63,8 +63,10 @@ enum lock_answer redlock_acquire(struct redlock *redlock, int64_t *ret_left_ms) 
 enum lock_answer redlock_renew(struct redlock *redlock) MUST_CHECK;
 void redlock_release(struct redlock *redlock);
 
-/* Have so many answered their last question that a quorum is possible?  @why, of @why_n bytes, has
- * the others with their reasons, cut to fit; "": all have answered. */
-bool redlock_can_lock(const struct redlock *redlock, char *why, size_t why_n) MUST_CHECK;
+/* Have so many servers answered their last question that a quorum is possible? */
+bool redlock_can_lock(const struct redlock *redlock) MUST_CHECK;
+
+/* Into @text, of @size bytes: the servers that have not, each with the reason, cut to fit. */
+void redlock_say_away(const struct redlock *redlock, char *text, size_t size);
 
 #endif

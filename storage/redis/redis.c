@@ -105,6 +105,11 @@ static redisReplyObjectFunctions reply_functions = {
 
 /* ---- sending and receiving ---- */
 
+const char *redis_status_text(enum redis_status status)
+{
+    return status == REDIS_TIMEOUT ? "no answer" : "the connection was lost";
+}
+
 static enum redis_status wait_for(
     int fd, short events, const struct redis_look *look, int64_t deadline_ms)
 {

@@ -35,6 +35,9 @@ enum redis_status {
     REDIS_TIMEOUT, /* the deadline passed */
 };
 
+/* Why there is no reply, in words; static.  @status is not REDIS_OK_STATUS. */
+const char *redis_status_text(enum redis_status status);
+
 #define REDIS_LOOK_MS 50 /* between two calls of a redis_look */
 
 /* What a thread does some 20 times a second while it waits for Redis.  look() returns false when

@@ -68,11 +68,14 @@ bool scripts_load(struct redis *redis, int64_t deadline_ms, struct script_digest
         resp_text(&b, "LOAD");
         resp_word(&b, text.p, text.n);
     }
-    (void)snprintf(error, error_n,
-        "the scripts could not be loaded: the connection was lost, or no answer came in time");
+    error[0] = '\0';
     enum redis_status status =
         redis_ask_all(redis, &b, N_SCRIPTS, deadline_ms, take_digest, &loading);
     buffer_release(&b);
+    if (status != REDIS_OK_STATUS && error[0] == '\0') {
+        (void)snprintf(
+            error, error_n, "the scripts could not be loaded: %s", redis_status_text(status));
+    }
     return status == REDIS_OK_STATUS;
 }
 
