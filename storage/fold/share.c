@@ -188,7 +188,8 @@ static size_t write_questions(struct share *s, struct buffer *out)
            merge_activity_write_questions(s->activity, s->tag, out);
 }
 
-/* What is known of users holds for one generation of them. */
+/* What is known holds for one generation of the partition's users.  To delete a site or pages
+ * begins another one, too: keys are gone then that the memory says are there. */
 static void take_generation(struct share *s, const struct reply *users)
 {
     unsigned p = s->cut.partition;
@@ -197,25 +198,8 @@ static void take_generation(struct share *s, const struct reply *users)
     bool knows = known.n > 0; /* else nothing is known of the partition */
     s->generation_held = slice_equal(generation, known);
     known_users_generation(&s->memory->users, p, generation);
-    if (knows && !s->generation_held) { /* pages may have been deleted */
-        known_hashes_forget(&s->memory->expiries);
-        known_hashes_forget(&s->memory->places);
-        known_sketches_forget(&s->memory->sketches);
-    }
-}
-
-/* Which sites and pages were deleted.  Keys of theirs are gone that the memory says are there. */
-static void take_deleted(struct share *s, struct slice is)
-{
-    s->deleted = tombstones_of((struct slice){is.p + 1, is.n - 1});
-    uint64_t hash = share_deleted_hash(is);
-    uint64_t *known = &s->memory->deleted[s->cut.partition];
-    s->deleted_held = *known == hash;
-    if (!s->deleted_held) {
-        announced_forget(&s->memory->announced);
-        known_hashes_forget(&s->memory->expiries);
-        known_hashes_forget(&s->memory->places);
-        *known = hash;
+    if (knows && !s->generation_held) {
+        fold_memory_forget_keys(s->memory);
     }
 }
 
@@ -251,7 +235,8 @@ static bool take_state(struct share *s, const struct reply *reply)
     s->has_state = reply->items[0].type == REPLY_TEXT;
     s->is_ours = core_parse_state(s->core, &fields, &s->view);
     take_generation(s, &reply->items[FIELD_USERS]);
-    take_deleted(s, s->read[FIELD_DELETED]);
+    struct slice deleted = s->read[FIELD_DELETED];
+    s->deleted = tombstones_of((struct slice){deleted.p + 1, deleted.n - 1});
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         if (!log_cursor_parse(&reply->items[FIELD_CURSORS + l], &s->cursors[l])) {
             return false;

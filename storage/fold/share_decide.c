@@ -209,8 +209,8 @@ enum share_look share_decide(
     if (!s->is_ours) {
         return SHARE_CONFIG;
     }
-    if (!has_expected(s) || (s->relies_on_users && !s->generation_held) ||
-        (places_rely_on_known(s->names.places) && !s->deleted_held)) {
+    bool relies = s->relies_on_users || places_rely_on_known(s->names.places);
+    if (!has_expected(s) || (relies && !s->generation_held)) {
         return SHARE_AGAIN;
     }
     s->now_ms = now_ms;

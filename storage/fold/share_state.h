@@ -65,8 +65,7 @@ struct share {
     bool relies_on_users; /* what is known of users was used */
     struct partition_view view;
     struct log_cursor *cursors; /* of each log; in the arena */
-    bool generation_held;       /* the users are those of before */
-    bool deleted_held;          /* nothing was deleted since */
+    bool generation_held;       /* nobody was forgotten since, and nothing deleted */
     struct tombstones deleted;  /* sites and pages; in the arena */
 
     /* What was decided. */
@@ -119,12 +118,6 @@ static inline struct known_keys share_known_keys(const struct share *s)
         .sketches = &s->memory->sketches,
         .counts = share_is_swept(s) ? NULL : &s->memory->shared->counts,
         .partition = s->cut.partition};
-}
-
-/* The field `deleted` as the memory keeps it, of the text that was read: see fold_memory. */
-static inline uint64_t share_deleted_hash(struct slice read)
-{
-    return read.n == 1 ? 0 : XXH3_64bits(read.p, read.n); /* "-": no field */
 }
 
 /* Is the row of a site that was deleted since it arrived? */

@@ -222,7 +222,7 @@ void share_done(struct share *s, const struct reply *replies, struct buffer *ret
 }
 
 /* Are the users those of when the share was decided?  Meanwhile somebody may have been forgotten,
- * or pages deleted, and the look ahead may have told so already. */
+ * or something deleted, and the look ahead may have told so already. */
 static bool users_are_same(const struct share *s)
 {
     struct slice was = s->read[FIELD_USERS];
@@ -230,16 +230,10 @@ static bool users_are_same(const struct share *s)
     return slice_equal(was, slice_of(known_users_relied_on(&s->memory->users, s->cut.partition)));
 }
 
-/* The same of what was deleted. */
-static bool deleted_are_same(const struct share *s)
-{
-    return s->memory->deleted[s->cut.partition] == share_deleted_hash(s->read[FIELD_DELETED]);
-}
-
 void share_learn(struct share *s)
 {
     /* What was done may be undone, or is being taken away while pages are deleted. */
-    if (!users_are_same(s) || !deleted_are_same(s) || share_is_swept(s)) {
+    if (!users_are_same(s) || share_is_swept(s)) {
         return;
     }
     learn_members(s, &s->open);

@@ -28,12 +28,14 @@ struct fold_memory {
     struct known_hashes places;        /* of names: see places_begin() */
     struct known_sketches sketches;    /* see merge_counts_write() */
     uint8_t near_caps[PARTITIONS_MAX]; /* shares that expect a cap to be reached: share_fits() */
-    uint64_t deleted[PARTITIONS_MAX];  /* hashes of the field `deleted`, as last seen; 0: none */
     char id[33];                       /* random: ids that are new begin with it.. */
     uint64_t n_ids;                    /* ..and end with this number */
 };
 
 void fold_memory_release(struct fold_memory *memory);
+
+/* Keys may be gone that the memory says are there. */
+void fold_memory_forget_keys(struct fold_memory *memory);
 
 /* The same of what is shared; @n_partitions are those of the data set. */
 void shared_memory_init(struct shared_memory *shared, unsigned n_partitions);

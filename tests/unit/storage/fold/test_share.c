@@ -346,7 +346,7 @@ Test(share, begins_again_when_a_user_was_expected_in_vain, .init = setup, .fini 
 /* So does a place of a name that is known, when a site was deleted: its places are gone. */
 Test(share, begins_again_when_a_site_was_deleted, .init = setup, .fini = teardown)
 {
-    struct state state = {.cfg = FOLD_CFG, .b = "6"};
+    struct state state = {.cfg = FOLD_CFG, .users = "g1", .b = "6"};
     struct buffer out;
     buffer_init(&out);
     core->config.max_pages = 1000;
@@ -355,7 +355,9 @@ Test(share, begins_again_when_a_site_was_deleted, .init = setup, .fini = teardow
     cr_assert_gt(share_write_commands(share, &out), 1u);
     share_learn(share);
     known_visitors_forget(&shared.visitors); /* take_nothing() knows no visits */
+    memory.users.partitions[0].era = 0;      /* nor do the rows rely on users */
     state.deleted = "another 1 id\n";
+    state.users = "g2"; /* deletion_mark.lua sets both */
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
     begin();
@@ -382,7 +384,7 @@ static size_t fold_all(const struct state *state, size_t *ret_commands)
 /* Its keys are gone: what was known to be there is asked for again, and written. */
 Test(share, knows_no_key_once_a_site_was_deleted, .init = setup, .fini = teardown)
 {
-    struct state state = {.cfg = FOLD_CFG, .b = "6"};
+    struct state state = {.cfg = FOLD_CFG, .users = "g1", .b = "6"};
     size_t first = 0;
     size_t second = 0;
     size_t after = 0;
@@ -391,6 +393,7 @@ Test(share, knows_no_key_once_a_site_was_deleted, .init = setup, .fini = teardow
     cr_expect_lt(fold_all(&state, &second), asked);
     cr_expect_lt(second, first);
     state.deleted = "another 1 id\n";
+    state.users = "g2"; /* deletion_mark.lua sets both */
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_AGAIN);
     cr_expect_eq(fold_all(&state, &after), asked);
@@ -412,6 +415,44 @@ static size_t elements_written(void)
     commands_release(&commands);
     buffer_release(&out);
     return n;
+}
+
+/* How many expiries the share sets. */
+static size_t expiries_written(void)
+{
+    struct buffer out;
+    struct commands commands;
+    size_t n = 0;
+    buffer_init(&out);
+    cr_assert(share_write_commands(share, &out) > 0 && commands_read(&out, &commands));
+    for (size_t i = 0; i < commands.n; i++) {
+        n += command_is(&commands.commands[i], 0, "PEXPIREAT");
+    }
+    commands_release(&commands);
+    buffer_release(&out);
+    return n;
+}
+
+Test(share, knows_no_expiry_once_a_site_was_deleted, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g1", .a = "3", .b = "6"};
+    struct log_entry *late = fold_entry(A, 4, FOLD_NOW_S - 3 * 3600, 1);
+    core->config.retention.keep_s[LEVEL_MINUTE] = 48 * 3600;
+    batch_clear(&batch);
+    cr_assert(batch_add_log(&batch, A, 3) != NULL && batch_add(&batch, late));
+    cr_assert(batch_add_log(&batch, B, 6) != NULL && batch_finish(&batch, core));
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    size_t all = expiries_written();
+    share_learn(share);
+    known_visitors_forget(&shared.visitors); /* take_nothing() knows no visits */
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    cr_expect_lt(expiries_written(), all, "of %zu", all);
+    state.users = "g2";
+    begin();
+    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    cr_expect_eq(expiries_written(), all);
 }
 
 /* What a sketch is known to hold goes with the users: a deletion of pages changes the generation.
@@ -436,13 +477,10 @@ Test(share, knows_no_sketch_once_pages_were_deleted, .init = setup, .fini = tear
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_expect_eq(elements_written(), all);
-    /* The look ahead met another generation before this one is learnt, or another deletion. */
+    /* The look ahead met another generation before this one is learnt. */
     known_users_generation(&memory.users, 0, SLICE("g3"));
     share_learn(share);
     known_users_generation(&memory.users, 0, SLICE("g2"));
-    memory.deleted[0] = 1;
-    share_learn(share);
-    memory.deleted[0] = 0;
     int64_t slot = FOLD_NOW_S / (2 * core->config.visit_timeout_s);
     cr_expect_eq(
         known_visitors_find(&shared.visitors, &batch.rows[0].user_id, slot), VISIT_ANYWHERE);
