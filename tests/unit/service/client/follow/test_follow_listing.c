@@ -2,11 +2,13 @@
 #include "service/client/follow/follow_listing.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,6 +85,54 @@ Test(follow_listing, a_file_that_is_renamed_meanwhile_is_listed, .timeout = 60)
     }
     (void)unlink(rotated(1));
     (void)unlink(rotated(2));
+    (void)unlink(log);
+    (void)rmdir(base);
+}
+
+#define MANY (FOLLOW_ENTRIES + 40)
+
+/* The files beside the log were written in the order in which the directory has them, or in the
+ * opposite one.  Gives their inodes, the oldest first. */
+static void write_in_order(bool is_opposite, uint64_t ret[MANY])
+{
+    DIR *directory = opendir(base);
+    unsigned n = 0;
+    cr_assert_not_null(directory);
+    for (const struct dirent *found; (found = readdir(directory)) != NULL;) {
+        if (strncmp(found->d_name, "a.log.", 6) == 0) {
+            unsigned i = is_opposite ? MANY - 1 - n : n;
+            const struct timespec at = {1800000000 + i, 0}, times[] = {at, at};
+            cr_assert_eq(utimensat(dirfd(directory), found->d_name, times, 0), 0);
+            ret[i] = (uint64_t)found->d_ino;
+            n++;
+        }
+    }
+    (void)closedir(directory);
+    cr_assert_eq(n, MANY);
+}
+
+Test(follow_listing, of_too_many_files_those_that_were_written_last_are_listed, .timeout = 60)
+{
+    static struct follow_state state;
+    static uint64_t inodes[MANY];
+    char log[PATH_MAX], error[512];
+    cr_assert_not_null(mkdtemp(base));
+    (void)snprintf(log, sizeof(log), "%s/a.log", base);
+    put(log);
+    for (unsigned i = 0; i < MANY; i++) {
+        put(rotated(i));
+    }
+    for (unsigned turn = 0; turn < 2; turn++) {
+        write_in_order(turn == 1, inodes);
+        cr_assert(follow_list(log, &state, &listing, error, sizeof(error)));
+        cr_expect(!listing.is_complete && listing.n == FOLLOW_ENTRIES);
+        for (unsigned i = 0; i < MANY; i++) {
+            cr_expect_eq(is_listed(inodes[i]), i > MANY - FOLLOW_ENTRIES, "%u", i);
+        }
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        (void)unlink(rotated(i));
+    }
     (void)unlink(log);
     (void)rmdir(base);
 }
