@@ -105,6 +105,16 @@ Test(import_batch, a_campaign_is_read_from_a_target_of_sane_length)
     expect(&line, "utm_source", "-");
 }
 
+/* What the client asked for comes before what a rewrite may have made of it. */
+Test(import_batch, a_query_that_is_kept_apart_is_read_where_the_target_has_none)
+{
+    struct log_line line = line_of("192.0.2.1", true);
+    line.query = SLICE("utm_source=apart");
+    expect(&line, "utm_source", "apart");
+    line.target = SLICE("/p?utm_source=letter");
+    expect(&line, "utm_source", "letter");
+}
+
 Test(import_batch, the_site_of_a_line_comes_before_the_batch_s)
 {
     struct log_line line = line_of("192.0.2.1", true);

@@ -168,6 +168,22 @@ Test(follow_files, unread_bytes_that_are_deleted_are_missing)
     cr_expect_eq(state.files[0].inode, 0);
 }
 
+/* Its beginning is as before.  Nothing says what came behind the cut, so all is read. */
+Test(follow_files, a_file_that_was_cut_behind_its_beginning_is_another_one)
+{
+    static char text[3 * FOLLOW_HEAD];
+    memset(text, 'x', sizeof(text));
+    text[FOLLOW_HEAD - 1] = text[2 * FOLLOW_HEAD - 1] = text[sizeof(text) - 1] = '\n';
+    put("a.log", text, sizeof(text));
+    first_watch();
+    was_read(0, sizeof(text));
+    cr_assert_eq(truncate(path, 2 * FOLLOW_HEAD), 0);
+    watch();
+    cr_assert_eq(state.n, 2);
+    cr_expect(state.files[0].is_done && !state.files[1].is_done);
+    cr_expect_eq(state.files[1].place.offset, 0);
+}
+
 /* Whether a piece that was sent has been counted must be asked before its bytes are given up. */
 Test(follow_files, a_file_with_a_piece_under_way_is_not_given_up)
 {
