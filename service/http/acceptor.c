@@ -43,9 +43,8 @@ static void *run(void *data)
             eventfd_t ignored;
             (void)eventfd_read(a->wake_fd, &ignored);
         }
-        bool waits = (fds[1].revents & POLLIN) != 0 && atomic_load(&a->room) <= 0;
+        asked = (fds[1].revents & POLLIN) != 0 && atomic_load(&a->room) <= 0;
         refused = !take_all(a);
-        asked = !asked && waits;
         if (asked || refused) {
             a->full(a->data);
         }
