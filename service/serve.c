@@ -237,10 +237,10 @@ int serve_main(int argc, char **argv)
     heap_set_up();
     json_memory_watch();
     struct service *s = calloc(1, sizeof(*s));
-    if (s == NULL) {
+    if (s == NULL || !redis_news_init(&s->news)) {
+        free(s);
         return 1;
     }
-    s->news.fd = -1;
     s->argc = argc;
     s->argv = argv;
     int status = read_options(s, argc, argv);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <xxhash.h>
 
 #include "storage/base/clock.h"
 #include "storage/job/error.h"
@@ -10,34 +11,69 @@
 #define REASON_MS        60000
 #define CLOCKS_DIFFER_MS 5000
 
-/* Attempts to connect follow each other closely, so the same reason is told once a minute.  Only
- * the writer's thread calls this. */
-static bool is_news(struct redis_news *news, const char *reason)
+bool redis_news_init(struct redis_news *news)
 {
-    int64_t now_ms = monotonic_ms();
-    if (strcmp(news->last_reason, reason) == 0 && now_ms - news->last_reason_ms < REASON_MS) {
-        return false;
+    news->fd = -1;
+    return pthread_mutex_init(&news->lock, NULL) == 0;
+}
+
+/* Was the reason not told within a minute?  It is then, and takes the place of the oldest one. */
+static bool is_news(struct redis_news *news, enum storage_notice what, const char *reason)
+{
+    const int64_t now_ms = monotonic_ms();
+    const uint64_t hash = XXH3_64bits_withSeed(reason, strlen(reason), what);
+    size_t oldest = 0;
+    bool is = true;
+    pthread_mutex_lock(&news->lock);
+    for (size_t i = 0; i < REDIS_NEWS_TOLD; i++) {
+        bool is_fresh = news->told[i].at_ms != 0 && now_ms - news->told[i].at_ms < REASON_MS;
+        is = is && !(is_fresh && news->told[i].hash == hash);
+        oldest = news->told[i].at_ms < news->told[oldest].at_ms ? i : oldest;
     }
-    (void)snprintf(news->last_reason, sizeof(news->last_reason), "%s", reason);
-    news->last_reason_ms = now_ms;
-    return true;
+    if (is) {
+        news->told[oldest].hash = hash;
+        news->told[oldest].at_ms = now_ms;
+    }
+    news->told_refusing = news->told_refusing || what == STORAGE_REFUSING;
+    pthread_mutex_unlock(&news->lock);
+    return is;
+}
+
+/* What was told is over: the same is news again.  True: a refused write was told. */
+static bool forget_told(struct redis_news *news)
+{
+    pthread_mutex_lock(&news->lock);
+    bool told = news->told_refusing;
+    news->told_refusing = false;
+    memset(news->told, 0, sizeof(news->told));
+    pthread_mutex_unlock(&news->lock);
+    return told;
 }
 
 /* The record that tells of a notice.  A field without a value has the notice's detail.  A notice
- * without a message is not told. */
+ * without a message is not told.  One that repeats, because what fails is tried again, is told when
+ * it is news. */
 static const struct {
     enum log_level level;
     const char *message;
     struct log_field field;
+    bool repeats;
 } records[STORAGE_NOTICES] = {
     [STORAGE_CONNECTED] = {LOG_LEVEL_INFO, "connected to Redis",
         {.key = "redis", .value.text = {"ready", 5}}},
     [STORAGE_DISCONNECTED] = {LOG_LEVEL_WARN, "lost the connection to Redis",
         {.key = "redis", .value.text = {"lost", 4}}},
-    [STORAGE_CONNECT_FAILED] = {LOG_LEVEL_WARN, "cannot use Redis", {.key = "reason"}},
+    [STORAGE_CONNECT_FAILED] = {LOG_LEVEL_WARN, "cannot use Redis", {.key = "reason"},
+        .repeats = true},
+    [STORAGE_LINK_FAILED] = {LOG_LEVEL_WARN, "cannot open another connection to Redis",
+        {.key = "reason"}, .repeats = true},
     [STORAGE_SETTINGS_DIFFER] = {LOG_LEVEL_ERROR,
-        "this Redis or its data is not for this process; not serving", {.key = "reason"}},
-    [STORAGE_REFUSING] = {LOG_LEVEL_WARN, "Redis refuses a write", {.key = "reason"}},
+        "this Redis or its data is not for this process; not serving", {.key = "reason"},
+        .repeats = true},
+    [STORAGE_REFUSING] = {LOG_LEVEL_WARN, "Redis refuses a write", {.key = "reason"},
+        .repeats = true},
+    [STORAGE_TAKES_WRITES] = {LOG_LEVEL_INFO, "Redis takes writes again",
+        {.key = "redis", .value.text = {"ready", 5}}},
     [STORAGE_ROLLUP_FAILED] = {LOG_LEVEL_WARN, "a rollup step failed", {.key = "reason"}},
     [STORAGE_SEEN_FAILED] = {LOG_LEVEL_WARN, "a log of who saw what could not be folded",
         {.key = "reason"}},
@@ -78,10 +114,14 @@ static void tell(struct redis_news *news, enum storage_notice what, const char *
     }
 }
 
-/* Attempts to connect repeat what they say: it is told when it is news. */
-static bool is_repeated(enum storage_notice what)
+static bool is_told(struct redis_news *news, enum storage_notice what, const char *detail)
 {
-    return what == STORAGE_CONNECT_FAILED || what == STORAGE_SETTINGS_DIFFER;
+    bool ends = what == STORAGE_CONNECTED || what == STORAGE_TAKES_WRITES;
+    bool told_refusing = ends && forget_told(news);
+    if (what == STORAGE_TAKES_WRITES) {
+        return told_refusing;
+    }
+    return !records[what].repeats || is_news(news, what, detail);
 }
 
 void redis_news_storage(void *data, enum storage_notice what, const char *detail)
@@ -89,11 +129,10 @@ void redis_news_storage(void *data, enum storage_notice what, const char *detail
     struct redis_news *news = data;
     if (what == STORAGE_CONNECT_FAILED && monotonic_ms() < news->starting_until_ms) {
         log_debug(news->logger, "Redis is starting", log_text("reason", detail));
-    } else if (!is_repeated(what) || is_news(news, detail)) {
+    } else if (is_told(news, what, detail)) {
         tell(news, what, detail);
     }
     if (what == STORAGE_CONNECTED) {
-        news->last_reason[0] = '\0';
         atomic_store(&news->connected, true);
     }
     if (what == STORAGE_SETTINGS_DIFFER) {

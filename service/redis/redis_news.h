@@ -4,19 +4,26 @@
  * embedded Redis reports about its process (redis_child.h).  These functions turn reports into
  * log records, and into three flags.  The main thread looks at the flags when `fd` is readable.
  *
+ * What storage tries again and again fails again and again for the same reason.  Such a reason is
+ * told once a minute while it holds, and anew after it was over.
+ *
  * Ownership: the struct is the caller's, who closes `fd`.  The logger outlives the struct.
  * Thread safety: redis_news_storage() from storage's threads, the others from the main thread.
  */
 #ifndef SERVICE_REDIS_REDIS_NEWS_H
 #define SERVICE_REDIS_REDIS_NEWS_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "service/log/log.h"
 #include "service/redis/redis_child.h"
+#include "storage/base/compiler.h"
 #include "storage/job/config.h"
+
+#define REDIS_NEWS_TOLD 4 /* reasons that hold at the same time; of more some are told more often */
 
 struct redis_news {
     struct logger *logger;
@@ -27,10 +34,17 @@ struct redis_news {
     _Atomic bool clock_news;   /* compare the clocks, and clear this flag */
 
     /* Private. */
-    char last_reason[400]; /* the writer's thread only */
-    int64_t last_reason_ms;
+    pthread_mutex_t lock; /* of the next two */
+    struct {
+        uint64_t hash; /* of the notice and its reason */
+        int64_t at_ms; /* 0: none */
+    } told[REDIS_NEWS_TOLD];
+    bool told_refusing;     /* Redis has not taken a write since */
     int64_t clock_ahead_ms; /* Redis's clock minus this machine's, as last told */
 };
+
+/* Make a zeroed struct ready; the caller then sets `logger` and `fd`.  False: no mutex. */
+bool redis_news_init(struct redis_news *news) MUST_CHECK;
 
 /* For storage_config.notice; @news is a struct redis_news. */
 void redis_news_storage(void *news, enum storage_notice what, const char *detail);

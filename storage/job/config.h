@@ -33,8 +33,10 @@ enum storage_notice {
     STORAGE_CONNECTED,
     STORAGE_DISCONNECTED,
     STORAGE_CONNECT_FAILED,
+    STORAGE_LINK_FAILED, /* the writer is connected, and another thread cannot be */
     STORAGE_SETTINGS_DIFFER,
     STORAGE_REFUSING,
+    STORAGE_TAKES_WRITES, /* a log that refused an entry has taken one */
     STORAGE_ROLLUP_FAILED,
     STORAGE_SEEN_FAILED,
     STORAGE_LOG_BROKEN,    /* an entry of a log (log/entry.h) cannot be read: that log's id */

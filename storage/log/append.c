@@ -87,6 +87,10 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     for (; a->open != NULL && a->open->state == ENTRY_ANSWERED; a->n_open--) {
         a->open = a->open->next; /* answers come in order, and so do entries in Redis */
     }
+    if (a->told_refusal) {
+        a->told_refusal = false;
+        core_notice(a->core, STORAGE_TAKES_WRITES, "");
+    }
     take_records(entry, reply, first_time);
     if (!first_time) {
         atomic_fetch_add(&a->core->stats.appends_repeated, 1);
@@ -148,6 +152,7 @@ static bool take_error(struct appender *a, struct log_entry *entry, const struct
     if (err != STORAGE_DOWN) {
         core_notice(a->core, STORAGE_REFUSING, reply->text.p);
         a->refusal = err;
+        a->told_refusal = true;
     }
     return true;
 }

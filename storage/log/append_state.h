@@ -48,6 +48,7 @@ struct appender {
     size_t n_sent;            /* entries under way */
     bool may_jump;            /* the first one held is sent with leave to jump */
     enum storage_err refusal; /* why the last refused entry was */
+    bool told_refusal;        /* and nothing was appended since */
 
     struct append_sent
         *sent; /* [sent_first .. sent_first + n_awaited): replies come in this order */

@@ -481,6 +481,37 @@ def test_a_redis_without_room_for_connections_is_told(start_redis, start_tallyd,
     assert count(tallyd) == 1
 
 
+def test_a_question_that_cannot_connect_is_told(start_redis, start_tallyd):
+    """The writer's connection stands: only the threads that come later have no room."""
+    redis = start_redis()
+    tallyd = start_tallyd(redis=redis)
+    with redis.connect() as admin:
+        admin.command("CONFIG", "SET", "maxclients", 1)
+        wait_until(lambda: tallyd.client().get("/uv").status == 503, "questions are refused")
+        told = [line for line in tallyd.log_text().splitlines() if "cannot open another connection to Redis" in line]
+        assert told and all("max number of clients reached" in line for line in told)
+        assert len(told) == 1, "the same is told once a minute"
+        assert "cannot use Redis" not in tallyd.log_text()
+        admin.command("CONFIG", "SET", "maxclients", 1000)
+    assert tallyd.client().question("/uv")["uv"] == 0
+
+
+def test_refused_writes_are_told_once_and_their_end(start_redis, start_tallyd):
+    redis = start_redis()
+    tallyd = start_tallyd(redis=redis)
+    http = tallyd.client()
+    with redis.connect() as admin:
+        for _ in range(2):
+            admin.command("CONFIG", "SET", "maxmemory", 1)
+            for _ in range(4):
+                assert http.post({"page": "/"}).status == 503
+            admin.command("CONFIG", "SET", "maxmemory", 0)
+            http.accept({"page": "/"})
+    wait_until(lambda: tallyd.log_text().count("Redis takes writes again") == 2, "the end is told")
+    assert tallyd.log_text().count("Redis refuses a write") == 2
+    assert count(tallyd) == 2
+
+
 def test_starts_before_its_redis(start_tallyd, directory, cleanup):
     redis = Redis(directory)
     cleanup.append(redis.stop)

@@ -1,0 +1,127 @@
+#include "service/redis/redis_news.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+TestSuite(redis_news, .timeout = 60);
+
+/* News whose records come out of a pipe. */
+struct bench {
+    struct redis_news news;
+    int out, in;
+    char text[65536];
+};
+
+static struct bench *bench_open(void)
+{
+    struct bench *bench = calloc(1, sizeof(*bench));
+    int fds[2];
+    cr_assert(bench != NULL && pipe2(fds, O_CLOEXEC | O_NONBLOCK) == 0);
+    bench->out = fds[0];
+    bench->in = fds[1];
+    cr_assert(redis_news_init(&bench->news));
+    bench->news.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    bench->news.logger =
+        logger_new(&(struct logger_config){.fd = bench->in, .level = LOG_LEVEL_INFO});
+    cr_assert(bench->news.fd >= 0 && bench->news.logger != NULL);
+    return bench;
+}
+
+static void bench_close(struct bench *bench)
+{
+    logger_free(bench->news.logger);
+    cr_assert_eq(close(bench->in), 0);
+    cr_assert_eq(close(bench->out), 0);
+    cr_assert_eq(close(bench->news.fd), 0);
+    free(bench);
+}
+
+/* How many records a notice writes, each of which has @part. */
+static unsigned told(
+    struct bench *bench, enum storage_notice what, const char *detail, const char *part)
+{
+    unsigned n = 0;
+    redis_news_storage(&bench->news, what, detail);
+    ssize_t length = read(bench->out, bench->text, sizeof(bench->text) - 1);
+    bench->text[length > 0 ? length : 0] = '\0';
+    for (char *line = strtok(bench->text, "\n"); line != NULL; line = strtok(NULL, "\n"), n++) {
+        cr_expect(strstr(line, part) != NULL, "%s", line);
+    }
+    return n;
+}
+
+/* Everything that was told was told a minute ago. */
+static void pass_a_minute(struct bench *bench)
+{
+    for (size_t i = 0; i < REDIS_NEWS_TOLD; i++) {
+        bench->news.told[i].at_ms -= 60000;
+    }
+}
+
+Test(redis_news, what_repeats_is_told_once_a_minute)
+{
+    static const enum storage_notice repeated[] = {
+        STORAGE_CONNECT_FAILED, STORAGE_LINK_FAILED, STORAGE_SETTINGS_DIFFER, STORAGE_REFUSING};
+    for (size_t i = 0; i < sizeof(repeated) / sizeof(repeated[0]); i++) {
+        struct bench *bench = bench_open();
+        cr_expect_eq(told(bench, repeated[i], "no such file", "no such file"), 1);
+        cr_expect_eq(told(bench, repeated[i], "no such file", ""), 0);
+        cr_expect_eq(told(bench, repeated[i], "refused", "refused"), 1);
+        cr_expect_eq(told(bench, repeated[i], "no such file", ""), 0, "two reasons in turn");
+        pass_a_minute(bench);
+        cr_expect_eq(told(bench, repeated[i], "no such file", "no such file"), 1);
+        cr_expect_eq(told(bench, repeated[i], "no such file", ""), 0);
+        bench_close(bench);
+    }
+}
+
+Test(redis_news, notices_with_one_reason_are_told_apart)
+{
+    struct bench *bench = bench_open();
+    cr_expect_eq(told(bench, STORAGE_CONNECT_FAILED, "refused", "cannot use Redis"), 1);
+    cr_expect_eq(told(bench, STORAGE_LINK_FAILED, "refused", "another connection"), 1);
+    bench_close(bench);
+}
+
+Test(redis_news, of_many_reasons_the_newest_are_known)
+{
+    struct bench *bench = bench_open();
+    char reason[] = "reason A";
+    for (unsigned i = 0; i < REDIS_NEWS_TOLD + 1; i++, reason[7]++) {
+        cr_expect_eq(told(bench, STORAGE_REFUSING, reason, reason), 1);
+        bench->news.told[i % REDIS_NEWS_TOLD].at_ms += i; /* one after the other */
+    }
+    reason[7]--;
+    cr_expect_eq(told(bench, STORAGE_REFUSING, reason, ""), 0);
+    cr_expect_eq(told(bench, STORAGE_REFUSING, "reason B", ""), 0);
+    cr_expect_eq(told(bench, STORAGE_REFUSING, "reason A", "reason A"), 1, "it was the oldest");
+    bench_close(bench);
+}
+
+Test(redis_news, what_is_over_is_news_when_it_comes_again)
+{
+    struct bench *bench = bench_open();
+    cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", "MISCONF"), 1);
+    cr_expect_eq(told(bench, STORAGE_TAKES_WRITES, "", "Redis takes writes again"), 1);
+    cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", "MISCONF"), 1);
+    cr_expect_eq(told(bench, STORAGE_CONNECTED, "", "connected to Redis"), 1);
+    cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", "MISCONF"), 1);
+    bench_close(bench);
+}
+
+Test(redis_news, that_writes_are_taken_is_told_once)
+{
+    struct bench *bench = bench_open();
+    cr_expect_eq(told(bench, STORAGE_TAKES_WRITES, "", ""), 0, "none was refused");
+    cr_expect_eq(told(bench, STORAGE_LINK_FAILED, "refused", "refused"), 1);
+    cr_expect_eq(told(bench, STORAGE_TAKES_WRITES, "", ""), 0, "that was no write");
+    cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", "MISCONF"), 1);
+    cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", ""), 0);
+    cr_expect_eq(told(bench, STORAGE_TAKES_WRITES, "", "again"), 1);
+    cr_expect_eq(told(bench, STORAGE_TAKES_WRITES, "", ""), 0, "several logs tell it");
+    bench_close(bench);
+}
