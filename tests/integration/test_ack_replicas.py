@@ -6,6 +6,7 @@ A master, replicas and three Sentinels.  TALLYD_REDIS_SERVER= chooses the server
 import json
 import re
 import statistics
+import threading
 import time
 
 import pytest
@@ -61,6 +62,25 @@ def test_a_repeat_is_told_no_sooner(healed, start_tallyd, site):
     answer = wait_until(lambda: (a := http.post([{"site": site, "page": "/b"}], headers=headers)).status == 202 and a, "it is told", 20)
     assert answer.json["accepted"] == 1
     assert http.count("pv", site=site, from_="now-1h") == 2
+
+
+def test_a_repeat_waits_for_each_of_two_replicas(start_tallyd, site):
+    """The process that is asked first has written nothing: only the record's own server tells what replicas have."""
+    options = (*FEW, "--request-timeout", "3s", "--ingest-limit", "1000/1s", "--ack-replicas", "2")
+    with running(SentinelGroup(replicas=2, options=SAFE)) as group:
+        http, other = (start_tallyd(*options, redis=group).client() for _ in range(2))
+        http.accept([{"site": site, "page": "/a"}])
+        replica_of(group).pause()
+        events, headers = [{"site": site, "page": "/b"}], {"Idempotency-Key": f"{site} a"}
+        posted = threading.Thread(target=http.post, args=(events,), kwargs={"headers": headers})
+        posted.start()
+        wait_until(lambda: group.master().command("KEYS", "t:*:key:*"), "the master has the record")
+        answer = other.post(events, headers=headers)
+        assert answer.status == 503 and "too few replicas" in answer.json["detail"], answer
+        posted.join()
+        replica_of(group).resume()
+        wait_until(lambda: other.post(events, headers=headers).status == 202, "it is told", 20)
+        assert other.count("pv", site=site, from_="now-1h") == 2
 
 
 def test_what_is_answered_is_at_the_replica(healed, start_tallyd, site):
