@@ -15,6 +15,7 @@ from lib.dashboard import send_shop
 from lib.http_proxy import HttpProxy
 from lib.process import Redis, Tallyd, binary, short_directory
 from lib.proxy import Proxy
+from lib.some import ALL, leave_out
 from lib.world import World
 
 SEED = int(os.environ.get("TALLYD_SEED") or time.time_ns() % 1_000_000)
@@ -22,12 +23,16 @@ os.environ["TALLYD_SEED"] = str(SEED)  # for the processes of `pytest -n`, which
 
 
 def pytest_report_header():
-    return f"tallyd: {binary()}, TALLYD_SEED={SEED}"
+    return f"tallyd: {binary()}, TALLYD_SEED={SEED}, {'all' if ALL else 'some'} cases of what has many"
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    """Random order: of the files, and of the tests in each (what a file shares is started once)."""
+def pytest_collection_modifyitems(config, items):
+    """Some cases of what is marked so, but all of what failed before; in random order: of the files, and of the tests in each
+    (what a file shares is started once)."""
+    if not config.getoption("lf", False):
+        items[:], left_out = leave_out(items, SEED)
+        config.hook.pytest_deselected(items=left_out)
     chance = random.Random(SEED)
     files = sorted({item.path for item in items})
     chance.shuffle(files)

@@ -170,6 +170,7 @@ def check_histories(pair, model, chance, site, now_s):
                     check(http, model, chance, site, today)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("site", SITES)
 def test_every_answer_is_the_models(redis, pair, model, chance, site):
     check_histories(pair, model, chance, site, int(redis.time()))

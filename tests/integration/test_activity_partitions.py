@@ -167,6 +167,7 @@ def test_days_that_are_swept_away_while_the_last_bitmap_is_read(filled, site, ki
     assert date_of(today + 1) in answers[0].errors[0]["detail"]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("point", ["command-before", "reply-before", "reply-inside"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_question_that_is_cut_amid_the_partitions_is_asked_again(filled, site, kind, point):

@@ -11,6 +11,7 @@ from lib.clock import FakeClock, epoch, rfc3339
 from lib.log import is_exec
 from lib.process import Redis, Tallyd, sanitized, short_directory
 from lib.remembering import BELOW, START, clients, events, questions, window, world
+from lib.some import few
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -46,7 +47,7 @@ def test_a_late_event_of_another_process_is_in_the_very_next_answer(clients, sit
     http.accept(events(site, chance, 500, first, last))
     asked = {"site": site, **window(first, last)}
     figures = answers(http, **asked)
-    for i in range(60):
+    for i in range(few(60)):
         at = chance.randrange(first, last)
         other.accept({"site": site, "page": "/late", "user": f"late {i}", "ip": f"198.51.100.{i}", "ts": at})
         now = answers(http, **asked)
@@ -57,7 +58,7 @@ def test_a_late_event_of_another_process_is_in_the_very_next_answer(clients, sit
         assert page == answers(plain, page="/late", **asked), f"round {i}, {rfc3339(at)}"
         assert now == answers(plain, **asked), f"round {i}, {rfc3339(at)}"
         figures = now
-    assert work(http)[0] > 100, "nothing was remembered"
+    assert work(http)[0] > few(100), "nothing was remembered"
 
 
 def test_random_questions_between_late_events_and_rollups(world, clients, site, chance, seed):
@@ -65,11 +66,11 @@ def test_random_questions_between_late_events_and_rollups(world, clients, site, 
     def draw():
         return {"page": chance.choice((None, "/a", ["/a", "/b"], ["/b", "/a"]))}
 
-    for i, question in questions(world, clients, site, chance, draw, events, rounds=150, every=30, days=40):
+    for i, question in questions(world, clients, site, chance, draw, events, rounds=few(150), every=30, days=40):
         for http in clients[:2]:
             assert answers(http, **question) == answers(clients[2], **question), f"seed {seed}, {i}: {question}"
     hits = sum(work(http)[0] for http in clients[:2])
-    assert hits > 200, f"only {hits} runs were remembered: the test asks for too little twice"
+    assert hits > few(200), f"only {hits} runs were remembered: the test asks for too little twice"
 
 
 def test_what_is_open_is_never_remembered(world, clients, site):

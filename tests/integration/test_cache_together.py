@@ -8,6 +8,7 @@ import pytest
 from lib.clock import epoch
 from lib.proxy import Fault
 from lib.remembering import clients, events, questions, two_and_plain, window
+from lib.some import few
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -75,7 +76,7 @@ def test_a_late_event_is_in_every_window_that_has_its_hour(clients, site, chance
 
 def test_random_windows_between_late_events_and_rollups(world, clients, site, chance, seed):
     """Windows that begin and end anywhere, of hours or of minutes, mostly new ones, of two that count and remember."""
-    for i, _ in questions(world, clients, site, chance, dict, events, rounds=120, every=30, days=5):
+    for i, _ in questions(world, clients, site, chance, dict, events, rounds=few(120), every=30, days=5):
         now = int(world.now())
         unit = chance.choice((60, 3600, 3600, 86400))
         first = chance.randrange(now - 5 * 86400, now) // unit * unit

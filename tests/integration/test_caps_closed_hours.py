@@ -151,6 +151,7 @@ def random_events(rng, hours, truth):
     return events
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_imports(start_world, tmp_path, seed):
     """One process or two at once, requests of any size, hours of which some are 26 hours over meanwhile: a name that an hour lists has

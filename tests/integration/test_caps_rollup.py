@@ -153,6 +153,7 @@ def test_a_flood_over_hours(start_world):
     holds(month, collections.Counter({f"{name}.example": n for name, n in truth.items()}), "rows", "value")
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("point", ["command-before", "command-inside", "reply-before"])
 @pytest.mark.parametrize("nth, few", [(1, 12), (2, 3), (4, 3)])
 def test_a_chunk_s_answer_is_lost(start_world, start_proxy, start_tallyd, point, nth, few):
@@ -189,6 +190,7 @@ class Gate:
         return self.judge(args)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("killed", [False, True], ids=["goes on", "killed"])
 @pytest.mark.parametrize("nth", [1, 2, 4])
 def test_late_events_while_names_are_put_together(start_world, start_proxy, start_tallyd, nth, killed):

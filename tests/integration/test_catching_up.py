@@ -22,6 +22,7 @@ def keys(world, site, level):
     return [key for key in world.redis.command("KEYS", f"*:{site}:{level}*") if ":places:" not in key]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("down", [
     pytest.param((3, "hour", "2026-01-10T08:00:00Z", "2026-01-10T09:00:00Z"), id="three hours, longer than minutes"),
     pytest.param((80, "day", "2026-01-10T00:00:00Z", "2026-01-11T00:00:00Z"), id="three days, longer than hours"),

@@ -129,6 +129,7 @@ def test_what_cannot_be_an_event_is_refused_at_once(start, proxy):
 # Cuts, errors, silence: counted once
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("point", CUTS)
 def test_a_cut_counts_once(start, proxy, http, site, point):
     proxy.plan = harm(None, point, None, point, point)
@@ -143,6 +144,7 @@ def test_a_cut_counts_once(start, proxy, http, site, point):
     assert len(bodies) == 10 and all(len(texts) == 1 for texts in bodies.values()), "a key has one body"
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("answer", [Answer(503), Answer(504, applied=True), Answer(504), Answer(502, applied=True), Answer(500), Answer(401),
                                     Answer(429, (("Retry-After", "0"),))], ids=lambda a: f"{a.status}{'-applied' if a.applied else ''}")
 def test_an_answer_that_is_none_is_asked_again(start, proxy, http, site, answer):

@@ -92,6 +92,7 @@ def check_all(senders, world, chance):
         assert http.count("pv", **whole(site)) == stats["pv"], "repeats count nothing"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("steps", [HARMLESS, FORWARD, BACK], ids=["to and fro", "forward", "back"])
 def test_steps_under_load(start_world, site, chance, steps):
     world = start_world(START, "--partitions", "4", *FOREVER, appendonly=True)

@@ -209,6 +209,7 @@ def test_an_ordered_failover_under_load(healed, on_cluster, site):
     others.ledger.check(one)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", ["kill", "pause"])
 def test_a_primary_fails_under_load(healed, on_cluster, site, how):
     """Its replica takes over.  Requests without a key go on meanwhile, in other places.  A paused primary wakes up deposed."""

@@ -58,6 +58,7 @@ def found_or_missing(ledger, tallyd):
     return found
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("how", [ORDERED, FORCE, TAKEOVER, KILL, PAUSE], ids=["ordered", "FORCE", "TAKEOVER", "kill", "pause"])
 def test_a_replica_takes_over_in_the_middle(healed, on_cluster, site, how):
     """A limit lets as many through as it allows; a filter knows what it was given; a user who was forgotten stays so; no figure

@@ -178,6 +178,7 @@ def test_a_pass_that_is_asked_for(world):
     world.check()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("how", ["a replica takes over", "nobody hears of it"])
 def test_a_pass_is_lost_before_it_is_over_everywhere(world, start_tallyd, how):
     """A server goes back behind what the pass did there, while another server is slow.  The wish is not fulfilled by that pass: who
@@ -284,6 +285,7 @@ def through(world, hour):
     world.check()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("how", [None, "TAKEOVER", "kill", "pause", "slots move"])
 def test_rolled_up_in_the_middle(world, how):
     """While the pass goes on each primary's replica takes over, one after the other, or slots move."""

@@ -85,6 +85,7 @@ def test_a_page_set_is_made_and_shown(http, shop, look):
     assert_figures(browser, question(http, "/stats", pageset="buying"))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("window", ["custom", "now", "24h", "7d"])
 def test_new_and_returning_visitors(http, shop, look, window):
     """The window and the period before it lie beside each other, and what is shown is /overlap's."""
@@ -117,6 +118,7 @@ def test_active_users_and_how_often(http, shop, look):
     assert [[number(cell) for cell in row] for row in browser.rows("#frequency")] == [[d["n"], d["users"]] for d in often[:last]]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("new", ["", "90d"])
 def test_retention_is_the_apis(http, shop, look, new):
     browser = look(f"/?site=shop&period=week{new and '&new=' + new}")

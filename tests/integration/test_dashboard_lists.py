@@ -209,6 +209,7 @@ def test_a_dimension_is_a_filter(http, shop, look):
     assert_figures(browser, question(http, "/stats", event="signup"))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("site", ["shop", "nobody"])
 @pytest.mark.parametrize("kind, counted", [("browser", False), ("source", True)])
 def test_a_value_without_views_is_no_fault(shop, look, site, kind, counted):

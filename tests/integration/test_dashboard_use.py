@@ -20,6 +20,7 @@ def browser_is_there():
 WINDOWS = {"now": 30, "24h": 24, "today": None, "yesterday": 24, "7d": 7, "30d": 30, "month": None, "lastmonth": None, "12M": 12}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_windows(http, shop, look, name):
     """Every window shows figures and a series; borders lie where buckets are kept."""
@@ -43,6 +44,7 @@ def test_24_hours_are_24_hours(http, tallyd, look):
     assert ends[1] - ends[0] == timedelta(hours=24)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("zone", ["Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns"])
 @pytest.mark.parametrize("window", ["12M", "30d", "lastmonth"])
 def test_figures_in_any_zone(http, shop, look, zone, window):
@@ -124,6 +126,7 @@ def test_an_unknown_zone_is_said(http, shop, look):
     assert stats["from"].endswith("T15:00:00Z") and browser.text("#window").endswith("00:00, Asia/Tokyo")
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("garbage", ["range=toString", "range=constructor", "constructor=x", "metric=x", "step=x", "period=x", "compare=x"])
 def test_garbage_in_the_address_is_passed_over(http, shop, look, garbage):
     """Names that every object has are no windows and no filters."""
@@ -191,6 +194,7 @@ HOLD = """const ask = window.fetch; window.asked = []; window.fetch = (address, 
 DAYS_OF_A_ZONE = f"/?site=shop&{CUSTOM}&tz=Asia/Tokyo"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("path, needed", [("/?site=shop&range=30d", ["stats"]), (f"/?site=shop&{CUSTOM}", ["pv", "stats"]),
                                           (DAYS_OF_A_ZONE, ["stats"])], ids=["a link", "days of the site's zone", "days of a zone"])
 def test_first_figures_wait_for_nothing_else(shop, look, path, needed):
@@ -224,6 +228,7 @@ def test_what_a_proxy_closes_has_no_links(shop, look):
 
 # ---- time passes ----
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("dark", [False, True])
 def test_what_is_said_of_the_columns_is_so(shop, look, dark):
     """Light and dark: the part that is new has the colour that the words name, the other part is grey."""
@@ -327,6 +332,7 @@ def broken_words(browser):
       .map((box) => box.textContent.trim().slice(0, 30))""")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("size", [(320, 640), (390, 844), (640, 700), (1280, 900)], ids=["small", "phone", "200 %", "wide"])
 def test_nothing_is_cut_off(shop, look, size):
     """320 is a phone, and 1280 at 400 %; 640 is 1280 at 200 %."""
@@ -340,6 +346,7 @@ def test_nothing_is_cut_off(shop, look, size):
     assert browser.run("return document.documentElement.scrollWidth") <= size[0] and broken_words(browser) == []
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("size", [(1200, 1400), (390, 844)], ids=["wide", "narrow"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing(shop, look, size, dark):

@@ -105,6 +105,7 @@ def test_a_leader_that_slept_does_not_begin_what_is_over(start_redis, start_prox
     assert " 0 " not in tombstones(redis)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("what", ["first mark", "last mark", "last mark of the end", "sweep"])
 def test_a_command_that_comes_after_the_end(start_redis, start_proxy, start_tallyd, site, what):
     """It lay in the network while its process, which had no answer, brought the deletion to its end over another connection."""

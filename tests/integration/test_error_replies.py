@@ -58,6 +58,7 @@ def ask(http, name):
     return send(http, *CHANGES[name]) if name in CHANGES else request_kinds.ask(http, name)
 
 
+@pytest.mark.some(100)
 @pytest.mark.parametrize("error", ERRORS, ids=lambda text: text.partition(" ")[0])
 @pytest.mark.parametrize("name", [*QUESTIONS, *CHANGES])
 def test_an_error_in_place_of_a_reply(scene, name, error):

@@ -18,6 +18,7 @@ STEPS = 9  # of so many positions one, another one in each run
 pytestmark = pytest.mark.skipif(sanitized(), reason="a sanitizer's library must be the first")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("tcp", [False, True], ids=["unix", "tcp"])
 def test_calls_under_load(chance, seed, tcp):
     print(f"TALLYD_SEED={seed}")
@@ -42,6 +43,7 @@ LASTING = {"accept4": errno.EMFILE, "socket": errno.EMFILE, "connect unix": errn
 LASTING_S = 1.0
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("call", LASTING)
 def test_a_call_that_fails_for_a_second(cleanup, call):
     """Nothing spins, and afterwards all is as before."""

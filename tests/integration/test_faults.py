@@ -135,6 +135,7 @@ def between(start_redis, start_proxy, start_tallyd):
     return start_tallyd(*FEW, redis=proxy), proxy, redis
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("point", CUTS)
 def test_cut_at_an_append(between, site, point):
     """A batch over all partitions, the connection lost before, inside and behind its append and the reply: tallyd sends it
@@ -149,6 +150,7 @@ def test_cut_at_an_append(between, site, point):
     ledger.check(tallyd)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("point", CUTS)
 def test_cut_again_and_again(between, site, chance, point):
     """The same entry is cut each time that it is sent; it is sent until it is through."""
@@ -162,6 +164,7 @@ def test_cut_again_and_again(between, site, chance, point):
     ledger.check(tallyd)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("point", CUTS)
 def test_cut_anywhere_in_the_log(between, site, chance, point):
     """Appends and folds of several clients, each time at another one of their commands."""
@@ -428,6 +431,7 @@ def test_a_question_tells_which_command_redis_refused(start_redis, start_tallyd,
     assert http.count("uv", site=site, from_="now-2h") == 1
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("text", [
     "OOM command not allowed when used memory > 'maxmemory'.",
     "LOADING Redis is loading the dataset in memory",

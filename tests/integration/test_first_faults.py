@@ -49,6 +49,7 @@ def is_read(args):
     return args[0].upper() == b"GET" and b":first:" in args[1]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("key", [False, True], ids=["", "with a key"])
 @pytest.mark.parametrize("point", CUTS)
 def test_a_fold_is_cut_at_each_command(between, site, point, key):
@@ -91,6 +92,7 @@ def test_the_append_is_cut(between, site, point):
         assert told(post(http, site, f"u{key}")) == {}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("text", ["BUSY Redis is busy running a script.", "LOADING Redis is loading the dataset in memory",
                                   "MISCONF no disk", "ERR odd"], ids=lambda text: text.split()[0])
 def test_a_command_of_a_fold_is_refused(between, site, text):
@@ -167,6 +169,7 @@ def test_many_wait_at_once(start_redis, start_tallyd, site):
     assert time.monotonic() - begun < 4
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("held", [False, True], ids=["", "the first one's process is held up"])
 def test_the_fold_is_lost(start_redis, start_tallyd, site, tmp_path, held):
     """An event was folded as the first one, and nobody was told so far.  Redis goes back behind the fold, and another

@@ -10,6 +10,7 @@ FEW = ("--partitions", "4")
 DAY_S = 86400
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("now", ["2026-03-10 10:30:10", "2026-03-31 10:30:10"], ids=["month", "next month"])
 def test_an_event_a_day_ahead_is_seen_by_every_process(start_redis, start_tallyd, site, now):
     """Also by one that would not have accepted it; also when the clock is set back by an hour."""
@@ -44,6 +45,7 @@ def test_an_event_a_day_ahead_is_seen_by_every_process(start_redis, start_tallyd
     check()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("days", [2, 20])
 def test_a_clock_that_was_days_ahead(start_redis, start_tallyd, site, days):
     """What was counted while it was wrong is in each answer whose window has it, also when it was set right: from processes
@@ -82,6 +84,7 @@ def tiles(items, from_s, to_s):
     assert at == to_s
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("days", [1, 3, 20, 34])
 def test_a_cover_tells_the_future_by_minutes(start_redis, start_tallyd, site, days):
     """CONTRACT: a coarse bucket only at or below its watermark.  Nothing is read for what lies too far ahead."""

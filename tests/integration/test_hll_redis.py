@@ -16,6 +16,7 @@ import subprocess
 
 import pytest
 
+from lib.some import few
 from lib.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -26,8 +27,8 @@ REGISTERS = 16384
 HEADER_SIZE = 16
 DENSE_SIZE = 12304
 SPARSE_MAX = 3000  # hll-sparse-max-bytes: a longer string becomes dense
-SETS = 2000
 BATCH = 100  # cases for one run of the tool
+SETS = few(20) * BATCH
 
 pytestmark = [
     pytest.mark.skipif(not TOOL.exists(), reason=f"{TOOL} is missing: make build/tools/hll_tool"),
@@ -213,7 +214,7 @@ def test_random_unions(redis):
     keys = [f"part{i}" for i in range(40)]
     for key in keys:
         random_set(redis, rng, key)
-    for start in range(0, 500, BATCH):
+    for start in range(0, few(5) * BATCH, BATCH):
         cases, expected = [], []
         for i in range(start, start + BATCH):
             random_set(redis, rng, rng.choice(keys))
@@ -330,7 +331,7 @@ def test_corrupt_strings(redis):
     for _ in range(10):
         random_set(redis, rng, "full")
         originals.append(redis("GET", "full"))
-    strings = [corrupt(rng, rng.choice(originals)) for _ in range(3000)]
+    strings = [corrupt(rng, rng.choice(originals)) for _ in range(few(3000))]
     strings += [originals[0][:HEADER_SIZE] + b"\x7f\xfe\x40"]  # the exception
     tried = run_tool([("merge", [string]) for string in strings])
     with_nul = run_tool([("merge", [string + b"\0"]) for string in strings])
@@ -350,7 +351,7 @@ def test_corrupt_strings(redis):
             sketch = longer
         assert sketch.estimate == as_unsigned(counts[0]) == as_unsigned(counts[1]), what
         assert sketch.registers == registers_in_redis(redis, "corrupt"), what
-    assert taken > 100 and refused > 1000, "the mutations are too gentle or too rough"
+    assert taken > few(100) and refused > few(1000), "the mutations are too gentle or too rough"
 
 
 def test_a_refused_string_leaves_the_others(redis):

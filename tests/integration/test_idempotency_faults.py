@@ -120,6 +120,7 @@ def scene(start_redis, start_proxy, start_tallyd):
     return lambda appendonly=False: Scene(start_redis, start_proxy, start_tallyd, appendonly)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("n", [SMALL, LARGE])
 def test_every_position_is_cut(scene, n):
     """tallyd goes on: it sends again by itself, or says that the client should."""
@@ -141,6 +142,7 @@ def test_every_position_is_cut(scene, n):
     s.settle()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("n", [SMALL, LARGE])
 def test_tallyd_is_killed_at_every_position(scene, n):
     """It dies between any two steps of an append and a fold; other processes go on, and so does its successor."""
@@ -165,6 +167,7 @@ def test_tallyd_is_killed_at_every_position(scene, n):
     s.settle()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("n", [SMALL, LARGE])
 def test_redis_is_killed_at_every_position(scene, n):
     """appendfsync always: what was answered is there when it is back."""

@@ -51,6 +51,7 @@ def between(start_redis, start_proxy, start_tallyd):
 # Replies and commands that are cut
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("key", [False, True], ids=["", "with a key"])
 def test_the_reply_of_an_append_is_cut_at_each_byte(between, site, key):
     """The entry is in Redis; the append goes again, finds it (DUP), and that reply is cut too, further on: with a key, at
@@ -75,6 +76,7 @@ def test_the_reply_of_an_append_is_cut_at_each_byte(between, site, key):
     wait_until(lambda: entries(redis) == 0, "what is folded is trimmed")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("point", CUTS)
 def test_a_fold_is_cut_at_each_command(between, site, point):
     """Each command from WATCH to EXEC: the fold begins again, and the question that waits for it is answered."""
@@ -92,6 +94,7 @@ def test_a_fold_is_cut_at_each_command(between, site, point):
     assert nth > 15, "so few commands are no fold"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("text", ["BUSY Redis is busy running a script.", "LOADING Redis is loading the dataset in memory",
                                   "READONLY You can't write against a read only replica.", "MISCONF no disk", "ERR odd"],
                          ids=lambda text: text.split()[0])
@@ -135,6 +138,7 @@ def test_multi_is_refused_and_the_connection_is_cut_behind_it(between, site):
 # Late copies
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("key", [False, True], ids=["", "with a key"])
 @pytest.mark.parametrize("ended", [False, True], ids=["", "its log is closed"])
 def test_a_late_copy_is_not_counted(start_redis, start_proxy, start_tallyd, site, key, ended):
@@ -540,6 +544,7 @@ def test_requests_that_wait_while_it_oversleeps(sleeper, site):
     assert world.http.count("pv", site=site, from_="now-1h") == 5
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("key", [False, True], ids=["", "with a key"])
 @pytest.mark.parametrize("reached", [False, True], ids=["it did not reach Redis", "it did"])
 def test_in_doubt_while_it_oversleeps(sleeper, site, key, reached):

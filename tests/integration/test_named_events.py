@@ -358,6 +358,7 @@ def check_days(http, activity, site, first, last):
             assert got == len(activity.on(site, action, day)), (date_of(day), action)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("zone, cluster", [(None, False), ("Asia/Kolkata", False), ("America/New_York", False),
                                            pytest.param("Europe/Berlin", True, marks=pytest.mark.cluster)])
 def test_random_histories(start_world, chance, site, zone, cluster, directory):

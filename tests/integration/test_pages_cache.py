@@ -9,6 +9,7 @@ from lib.clock import FakeClock, epoch, rfc3339
 from lib.process import Redis, short_directory
 from lib.proxy import Fault
 from lib.remembering import BELOW, clients, questions, window, world
+from lib.some import few
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -160,7 +161,7 @@ def test_a_late_event_of_another_process_is_in_the_very_next_answer(clients, sit
     http.accept(events(site, chance, 500, first, last))
     asked = {"site": site, **window(first, last)}
     _, total = pages_of(http, **asked)
-    for i in range(60):
+    for i in range(few(60)):
         at = chance.randrange(first, last)
         other.accept([{"site": site, "page": "/a/late", "user": f"late {i}", "ts": at},
                       {"site": site, "page": f"/new/{i}", "user": i, "ts": at}])
@@ -171,7 +172,7 @@ def test_a_late_event_of_another_process_is_in_the_very_next_answer(clients, sit
         assert pages_of(http, **asked)[1] == total + i + 1 + 1
         pair = {"page": ["/a/late", "/a/0"], **asked}
         assert overlap_of(http, **pair) == overlap_of(plain, **pair), f"round {i}, {rfc3339(at)}"
-    assert work(http)[0] > 1000, "nothing was remembered"
+    assert work(http)[0] > few(1000), "nothing was remembered"
 
 
 def test_random_questions_between_late_events_and_rollups(world, clients, site, chance, seed):
@@ -181,10 +182,10 @@ def test_random_questions_between_late_events_and_rollups(world, clients, site, 
     def draw():
         return chance.choice(({}, {"prefix": "/a"}, {"by": "uv", "limit": 5}, {"page": ["/a/1", "/b/0"]}))
 
-    for i, question in questions(world, clients, site, chance, draw, events, rounds=120, every=30, days=40):
+    for i, question in questions(world, clients, site, chance, draw, events, rounds=few(120), every=30, days=40):
         for http in clients[:2]:
             assert pages_of(http, **question) == pages_of(clients[2], **question), f"seed {seed}, {i}: {question}"
-    assert sum(work(http)[0] for http in clients[:2]) - before > 500, "the test asks for too little twice"
+    assert sum(work(http)[0] for http in clients[:2]) - before > few(500), "the test asks for too little twice"
 
 
 def test_a_rollup_between_two_questions_is_no_answer_of_before(world, clients, site, chance):

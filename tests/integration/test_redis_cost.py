@@ -112,6 +112,7 @@ def transactions(redis):
     return int(found[1]), int(found[2]) / int(found[1]), turns[f"p{FAST_SHARE}"], turns["p100"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("batch", [long_pages_late, many_sites, many_minutes],
                          ids=["long pages, late", "many sites", "many minutes"])
 def test_nothing_holds_redis_for_long(start_redis, start_tallyd, site, batch):

@@ -141,6 +141,7 @@ def check_local_days(world, site, first, n, now_s):
             assert (point["pv"], point["visits"]) == (truth["pv"], truth["visits"]), (site, point, truth)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("begin, end, days", [
     ("2026-10-24 15:10:10", "2026-10-26 08:00", ("2026-10-25", 1)),  # Berlin falls back on 25 October
     ("2026-10-31 01:10:10", "2026-11-02 08:00", ("2026-10-31", 2)),  # St. John's on 1 November

@@ -296,6 +296,7 @@ def test_it_grows_by_layers(start_redis, start_tallyd, site):
     assert each["false_positive_rate"] == pytest.approx(rate, rel=1e-6), "of each page by itself"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("rules, least, longest", [("3", 14, 128 << 10), ("2", 4, 512 << 10)],
                          ids=["now", "begun when they were longer"])
 def test_segments(start_redis, start_tallyd, site, rules, least, longest):
@@ -451,6 +452,7 @@ def test_killed_at_any_moment(start_redis, start_tallyd, site, chance):
     assert not missing(http, acknowledged, max(1, len(acknowledged) // 1500))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("point", ["command-before", "reply-before"])
 @pytest.mark.parametrize("step", range(1, 6))
 def test_killed_at_each_step_of_a_fold(start_redis, start_proxy, start_tallyd, site, point, step):

@@ -49,6 +49,7 @@ def test_the_master_is_found(healed, sentinel_tallyd, site):
     assert int(healed.master().command("EXISTS", "t:{0}:state")) == 1
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", ["kill", "pause"])
 def test_a_failover_under_load(healed, sentinel_tallyd, site, how):
     """The master dies, or stands still and comes back as one that still believes to be the master: it takes writes for ten

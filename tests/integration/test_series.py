@@ -77,6 +77,7 @@ def check_series(world, answer, expected, pages=None, metrics=METRICS):
             assert right, (metric, point, truth)
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("tz, step, from_, to", [
     ("UTC", "1h", "2026-10-25T03:17:00Z", "2026-10-26T10:56:00Z"),
     ("UTC", "1d", "2026-09-20T23:00:00Z", "2026-10-24T01:00:00Z"),

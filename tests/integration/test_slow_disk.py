@@ -66,6 +66,7 @@ def test_every_write_takes_long(start_tallyd, disk, site):
     answered_in_time(ledger)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("call, error", [
     ("fdatasync", errno.EIO), ("fdatasync", errno.ENOSPC), ("fdatasync", errno.EINTR), ("write file", errno.EIO),
     ("write file", errno.ENOSPC), ("write file", errno.EROFS), ("write file", errno.EINTR), ("write file", HALF)],
