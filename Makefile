@@ -292,7 +292,7 @@ check: deps-test
 
 # What failed is run once more, by itself: some tests kill and cut against the clock, and a machine shared with others may
 # stand still for longer than they allow.  The first run's failures stay in the output.
-# Three files at a time, where pytest can; TESTS='-n 0' is one after another.
+# Four files at a time, where pytest can; TESTS='-n 0' is one after another.
 PARALLEL = $(shell $(PYTHON) -c 'import xdist' 2>/dev/null && echo '-n 4 --dist loadfile')
 PYTEST = TALLYD_BIN=$(B)/tallyd TALLYD_TOOLS=$(B)/tools $(PYTHON) -B -m pytest -q -c tests/integration/pytest.ini --rootdir tests \
   -o addopts= -o cache_dir=$(abspath $(B))/pytest-cache
