@@ -324,15 +324,14 @@ oom-post_events oom-questions: oom-%: $(B)/oom/%
 test-oom: deps-run
 	@$(MAKE) --no-print-directory -j2 oom-post_events oom-questions
 
-# Everything but the sanitizers; its last lines are the test runner's.  The real binary's tests wait for much: lint and models
-# take the time that is left, and say something only if they find something.
+# Everything but the sanitizers; its last lines are the test runner's.  The real binary's tests wait for much: lint, models and
+# tests without memory take the time that is left, and are shown only if they find something.
 test: deps-test
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(B)/unit-tests $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
 	@$(MAKE) --no-print-directory units
-	@$(MAKE) --no-print-directory -j2 OOM_STEP=13 oom-post_events oom-questions
-	@nice -n 19 $(MAKE) --no-print-directory -j2 lint model-short >$(B)/beside.log 2>&1 & beside=$$!; \
-	  $(MAKE) --no-print-directory integration; tests=$$?; \
-	  wait $$beside || { echo "Lint or a model:"; cat $(B)/beside.log; exit 1; }; exit $$tests
+	@nice -n 19 $(MAKE) --no-print-directory -j3 OOM_STEP=13 oom-post_events oom-questions lint model-short >$(B)/beside.log 2>&1 & \
+	  beside=$$!; $(MAKE) --no-print-directory integration; tests=$$?; \
+	  wait $$beside || { cat $(B)/beside.log; exit 1; }; exit $$tests
 
 # The same, with every case of what `make test` tries some cases of, by chance.
 .PHONY: test-all
