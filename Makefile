@@ -324,14 +324,13 @@ oom-post_events oom-questions: oom-%: $(B)/oom/%
 test-oom: deps-run
 	@$(MAKE) --no-print-directory -j2 oom-post_events oom-questions
 
-# Everything but the sanitizers; its last lines are the test runner's.  The real binary's tests wait for much: lint, models and
-# tests without memory take the time that is left, and are shown only if they find something.
+# Everything but the sanitizers; its last lines are the test runner's.  Tests without memory mostly wait, so lint and models
+# run meanwhile.
 test: deps-test
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(B)/unit-tests $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
 	@$(MAKE) --no-print-directory units
-	@nice -n 19 $(MAKE) --no-print-directory -j3 OOM_STEP=13 oom-post_events oom-questions lint model-short >$(B)/beside.log 2>&1 & \
-	  beside=$$!; $(MAKE) --no-print-directory integration; tests=$$?; \
-	  wait $$beside || { cat $(B)/beside.log; exit 1; }; exit $$tests
+	@$(MAKE) --no-print-directory -j4 OOM_STEP=23 oom-post_events oom-questions lint model-short
+	@$(MAKE) --no-print-directory integration
 
 # The same, with every case of what `make test` tries some cases of, by chance.
 .PHONY: test-all
