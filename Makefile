@@ -324,12 +324,10 @@ oom-post_events oom-questions: oom-%: $(B)/oom/%
 test-oom: deps-run
 	@$(MAKE) --no-print-directory -j2 oom-post_events oom-questions
 
-# Everything but the sanitizers; its last lines are the test runner's.  Tests without memory mostly wait, so lint and models
-# run meanwhile.
-test: deps-test
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(B)/unit-tests $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
-	@$(MAKE) --no-print-directory units
-	@$(MAKE) --no-print-directory -j4 OOM_STEP=23 oom-post_events oom-questions lint model-short
+# Everything but the sanitizers; its last lines are the test runner's.
+test: check
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
+	@$(MAKE) --no-print-directory -j3 OOM_STEP=23 oom-post_events oom-questions model-short
 	@$(MAKE) --no-print-directory integration
 
 # The same, with every case of what `make test` tries some cases of, by chance.
