@@ -327,7 +327,7 @@ test-oom: deps-run
 # Everything but the sanitizers; its last lines are the test runner's.
 test: check
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
-	@$(MAKE) --no-print-directory -j3 OOM_STEP=23 oom-post_events oom-questions model-short
+	@MUTANTS=60 $(MAKE) --no-print-directory -j3 OOM_STEP=23 oom-post_events oom-questions model-short
 	@$(MAKE) --no-print-directory integration
 
 # The same, with every case of what `make test` tries some cases of, by chance.
@@ -335,7 +335,7 @@ test: check
 test-all:
 	@TALLYD_ALL=1 $(MAKE) --no-print-directory test
 
-# The protocol's models (tests/model/README.md): the short set is part of `make test`, `make model` runs all.
+# The protocol's models (tests/model/README.md): `make test` runs a part of the short set, `make model` all.
 model-short: deps-test
 	@mkdir -p $(B)
 	@sh tests/model/run.sh short >$(B)/model-short.log || { cat $(B)/model-short.log; exit 1; }

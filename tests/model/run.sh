@@ -3,6 +3,7 @@
 #
 # A run that should hold must search all states and find no error; one with a wrong rule must end with the assertion that is named.
 # A run that finds no error then, another one, or does not get to its end, fails.
+#   MUTANTS=60 sh run.sh short        of the runs with a wrong rule only so many, chosen by chance
 #   TRAIL=1 sh run.sh all 'M_INCR'    prints the end of the course of events that was found
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -58,8 +59,14 @@ if [ "${1:-}" = --one ]; then
 fi
 
 set_name=${1:-short}
-runs=$(grep -v '^#' "$here/runs.txt" | grep -e "${2:-.}" |
-  awk -F '\t' -v set="$set_name" 'NF >= 3 && ($1 == set || (set == "all" && $1 != "huge")) { printf "%s\n%s\n%s\n%s\n", $1, $2, $3, $4 }')
+lines=$(grep -v '^#' "$here/runs.txt" | grep -e "${2:-.}" |
+  awk -F '\t' -v set="$set_name" 'NF >= 3 && ($1 == set || (set == "all" && $1 != "huge"))')
+if [ -n "${MUTANTS:-}" ]; then
+  sound=$(printf '%s\n' "$lines" | awk -F '\t' '$3 == "holds"')
+  wrong=$(printf '%s\n' "$lines" | awk -F '\t' '$3 != "holds"' | shuf -n "$MUTANTS")
+  lines=$(printf '%s\n%s' "$sound" "$wrong")
+fi
+runs=$(printf '%s\n' "$lines" | awk -F '\t' 'NF >= 3 { printf "%s\n%s\n%s\n%s\n", $1, $2, $3, $4 }')
 if [ -z "$runs" ]; then
   echo "no such run" >&2
   exit 2
