@@ -34,20 +34,16 @@ static bool is_news(struct redis_news *news, enum storage_notice what, const cha
         news->told[oldest].hash = hash;
         news->told[oldest].at_ms = now_ms;
     }
-    news->told_refusing = news->told_refusing || what == STORAGE_REFUSING;
     pthread_mutex_unlock(&news->lock);
     return is;
 }
 
-/* What was told is over: the same is news again.  True: a refused write was told. */
-static bool forget_told(struct redis_news *news)
+/* What was told is over: the same is news again. */
+static void forget_told(struct redis_news *news)
 {
     pthread_mutex_lock(&news->lock);
-    bool told = news->told_refusing;
-    news->told_refusing = false;
     memset(news->told, 0, sizeof(news->told));
     pthread_mutex_unlock(&news->lock);
-    return told;
 }
 
 /* The record that tells of a notice.  A field without a value has the notice's detail.  A notice
@@ -114,23 +110,16 @@ static void tell(struct redis_news *news, enum storage_notice what, const char *
     }
 }
 
-static bool is_told(struct redis_news *news, enum storage_notice what, const char *detail)
-{
-    bool ends = what == STORAGE_CONNECTED || what == STORAGE_TAKES_WRITES;
-    bool told_refusing = ends && forget_told(news);
-    if (what == STORAGE_TAKES_WRITES) {
-        return told_refusing;
-    }
-    return !records[what].repeats || is_news(news, what, detail);
-}
-
 void redis_news_storage(void *data, enum storage_notice what, const char *detail)
 {
     struct redis_news *news = data;
     if (what == STORAGE_CONNECT_FAILED && monotonic_ms() < news->starting_until_ms) {
         log_debug(news->logger, "Redis is starting", log_text("reason", detail));
-    } else if (is_told(news, what, detail)) {
+    } else if (!records[what].repeats || is_news(news, what, detail)) {
         tell(news, what, detail);
+    }
+    if (what == STORAGE_CONNECTED || what == STORAGE_TAKES_WRITES) {
+        forget_told(news);
     }
     if (what == STORAGE_CONNECTED) {
         atomic_store(&news->connected, true);

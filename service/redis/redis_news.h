@@ -34,12 +34,11 @@ struct redis_news {
     _Atomic bool clock_news;   /* compare the clocks, and clear this flag */
 
     /* Private. */
-    pthread_mutex_t lock; /* of the next two */
+    pthread_mutex_t lock; /* of `told` */
     struct {
         uint64_t hash; /* of the notice and its reason */
         int64_t at_ms; /* 0: none */
     } told[REDIS_NEWS_TOLD];
-    bool told_refusing;     /* Redis has not taken a write since */
     int64_t clock_ahead_ms; /* Redis's clock minus this machine's, as last told */
 };
 

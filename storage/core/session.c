@@ -75,7 +75,7 @@ bool session_open(
     session->core = core;
     session->server.was_refused = false;
     if (!connect_and_load(session, core, deadline_ms, error, error_n)) {
-        if (atomic_load(&core->ready) && core_runs(core)) { /* the writer is connected */
+        if (!session->is_writers && atomic_load(&core->ready) && core_runs(core)) {
             core_notice(core, STORAGE_LINK_FAILED, error);
         }
         return false;

@@ -13,6 +13,7 @@ struct dispatcher;
 struct session {
     struct redis *redis;    /* NULL: not connected */
     struct redis_look look; /* set by the thread, for its next connection; zeroed: none */
+    bool is_writers;        /* set by a writer, which tells itself why it cannot connect */
     struct server server;   /* where it leads; its partition is set by the thread */
     struct core *core;      /* once it was connected */
     /* Where several servers share the partitions: connections to all of them, the thread's own; set
@@ -26,7 +27,8 @@ struct session {
 /* Connect to the server of the session's partition, and load the scripts by @deadline_ms
  * (CLOCK_MONOTONIC).  The session is not connected before.  Waits on the connection end with
  * REDIS_LOST as soon as another server has the partition; so @session stays at its place.  False:
- * @error, of @error_n bytes, says why, and the session stays unconnected. */
+ * @error, of @error_n bytes, says why, and the session stays unconnected; the caller of storage is
+ * told where a writer is connected, and this one is not. */
 bool session_open(struct session *session, struct core *core, int64_t deadline_ms, char *error,
     size_t error_n) MUST_CHECK;
 

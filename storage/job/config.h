@@ -33,7 +33,7 @@ enum storage_notice {
     STORAGE_CONNECTED,
     STORAGE_DISCONNECTED,
     STORAGE_CONNECT_FAILED,
-    STORAGE_LINK_FAILED, /* the writer is connected, and another thread cannot be */
+    STORAGE_LINK_FAILED, /* a writer is connected, and another thread cannot be */
     STORAGE_SETTINGS_DIFFER,
     STORAGE_REFUSING,
     STORAGE_TAKES_WRITES, /* a log that refused an entry has taken one */

@@ -112,16 +112,3 @@ Test(redis_news, what_is_over_is_news_when_it_comes_again)
     cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", "MISCONF"), 1);
     bench_close(bench);
 }
-
-Test(redis_news, that_writes_are_taken_is_told_once)
-{
-    struct bench *bench = bench_open();
-    cr_expect_eq(told(bench, STORAGE_TAKES_WRITES, "", ""), 0, "none was refused");
-    cr_expect_eq(told(bench, STORAGE_LINK_FAILED, "refused", "refused"), 1);
-    cr_expect_eq(told(bench, STORAGE_TAKES_WRITES, "", ""), 0, "that was no write");
-    cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", "MISCONF"), 1);
-    cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", ""), 0);
-    cr_expect_eq(told(bench, STORAGE_TAKES_WRITES, "", "again"), 1);
-    cr_expect_eq(told(bench, STORAGE_TAKES_WRITES, "", ""), 0, "several logs tell it");
-    bench_close(bench);
-}
