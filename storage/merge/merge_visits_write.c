@@ -46,14 +46,16 @@ static void write_visitor(
     resp_word(out, value, (size_t)(end - value));
 }
 
-/* A slot is asked for until the next one is over. */
+/* A slot is asked for until the next one is over, by what is counted then.  What a killed process
+ * took can wait in its log for hours until some process counts it: by the time of its arrival, so
+ * the visitor's event before it must be there still. */
 static void write_expiry(const struct merge_visits *merge, const char *tag, struct slice site,
     int64_t slot, struct buffer *out)
 {
     resp_head(out, 4);
     resp_text(out, "EXPIRE");
     visit_write_key(out, tag, site, slot);
-    resp_decimal(out, SLOTS_BACK * SLOT_TIMEOUTS * merge->timeout_s + 60);
+    resp_decimal(out, SLOTS_BACK * SLOT_TIMEOUTS * merge->timeout_s + UNCOUNTED_S);
     resp_text(out, "NX");
 }
 

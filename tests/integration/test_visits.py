@@ -246,6 +246,24 @@ def test_what_is_counted_late_begins_no_visit(start_world, site):
     assert world.http.count("pv", **window) == 2 and world.http.count("visits", **window) == 1
 
 
+def test_a_visit_goes_on_though_its_next_event_waits_in_a_log_overnight(start_world, site):
+    """A killed process took it; none runs until the next day."""
+    world = start_world("2026-03-10 18:00", "--partitions", "4", *FOREVER)
+    window = {"site": site, "from_": "2026-03-10", "to": "2026-03-13"}
+    view = {"site": site, "page": "/p", "user": "ann"}
+    world.http.accept(view)
+    assert world.http.count("visits", **window) == 1
+    slow = Tallyd("--partitions", "4", *FOREVER, redis=world.redis, env=HELD, name="slow")
+    world.tallyds.append(slow.start())
+    world.move("2026-03-10 18:10")
+    world.tallyd.kill()
+    slow.client().accept(view)
+    slow.kill()
+    world.clock.set("2026-03-12 08:00")
+    world.restart()
+    assert world.http.count("pv", **window) == 2 and world.http.count("visits", **window) == 1
+
+
 def test_what_a_killed_process_took_is_counted_by_another_one(start_redis, start_tallyd, site):
     """Unasked: what comes behind that counts behind it."""
     redis = start_redis()

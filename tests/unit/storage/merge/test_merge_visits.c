@@ -149,7 +149,7 @@ static void carry_out(struct fake *fake, const struct merge_visits *merge)
             unlink_key(fake, c->words[1]);
         } else {
             cr_assert(command_is(c, 0, "EXPIRE") && command_is(c, 3, "NX"));
-            cr_assert_eq(command_number(c, 2), 4 * TIMEOUT_S + 60);
+            cr_assert_eq(command_number(c, 2), 4 * TIMEOUT_S + 48 * 3600);
             fake->expiries++;
         }
     }
