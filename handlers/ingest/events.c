@@ -264,7 +264,8 @@ enum handler_result events_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     /* (A repeat of what was counted gets its answer, also over the limit.) */
-    if (!fresh.keyed && !ingest_guard_open(exchange, exchange->request.body.n)) {
+    if (!fresh.keyed && !events_query_may_drop(&fresh.query, exchange->app) &&
+        !ingest_guard_open(exchange, exchange->request.body.n)) {
         return HANDLER_REPLY;
     }
     struct events_state *state = malloc(sizeof(*state));

@@ -83,11 +83,20 @@ uint64_t events_query_how(const struct events_query *query)
            (unsigned)query->bots << 2 | (query->first ? 16u : 0u);
 }
 
+static bool drops_robots(const struct events_query *query, const struct app *app)
+{
+    return query->bots == EVENTS_BOTS_DROP ||
+           (query->bots == EVENTS_BOTS_DEFAULT && app->drop_robots);
+}
+
+bool events_query_may_drop(const struct events_query *query, const struct app *app)
+{
+    return drops_robots(query, app) || app->n_ignored > 0;
+}
+
 struct event_rules events_query_rules(
     const struct events_query *query, const struct app *app, int64_t now_s)
 {
-    bool drops =
-        query->bots == EVENTS_BOTS_DROP || (query->bots == EVENTS_BOTS_DEFAULT && app->drop_robots);
     return (struct event_rules){
         .now_s = now_s,
         .latest_s = now_s + app->max_future_s,
@@ -96,7 +105,7 @@ struct event_rules events_query_rules(
         .zone_of = storage_site_zone,
         .max_events = app->max_events,
         .needs_time = query->key_of_body,
-        .robots = drops ? app->robots : NULL,
+        .robots = drops_robots(query, app) ? app->robots : NULL,
         .ignored = app->ignored,
         .n_ignored = app->n_ignored,
         .app = app,

@@ -31,6 +31,10 @@ bool events_query_read(struct http_exchange *exchange, struct events_query *ret)
  * option that SIGHUP may change is no part of it, so that a retry stays a retry. */
 uint64_t events_query_how(const struct events_query *query) MUST_CHECK;
 
+/* Can events be dropped, as of robots or of ignored addresses?  A request of which all is dropped
+ * takes nothing from a limit, so what it holds must be known before it is refused. */
+bool events_query_may_drop(const struct events_query *query, const struct app *app);
+
 /* The rules for events that arrive at @now_s. */
 struct event_rules events_query_rules(
     const struct events_query *query, const struct app *app, int64_t now_s);

@@ -10,8 +10,8 @@
 #include "storage/base/index.h"
 #include "storage/schema/hashed_event.h"
 
-#define SLOT_TIMEOUTS    2 /* a slot is so long: how long a visitor is remembered */
-#define SLOTS_BACK       2 /* the slot of the arrival, and the one before */
+#define SLOT_TIMEOUTS    2           /* a slot is so long: how long a visitor is remembered */
+#define SLOTS_BACK       2           /* the slot of the arrival, and the one before */
 #define UNCOUNTED_S      (48 * 3600) /* how long a slot stays for events that wait in a log */
 #define TIME_BYTES       5
 #define VALUE_BYTES      (2 * TIME_BYTES)

@@ -103,6 +103,21 @@ def test_a_batch_that_never_fits(start):
     assert_refused(http.post(EVENT), 0)
 
 
+@pytest.mark.parametrize("by", ["token", "ip", "site"])
+def test_what_is_all_dropped_is_not_refused(start, by):
+    """It takes nothing, so it is answered as it is within the limit."""
+    robot = {**EVENT, "ua": "Googlebot/2.1"}
+    http = start("100/3600s", 99, by, "--ignore-ip", "203.0.113.0/24").client()
+    assert http.post([EVENT] * 100).status == 202
+    for dropped, query in (robot, {"bots": "drop"}), ({**EVENT, "ip": "203.0.113.9"}, {}):
+        response = http.post([dropped] * 2, **query)
+        assert response.status == 202, response
+        assert (response.json["accepted"], response.json["dropped_total"]) == (0, 2)
+        assert response.headers["RateLimit"].startswith('"ingest";r=0;')
+        assert_refused(http.post([dropped, EVENT], **query), 0)
+    assert_refused(http.post([robot]), 0)
+
+
 def test_by_ip(start):
     tallyd = start("3/3600s", 2, "ip")
 
