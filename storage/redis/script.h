@@ -27,6 +27,7 @@
     X(SCRIPT_CURSORS, "cursors")                                                                   \
     X(SCRIPT_HEARTBEAT, "heartbeat")                                                               \
     X(SCRIPT_MARK, "mark")                                                                         \
+    X(SCRIPT_SKIP, "skip")                                                                         \
     X(SCRIPT_TAKEOVER, "takeover")                                                                 \
     X(SCRIPT_MERGE, "merge")                                                                       \
     X(SCRIPT_ADVANCE, "advance")                                                                   \

@@ -95,19 +95,32 @@ static bool is_due(const struct rollup_scope *scope, struct bucket bucket)
            (bucket.end_s == scope->end_s || (scope->overdue && bucket.end_s < scope->end_s));
 }
 
+static bool parse_member(const struct core *core, struct slice member, struct slice *ret_site,
+    const struct zone **ret_zone, struct bucket *ret)
+{
+    if (!key_open_site(member, ret_site) || ret_site->n > EVENT_SITE_MAX) {
+        return false; /* none of ours */
+    }
+    *ret_zone = site_zones_get(&core->sites, *ret_site);
+    return key_open_parse(member, *ret_zone, ret_site, ret);
+}
+
+bool rollup_open_parse(const struct core *core, struct slice member, struct bucket *ret)
+{
+    struct slice site;
+    const struct zone *zone;
+    return parse_member(core, member, &site, &zone, ret);
+}
+
 static bool take_members(
     const struct rollup_scope *scope, struct rollup_list *list, const struct reply *members)
 {
     for (size_t i = 0; i < members->n; i++) {
-        struct slice member = members->items[i].text;
         struct slice site;
+        const struct zone *zone;
         struct bucket bucket;
-        if (!key_open_site(member, &site) || site.n > EVENT_SITE_MAX) {
-            continue; /* none of ours */
-        }
-        const struct zone *zone = site_zones_get(&scope->core->sites, site);
-        if (key_open_parse(member, zone, &site, &bucket) && is_due(scope, bucket) &&
-            !rollup_list_add_site(list, site, zone, bucket)) {
+        if (parse_member(scope->core, members->items[i].text, &site, &zone, &bucket) &&
+            is_due(scope, bucket) && !rollup_list_add_site(list, site, zone, bucket)) {
             return false;
         }
     }

@@ -35,6 +35,9 @@ struct rollup_scope {
     int64_t closed_ms; /* a time before it was closed, Redis's clock; 0: not known */
 };
 
+/* Read a member of the set `open`.  False: it is no bucket of a site. */
+bool rollup_open_parse(const struct core *core, struct slice member, struct bucket *ret) MUST_CHECK;
+
 /* Make the list into @ret (zeroed, or used before); with @sites_only without items.
  * rollup_list_release gives it back, in any case. */
 enum pass_result rollup_list_make(

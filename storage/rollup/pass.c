@@ -27,14 +27,18 @@ int64_t rollup_due_s(const struct site_zones *zones, const struct rollup_state *
     return next_end_s(zones, state, LEVEL_HOUR) + PASS_GRACE_S;
 }
 
+bool pass_is_due(const struct pass *pass, enum level level, int64_t end_s, int64_t now_s)
+{
+    return level == LEVEL_HOUR ? end_s + pass->leadership->grace_s <= now_s
+                               : end_s <= pass->view.state.readers_s[level - 1];
+}
+
 static bool find_due(struct pass *pass, int64_t now_s)
 {
     const struct rollup_state *state = &pass->view.state;
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
         int64_t end_s = next_end_s(&pass->core->sites, state, (enum level)level);
-        bool due = level == LEVEL_HOUR ? end_s + pass->leadership->grace_s <= now_s
-                                       : end_s <= state->readers_s[level - 1];
-        if (due) {
+        if (pass_is_due(pass, (enum level)level, end_s, now_s)) {
             pass->level = (enum level)level;
             pass->end_s = end_s;
             return true;
@@ -45,7 +49,7 @@ static bool find_due(struct pass *pass, int64_t now_s)
 
 /* ---- steps ---- */
 
-static void new_id(struct pass *pass)
+void pass_new_id(struct pass *pass)
 {
     unsigned char bytes[16];
     randombytes_buf(bytes, sizeof(bytes));
@@ -58,7 +62,7 @@ static enum pass_result pass_mark(struct pass *pass)
     struct rollup_state closed = pass->view.state;
     int64_t done = 0;
     closed.writers_s[pass->level] = pass->end_s;
-    new_id(pass);
+    pass_new_id(pass);
     pass_put_key(pass, "state");
     pass_put_key(pass, "pass");
     resp_text(&pass->args, pass->core->cfg);
@@ -99,7 +103,7 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
         return PASS_FAILED;
     }
     memcpy(id, theirs.p, PASS_ID - 1);
-    new_id(pass);
+    pass_new_id(pass);
     pass_put_key(pass, "state");
     pass_put_key(pass, "pass");
     resp_text(&pass->args, pass->core->cfg);
@@ -112,6 +116,14 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
 }
 
 /* ---- advance ---- */
+
+void pass_closed(struct pass *pass, const struct rollup_state *state, const char *ver)
+{
+    pass->view.state = *state;
+    pass->view.ver.n = (uint8_t)strlen(ver); /* a view has what one moment had */
+    memcpy(pass->view.ver.text, ver, pass->view.ver.n);
+    core_set_view(pass->core, pass->partition, &pass->view);
+}
 
 static enum pass_result pass_advance(struct pass *pass)
 {
@@ -132,11 +144,8 @@ static enum pass_result pass_advance(struct pass *pass)
     pass->closed_ms = redis_clock_ms(&pass->core->clock);
     enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 2, 7, &done);
     if (result == PASS_DONE) {
-        pass->view.state = done_state;
-        pass->view.ver.n = (uint8_t)strlen(ver); /* a view has what one moment had */
-        memcpy(pass->view.ver.text, ver, pass->view.ver.n);
+        pass_closed(pass, &done_state, ver);
         memcpy(pass->cur, "x0", 3);
-        core_set_view(pass->core, pass->partition, &pass->view);
     }
     return result;
 }
@@ -207,6 +216,10 @@ static enum pass_result pass_work(struct pass *pass)
         pass->again = true;
         result = take_over(pass, slice_of(open));
     } else if (find_due(pass, now_s)) {
+        result = pass_skip(pass, now_s);
+        if (result != PASS_VOID) {
+            return result;
+        }
         result = pass_mark(pass);
     } else {
         return PASS_NOTHING;

@@ -1,7 +1,7 @@
 /* step.h - what the steps of a pass have in common: the pass's state, and how a script is run.
  *
- * Layer: storage, private to rollup/pass.c, rollup/merge.c and rollup/expire.c.  Belongs to the
- * rollup's thread.
+ * Layer: storage, private to rollup/pass.c, rollup/skip.c, rollup/merge.c and rollup/expire.c.
+ * Belongs to the rollup's thread.
  *
  * A step's keys and arguments are put into pass->keys and pass->args, in order; pass_run sends
  * them.
@@ -44,6 +44,21 @@ void pass_put_key(struct pass *pass, const char *name);
 void pass_put_bucket_key(
     struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page);
 void pass_put_state(struct pass *pass, const struct rollup_state *state);
+
+/* Is the end @end_s of a bucket of @level due, by the state in pass->view and Redis's clock @now_s?
+ * (rollup/pass.c, as the next two.) */
+bool pass_is_due(const struct pass *pass, enum level level, int64_t end_s, int64_t now_s);
+
+/* Draw pass->id, for a pass of pass->level. */
+void pass_new_id(struct pass *pass);
+
+/* Redis has @state now, and the id @ver in its field `ver`: tell all who plan by it. */
+void pass_closed(struct pass *pass, const struct rollup_state *state, const char *ver);
+
+/* In place of all phases (rollup/skip.c): where no site has data in the bucket that is due, it is
+ * closed, and with it all that are due after it up to the first one with data.  PASS_VOID: there is
+ * data, or something was counted meanwhile, and nothing was done. */
+enum pass_result pass_skip(struct pass *pass, int64_t now_s) MUST_CHECK;
 
 /* List the sites, and unless @sites_only the pages, of the parts into pass->list.  @overdue: also
  * of buckets that ended before, which are complete but were left announced. */

@@ -6,6 +6,7 @@ import pytest
 
 from lib.clock import epoch, rfc3339
 from lib.log import counted
+from lib.proxy import Fault
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "4")
@@ -83,6 +84,49 @@ def test_killed_again_and_again_while_catching_up(start_world, site, chance):
         at = epoch("2026-01-10") + day * 86400
         world.wait_cover(site, at, at + 86400, lambda a=at: world.check(site, a, a + 86400), day=1)
     world.check(site, "2026-01-10", "2026-01-13")
+
+
+def test_days_without_data_are_closed_at_once(start_world, site):
+    """Nine days have 225 ends of hours and days, in each of four partitions."""
+    world = start_world("2026-01-10 08:00:10", *SHORT)
+    world.move("2026-01-10 08:58:00")
+    world.post(some(site, epoch("2026-01-10 08:00")))
+    counted(world.http)
+    world.tallyd.kill()
+    world.clock.set("2026-01-19 12:05:00")
+    world.restart()
+    wait_until(lambda: set(world.http.question("/rollup")["lag_s"].values()) == {0}, "caught up")
+    assert world.http.metric("tallyd_rollup_passes_total") <= 4 * 8
+    world.check(site, "2026-01-10", "2026-01-19")
+    world.post(some(site, epoch("2026-01-15 11:00")))  # they are closed for writers, too
+    world.wait_cover(site, "2026-01-10T00:00:00Z", "2026-01-19T00:00:00Z", day=9)
+    world.check(site, "2026-01-10", "2026-01-19")
+
+
+def is_skip(args):
+    """skip.lua: its `ver` ends so."""
+    return args[0].upper() == b"EVALSHA" and len(args) == 12 and args[8].endswith(b".s")
+
+
+def test_what_is_counted_behind_the_look_is_not_passed_over(start_world, start_proxy, start_tallyd, site):
+    """A late event comes into an hour that was found to be empty, just before it is closed for that."""
+    one = ("--partitions", "1", *SHORT[2:])
+    world = start_world("2026-01-10 08:00:10", *one)
+    world.post(some(site, epoch("2026-01-10 07:00"), n=20))
+    wait_until(lambda: world.http.question("/rollup")["lag_s"]["hour"] == 0, "the hour is rolled up")
+    world.tallyd.stop()
+    world.clock.set("2026-01-10 11:30:00")
+    proxy = start_proxy(world.redis)
+    held = proxy.arm(Fault("command-held", match=is_skip))
+    start_tallyd(*one, redis=proxy, name="leader")
+    assert held.done.wait(20)
+    world.tallyds[0] = start_tallyd(*one, redis=world.redis, name="other")
+    world.http = world.tallyd.client()
+    world.post(some(site, epoch("2026-01-10 09:10"), n=50))
+    counted(world.http)
+    held.release()
+    world.wait_cover(site, "2026-01-10T09:00:00Z", "2026-01-10T11:00:00Z",
+                     lambda: world.check(site, "2026-01-10 09:00", "2026-01-10 11:00"), hour=2)
 
 
 @pytest.mark.parametrize("now", ["2019-03-10 08:00:10", "2035-03-10 08:00:10"], ids=["years ahead", "years behind"])

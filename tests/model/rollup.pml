@@ -1,6 +1,6 @@
 /* rollup.pml - one partition: writers, rollup passes (minute -> hour -> day -> month), expiry, readers, crashes.
  *
- * Follows: storage/lua/{mark,takeover,merge,advance,expire}.lua, rollup/pass.c, rollup/list_make.c, rollup/expire.c, fold/share_decide.c,
+ * Follows: storage/lua/{mark,skip,takeover,merge,advance,expire}.lua, rollup/pass.c, rollup/skip.c, rollup/list_make.c, rollup/expire.c, fold/share_decide.c,
  * fold/share_write.c (announcements), known/announced.c, time/write_plan.c, storage/read/proved_read.c, cover.c.
  *
  * Redis is the global state; a `d_step` is one script or MULTI.  A leader may leave after any step, the step done or not (reply or
@@ -13,7 +13,8 @@
  * Flags.  E=n events.  HOURS2: the two minutes lie in two hours of one day; DAYS2: of two days.  TOP=n: levels above the minute.
  * INSCRIPT: a fold chooses buckets in the step that writes (same effect as watching st, fewer states).  DUP: event 0 is folded by
  * two.  RESEND: an answer is lost, the fold done again.  TWO: two leaders.  ZOMBIE: a step of a leader arrives when nobody waits for it.
- * CRASH: Redis goes back to any earlier moment, once; RECONN: a pass ends with its leader's connection.  READER.  M_*: a wrong rule.
+ * CRASH: Redis goes back to any earlier moment, once; RECONN: a pass ends with its leader's connection.  READER.  VACANT: buckets
+ * without data are closed at once.  M_*: a wrong rule.
  */
 #ifndef E
 #define E 2
@@ -81,6 +82,13 @@ byte st, pass, cur;                      /* pass: id * 4 + level; cur: chunks do
 #define BITS 15
 #else
 #define BITS 31
+#endif
+
+#ifdef VACANT
+byte fold, folds;                        /* field `fold`: the id of the last fold; how many ids there were, which never repeat */
+#define NEWFOLD folds++; fold = folds
+#else
+#define NEWFOLD skip
 #endif
 
 byte clk;                                /* 1, 2: the minutes' expiry time is over, 3: the hours', 4: the days', 5: the month's */
@@ -182,6 +190,7 @@ inline apply(e, s) {                      /* as planned by write_plan_at for sta
      if :: MW(s) -> EXPIRY(py); EXPIRY(xy[pg[e]]) :: else fi
   fi;
   NOTLOST(e);
+  NEWFOLD;
   redis_expires()
 }
 /* Members for `open`: the parents, not closed for readers, of the buckets written; a month is its own parent. */
@@ -290,6 +299,14 @@ inline do_takeover(my, s, p) {           /* takeover.lua */
   :: st == s && pass == p -> pass = my; cur = (TAKECLOSING(s, (p & 3)) -> 0 : 8); ok = 1
   :: else -> ok = 0
   fi
+}
+#ifdef M_SKIPBLIND                        /* folds are not looked at */
+#define SAMEFOLD(f) 1
+#else
+#define SAMEFOLD(f) (fold == f)
+#endif
+inline do_skip(s, f, v) {                /* skip.lua */
+  if :: st == s && pass == 0 && SAMEFOLD(f) && SAMECONN -> st = s + ((v) == 1 -> 1 : ((v) == 2 -> 8 : 64)); ok = 1 :: else -> ok = 0 fi
 }
 #define PARENTBIT(v, t) ((v) == 1 -> DBIT(DAH(t)) : 16)
 #define INT(e, v, t) ((v) == 1 -> HO(e) == t : ((v) == 2 -> DA(e) == t : 1))           /* is e in the target? */
@@ -420,6 +437,9 @@ inline do_expire(my, k, lst, n, v, t) {
 
 proctype Leader(byte me) {
   byte s = 0, lst = 0, n = 0, at = 0, v = 0, t = 0, i = 0, tot = 0, since = 0; bit ok = 0;
+#ifdef VACANT
+  byte f = 0; bit vacant = 0;
+#endif
 #if defined(CRASH) && defined(RECONN)
   byte myep = 0;
 #endif
@@ -433,6 +453,9 @@ again:
 #endif
 #if defined(CRASH) && defined(RECONN)
     myep = epoch;
+#endif
+#ifdef VACANT
+    f = fold; vacant = 0;
 #endif
     s = st; lsee[me] = pass };           /* read_state */
   if
@@ -460,6 +483,19 @@ again:
      :: TOP > 2 && !MW(s) && DW(s) == ND -> v = 3; t = 0
      :: HW(s) == NH && (TOP < 2 || DW(s) == ND) && (TOP < 3 || MW(s)) -> goto stop
      fi;
+#ifdef VACANT
+     vacant = !(open & TBIT(v, t));      /* read_first_end */
+#ifdef M_SKIPLATE                         /* the last fold is asked for behind that */
+     f = fold;
+#endif
+     if
+     :: vacant -> lst = v;
+        if :: d_step { do_skip(s, f, v); vacant = 0; lst = 0; f = 0 } :: LEAVE(6, f, 0) fi;
+        if :: ok -> goto again :: else fi
+     :: else
+     fi;
+     f = 0;
+#endif
      d_step { new_id(v) };
 #ifdef M_LISTEARLY                        /* the pages are listed before the mark */
      d_step { do_list(v, t) };
@@ -524,6 +560,9 @@ end:
     :: zk == 3 -> do_merge(zmy, zcur, zlst, (zmy & 3), zt)
     :: zk == 4 -> do_advance(zmy, zcur, zs, (zmy & 3), zt)
     :: zk == 5 -> do_expire(zmy, zcur, zlst, n, (zmy & 3), zt)
+#ifdef VACANT
+    :: zk == 6 -> do_skip(zs, zcur, zlst)
+#endif
     fi;
     zs = 0; zp = 0; zcur = 0; zlst = 0; zt = 0; zmy = 0; zk = 7 }
 }
@@ -593,6 +632,12 @@ active proctype Clock() {
 
 #ifdef CRASH
 inline pair(a, Sa) { if :: back -> a = Sa; Sa = 0 :: else -> Sa = a fi }
+#ifdef VACANT
+byte Sfold;
+#define PAIRFOLD pair(fold, Sfold)
+#else
+#define PAIRFOLD skip
+#endif
 inline all() {
   i = 0;
   do :: i < E -> pair(m[i], Sm[i]); pair(h[i], Sh[i]); pair(d[i], Sd[i]); pair(y[i], Sy[i]);
@@ -603,7 +648,7 @@ inline all() {
   i = 0;
   do :: i < 2 -> pair(pm[i], Spm[i]); pair(ph[i], Sph[i]); pair(pd[i], Spd[i]); pair(xy[i], Sxy[i]); i++ :: else -> break od;
   i = 0;
-  pair(py, Spy); pair(open, Sopen); pair(st, Sst); pair(pass, Spass); pair(cur, Scur)
+  pair(py, Spy); pair(open, Sopen); PAIRFOLD; pair(st, Sst); pair(pass, Spass); pair(cur, Scur)
 }
 active proctype Crash() {
   byte i = 0; bit back = 0;

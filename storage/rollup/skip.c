@@ -1,0 +1,97 @@
+/* skip.c - buckets that no site has data in are closed at once, any number of them. */
+#include "storage/rollup/step.h"
+
+#include <stdio.h>
+
+#include "storage/redis/resp.h"
+#include "storage/rollup/list_make.h"
+
+#define MEMBERS_READ 1000  /* of `open`; where there are more, buckets are closed one by one */
+#define ENDS_MOST    10000 /* in one step: a year of hours */
+
+/* When the first bucket of the pass's level that has data ends.  INT64_MIN: something is there that
+ * cannot be read. */
+static int64_t first_end_s(const struct pass *pass, const struct reply *members)
+{
+    int64_t first_s = INT64_MAX;
+    for (size_t i = 0; i < members->n; i++) {
+        struct bucket bucket;
+        if (!rollup_open_parse(pass->core, members->items[i].text, &bucket)) {
+            return INT64_MIN;
+        }
+        if (bucket.level == pass->level && bucket.end_s < first_s) {
+            first_s = bucket.end_s;
+        }
+    }
+    return first_s;
+}
+
+/* Read `open`: *ret_s is as above, and INT64_MIN where there are too many members. */
+static enum pass_result read_first_end(struct pass *pass, int64_t *ret_s)
+{
+    struct key open;
+    const struct reply *reply = NULL;
+    key_fixed(&open, pass->tag, "open", SLICE(""));
+    resp_head(&pass->out, 5);
+    resp_text(&pass->out, "SSCAN");
+    resp_word(&pass->out, open.p, open.n);
+    resp_text(&pass->out, "0");
+    resp_text(&pass->out, "COUNT");
+    resp_decimal(&pass->out, MEMBERS_READ);
+    enum pass_result result = pass_ask(pass, &reply);
+    if (result != PASS_DONE || reply->type != REPLY_ARRAY || reply->n != 2) {
+        return result == PASS_DONE ? PASS_FAILED : result;
+    }
+    bool whole = slice_equal(reply->items[0].text, SLICE("0"));
+    *ret_s = whole ? first_end_s(pass, &reply->items[1]) : INT64_MIN;
+    return PASS_DONE;
+}
+
+/* The last of the ends that are due before @first_s, from the pass's own on. */
+static int64_t last_end_s(const struct pass *pass, int64_t first_s, int64_t now_s)
+{
+    int64_t end_s = pass->end_s;
+    for (unsigned n = 0; n < ENDS_MOST; n++) {
+        int64_t next_s = site_zones_next_end(&pass->core->sites, pass->level, end_s);
+        if (next_s >= first_s || !pass_is_due(pass, pass->level, next_s, now_s)) {
+            break;
+        }
+        end_s = next_s;
+    }
+    return end_s;
+}
+
+static enum pass_result close_to(struct pass *pass, int64_t end_s)
+{
+    struct rollup_state closed = pass->view.state;
+    const struct ver *fold = &pass->view.fold;
+    char ver[PASS_ID + 4];
+    int64_t done = 0;
+    closed.writers_s[pass->level] = closed.readers_s[pass->level] = end_s;
+    pass_new_id(pass);
+    int n = snprintf(ver, sizeof(ver), "%s.s", pass->id);
+    pass_put_key(pass, "state");
+    pass_put_key(pass, "pass");
+    resp_text(&pass->args, pass->core->cfg);
+    pass_put_state(pass, &pass->view.state);
+    pass_put_state(pass, &closed);
+    resp_word(&pass->args, ver, (size_t)n);
+    resp_word(&pass->args, fold->text, fold->n);
+    resp_decimal(&pass->args, pass->leadership->fencing_token);
+    resp_decimal(&pass->args, end_s);
+    enum pass_result result = pass_run(pass, SCRIPT_SKIP, 2, 7, &done);
+    if (result == PASS_DONE) {
+        pass_closed(pass, &closed, ver);
+    }
+    return result;
+}
+
+enum pass_result pass_skip(struct pass *pass, int64_t now_s)
+{
+    int64_t first_s = 0;
+    enum pass_result result = read_first_end(pass, &first_s);
+    if (result != PASS_DONE || first_s <= pass->end_s) {
+        return result == PASS_DONE ? PASS_VOID : result;
+    }
+    return close_to(pass, last_end_s(pass, first_s, now_s));
+}
