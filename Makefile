@@ -13,7 +13,7 @@ V ?= @
 PACKAGES_BUILD = gcc libc6-dev libmicrohttpd-dev libjansson-dev libhiredis-dev libxxhash-dev \
   libsodium-dev libcurl4-openssl-dev zlib1g-dev liblz4-dev libyaml-dev libmaxminddb-dev libjs-chart.js esbuild
 PACKAGES_RUN = redis-server tzdata libcurl4
-PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-pytest-xdist python3-yaml python3-jsonschema libfaketime curl openssl \
+PACKAGES_TEST = libcriterion-dev python3 python3-pytest python3-pytest-xdist python3-yaml python3-jsonschema curl openssl \
   clang-format clang-tidy cppcheck clang libclang-rt-14-dev spin
 # What a test skips, with a word, where it is missing: a writer of databases of countries, a browser for the dashboard, a Prometheus, Node for its client, a linter of YAML.
 PACKAGES_LOOK = libmaxmind-db-writer-perl chromium chromium-driver python3-selenium prometheus nodejs yamllint
@@ -35,8 +35,8 @@ OBJ := $(SRC:%.c=$(B)/%.o)
 LIB_OBJ := $(filter-out $(B)/service/main.o,$(OBJ))
 UNIT_SRC := $(sort $(shell find tests/unit -name '*.c') $(wildcard tests/lib/*.c))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
-FAILING_CALLS := $(B)/tools/failing_calls.so
-TOOLS := $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c)) $(FAILING_CALLS)
+PRELOADS := $(patsubst tests/preload/%.c,$(B)/tools/%.so,$(wildcard tests/preload/*.c))
+TOOLS := $(patsubst tests/tools/%.c,$(B)/tools/%,$(wildcard tests/tools/*.c)) $(PRELOADS)
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 C_FILES := $(sort $(ALL_C) $(shell find storage handlers service tests -name '*.[ch]'))
@@ -64,7 +64,7 @@ $(B)/tools/%: $(B)/tests/tools/%.o $(LIB_OBJ)
 	$(V)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
 # A library before all others: no sanitizer, and no hardening that gives these calls other names.
-$(FAILING_CALLS): tests/preload/failing_calls.c
+$(B)/tools/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(V)$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS_WARN) -O2 -g -fPIC -shared -pthread -o $@ $<
@@ -350,7 +350,7 @@ model: deps-test
 # say how many; TALLYD_SWEEPS=0 leaves out calls and replies one by one.  What is stopped goes on with the next run.
 .PHONY: test-faults soak
 test-faults: deps-run
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(FAILING_CALLS)
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(PRELOADS)
 	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/integration/campaign.py
 
 # Kills alone, until tests/RECORD.md has KILLS of them from all machines together; commit that file.
@@ -362,8 +362,8 @@ kills: deps-run
 
 # Does anything grow, or drift?  SOAK_MINUTES=120 of mixed load, and SOAK_DAYS=14 on a moved clock.
 soak: deps-test
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd
-	TALLYD_BIN=$(B)/tallyd $(PYTHON) -B tests/integration/soak.py
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(PRELOADS)
+	TALLYD_BIN=$(B)/tallyd TALLYD_TOOLS=$(B)/tools $(PYTHON) -B tests/integration/soak.py
 
 # A sanitizer's report is a file in its log directory: any such file fails the target, whatever the
 # test runner made of the exit status.

@@ -4,7 +4,7 @@
 The table of README.md, "What partitions cost".  CPU is that of Redis's main thread and of all threads of tallyd in ns,
 so a busy machine moves it little.  About ten minutes.
 
-    tests/bench/partitions.py [NUMBER ..]      with build/tallyd and build/bench/rate, or TALLYD_BIN
+    tests/bench/partitions.py [NUMBER ..]      with build/tallyd, build/bench/rate and build/tools/moved_clock.so
 """
 
 import json
@@ -154,7 +154,7 @@ def is_closed(http, hour):
 
 
 def rolled_up(n, row):
-    """An hour of 10,000 pages in one minute is rolled up, then an hour without events.  libfaketime moves Redis's clock."""
+    """An hour of 10,000 pages in one minute is rolled up, then an hour without events.  Redis's clock is moved."""
     world = World("2026-03-10 08:05:00", "--partitions", n)
     try:
         events = [{"page": f"/page/{i % 10000}", "user": f"u{i}", "ts": world.clock.now() - 60 + i % 60} for i in range(40000)]

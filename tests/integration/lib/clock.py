@@ -1,14 +1,18 @@
-"""A clock for redis-server that a test moves forward, while it runs (libfaketime).
+"""A clock for redis-server that a test moves forward, while it runs (tests/preload/moved_clock.c).
 
 tallyd knows no other clock than Redis's, so this moves tallyd's time too.  Only redis-server gets it;
-its monotonic clock stays true.  Debian's redis-server is linked with jemalloc, on which libfaketime
-recurses while it starts (wolfcw/libfaketime#130): libc is put before it, so its malloc is taken.
+its monotonic clock stays true.
 """
 
-import glob
+import mmap
 import os
+import pathlib
+import struct
 import time
 from datetime import datetime, timezone
+
+NS_PER_S = 10**9
+LAYOUT = struct.Struct("@qq")  # struct moved.  Native: each number is written at once
 
 
 def epoch(text):
@@ -20,47 +24,33 @@ def rfc3339(at_s):
     return datetime.fromtimestamp(int(at_s), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def find_library(name):
-    for pattern in (f"/usr/lib/*/faketime/{name}", f"/usr/lib/*/{name}", f"/lib/*/{name}"):
-        found = sorted(glob.glob(pattern))
-        if found:
-            return found[0]
-    raise RuntimeError(f"{name} is missing: apt install libfaketime")
-
-
 class FakeClock:
     """Runs at the real speed from the moment it is given; only forward, but by set_back()."""
 
     def __init__(self, directory, start):
-        self.file = os.path.join(directory, "faketime")
+        self.path = pathlib.Path(directory) / "clock"
+        self.path.write_bytes(bytes(LAYOUT.size))
+        with open(self.path, "r+b") as file:
+            self.moved = mmap.mmap(file.fileno(), LAYOUT.size)
         self.offset_s = None
         self._write(epoch(start) - time.time() if isinstance(start, str) else start - time.time())
 
     def environment(self):
-        return {
-            "LD_PRELOAD": f"{find_library('libfaketime.so.1')}:{find_library('libc.so.6')}",
-            "FAKETIME_TIMESTAMP_FILE": self.file,
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "FAKETIME_DISABLE_SHM": "1",
-            "TZ": "UTC",
-        }
+        library = (pathlib.Path(__file__).parents[3] / os.environ.get("TALLYD_TOOLS", "build/tools") / "moved_clock.so").resolve()
+        assert library.exists(), f"{library} is missing: make {library}"
+        return {"LD_PRELOAD": str(library), "MOVED_CLOCK": str(self.path), "TZ": "UTC"}
 
-    def _write(self, offset_s):
+    def _write(self, offset_s, still_s=0):
         assert self.offset_s is None or offset_s >= self.offset_s - 1e-3, "the clock only moves forward"
         self.offset_s = offset_s
-        with open(self.file + ".new", "w", encoding="ascii") as out:
-            out.write(f"{offset_s:+.3f}s\n")
-        os.rename(self.file + ".new", self.file)
+        struct.pack_into("@q", self.moved, 0, round(offset_s * NS_PER_S))
+        struct.pack_into("@q", self.moved, 8, still_s * NS_PER_S)
 
     def stand_still(self, at, back=False):
         """At a whole second (of epoch), until it is set again: what a request takes does not show.  back: it may be earlier."""
         if back:
             self.offset_s = None
-        self.set(at)
-        with open(self.file + ".new", "w", encoding="ascii") as out:
-            out.write(datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S\n"))
-        os.rename(self.file + ".new", self.file)
+        self._write(at - time.time(), still_s=int(at))
 
     def now(self):
         return time.time() + self.offset_s
