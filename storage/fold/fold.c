@@ -10,8 +10,9 @@
 #define BATCH_EVENTS 20000 /* folded at a time: more would merge better, and take more memory */
 #define LIMIT_MAX    ((size_t)2 * BATCH_EVENTS) /* as much comes in while a batch is folded */
 #define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
-#define POLL_MS      500                        /* how often logs of others are looked at */
-#define AGAIN_MS     50                         /* after a fold that failed */
+#define IN_ORDER_MAX 500  /* with more, a fold takes no other process's log: see reach_of() */
+#define POLL_MS      500  /* how often logs of others are looked at */
+#define AGAIN_MS     50   /* after a fold that failed */
 #define HEIR_MS      5000 /* after the start: what died before has left by then what it leaves.. */
 #define HEIR_POLL_MS 2000 /* ..and is looked for so often, for that takes what others count, too */
 #define PAUSE_MAX_MS 250 /* after a fold that took so long or longer: then it waited for a server */
@@ -196,11 +197,18 @@ static void fold_hold(struct fold *fold)
     pthread_mutex_unlock(&fold->lock);
 }
 
-/* A process that has just begun may be the successor of one that was killed.  What the dead one
- * acknowledged arrived before, so it is folded before: visits count in the order of arrival. */
+/* Visits count in the order of arrival, and a visitor may come to another process within half a
+ * second.  So what others have taken is folded with the process's own.  That costs much where much
+ * comes: every process then reads what all have taken, and most of it has been counted.  Nor is it
+ * done in a cluster, where the log of another may lie on a server that is away.
+ *
+ * A process that has just begun may be the successor of one that was killed, and what that one took
+ * arrived before. */
 static enum round_reach reach_of(struct fold *fold, bool asked)
 {
-    if (asked || fold->heir_until_us != INT64_MIN) {
+    int64_t waiting = atomic_load(&fold->core->stats.log_events);
+    bool in_order = waiting > 0 && waiting <= IN_ORDER_MAX && !fold->core->is_spread;
+    if (asked || in_order || fold->heir_until_us != INT64_MIN) {
         return ROUND_ALL;
     }
     if (monotonic_ms() >= fold->next_poll_ms) {

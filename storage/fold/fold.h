@@ -14,9 +14,10 @@
  * most.  While questions come, large requests are acknowledged between two folds, and not in the
  * middle of one: then a question waits for the fold that is under way, and not for the next one,
  * too.  A question waits for the logs of other processes too.  Without a question the thread folds
- * such a log when its last entry is some seconds old: its process died, or sleeps.  In its first
- * seconds a process folds all logs: it may be the successor of one that was killed, whose events
- * arrived before its own.
+ * such a log, in the order of arrival, with its own where little waits there; else when the log's
+ * last entry is some seconds old: its process died, or sleeps.  In its first seconds a process
+ * folds all logs: it may be the successor of one that was killed, whose events arrived before its
+ * own.
  *
  * While folds get on, no more is acknowledged ahead of them than twice that.  While questions come,
  * it is no more than folds count in 25 ms, for each question waits for it.  While folds stall,

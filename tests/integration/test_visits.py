@@ -264,6 +264,23 @@ def test_a_visit_goes_on_though_its_next_event_waits_in_a_log_overnight(start_wo
     assert world.http.count("pv", **window) == 2 and world.http.count("visits", **window) == 1
 
 
+def test_a_visitor_who_changes_the_process_within_half_a_second(start_redis, start_tallyd, site):
+    """The page that was viewed first is where the visit began, whoever counts first."""
+    redis = start_redis()
+    first = start_tallyd(redis=redis, env=HELD)  # it does not count before it is asked
+    started = time.monotonic()
+    second = start_tallyd(redis=redis, name="second").client()
+    time.sleep(started + 5.5 - time.monotonic())  # for 5 s a process counts the logs of all, and once behind that
+    second.accept({"site": site, "event": "other", "user": "bob"})
+    wait_until(lambda: second.metric("tallyd_fold_events_total") == 1, "it has counted")
+    first.client().accept({"site": site, "page": "/first", "user": "ann"})
+    second.accept({"site": site, "event": "signup", "user": "ann"})
+    wait_until(lambda: second.metric("tallyd_fold_events_total") > 1, "it has counted again")
+    rows = second.question("/pages", site=site, by="visits")["pages"]
+    assert [(row["page"], row["visits"]) for row in rows] == [("/first", 1)]
+    assert second.question("/stats", site=site)["bounce_rate"] == 0, "the named event came behind the page view"
+
+
 def test_what_a_killed_process_took_is_counted_by_another_one(start_redis, start_tallyd, site):
     """Unasked: what comes behind that counts behind it."""
     redis = start_redis()
