@@ -9,7 +9,7 @@ from lib.waiting import wait_until
 LEASE_S = 10
 ONE = ("--partitions", "1")
 DELAY_S = 0.2
-PAGES = 500  # merged in chunks of at most 64, for views and for visits: some ninety round trips, with the lists
+PAGES = 1500  # merged in chunks of at most 64, for views and for visits
 
 HOUR = {"from_": "2026-03-10T10:00:00Z", "to": "2026-03-10T11:00:00Z"}
 
