@@ -199,15 +199,14 @@ static void fold_hold(struct fold *fold)
 
 /* Visits count in the order of arrival, and a visitor may come to another process within half a
  * second.  So what others have taken is folded with the process's own.  That costs much where much
- * comes: every process then reads what all have taken, and most of it has been counted.  Nor is it
- * done in a cluster, where the log of another may lie on a server that is away.
+ * comes: every process then reads what all have taken, and most of it has been counted.
  *
  * A process that has just begun may be the successor of one that was killed, and what that one took
  * arrived before. */
 static enum round_reach reach_of(struct fold *fold, bool asked)
 {
     int64_t waiting = atomic_load(&fold->core->stats.log_events);
-    bool in_order = waiting > 0 && waiting <= IN_ORDER_MAX && !fold->core->is_spread;
+    bool in_order = waiting > 0 && waiting <= IN_ORDER_MAX;
     if (asked || in_order || fold->heir_until_us != INT64_MIN) {
         return ROUND_ALL;
     }

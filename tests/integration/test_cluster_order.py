@@ -47,3 +47,18 @@ def test_all_logs_are_in_one_round(cluster, start_tallyd, site):
         asked.result()
     visits = second.client(60).count("visits", site=site, from_="now-9h")
     assert 2 * N * 0.97 < visits <= 2 * N, "each process knows Redis's clock to some ms: a few are exchanged"
+
+
+def test_a_fold_that_nobody_asks_for_takes_all_logs(cluster, start_tallyd, site):
+    """A visitor's page view and named event come to two processes, and the second one counts first."""
+    options = ("--partitions", "256")
+    first = start_tallyd(*options, redis=cluster, env={HOLD: "60000"})
+    started = time.monotonic()
+    second = start_tallyd(*options, redis=cluster, name="second").client(60)
+    time.sleep(started + 5.5 - time.monotonic())  # for 5 s a process counts the logs of all, and once behind that
+    second.accept({"site": site, "event": "other", "user": "bob"})
+    wait_until(lambda: second.metric("tallyd_fold_events_total") == 1, "it has counted")
+    first.client(60).accept({"site": site, "page": "/first", "user": "ann"})
+    second.accept({"site": site, "event": "signup", "user": "ann"})
+    wait_until(lambda: second.metric("tallyd_fold_events_total") > 1, "it has counted again")
+    assert second.question("/stats", site=site)["bounce_rate"] == 0
