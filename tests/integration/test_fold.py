@@ -544,7 +544,7 @@ def test_two_processes_fold_logs_of_their_own_on_a_full_redis(redis, proxy, tool
     time.sleep(1.2)  # behind a question it folds the logs of others, too, for so long (QUESTIONS_COME_MS)
 
     def second(t, log, at):
-        put(t, model, 2, [Event(at, "shop", "/", None, f"{log}-{i}", ("buy",)) for i in range(20)]
+        put(t, model, 2, [Event(at, "shop", "/", None, f"{log}-{i}", ("buy",)) for i in range(520)]  # else it would fold both
             + [Event(at, "shop", f"/{i}", None, "both", ()) for i in range(3)], now)
 
     def counted(log):

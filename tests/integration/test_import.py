@@ -267,6 +267,7 @@ def real(tallyd):
         if name not in done:
             site = name.replace("_", "-").lower()
             done[name] = (json.loads(truth.read_text()), site, *imported(tallyd, site, log, "--all"))
+            tallyd.client().await_counted(site)
         return done[name]
 
     return load
