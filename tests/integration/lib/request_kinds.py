@@ -8,10 +8,13 @@ import time
 from dataclasses import dataclass
 
 from .client import query
+from .clock import rfc3339
 
 SITE = "kinds"
 JSON = {"Content-Type": "application/json"}
-WINDOW = {"site": SITE, "from": "now-3h/h", "to": "now-1h/h"}  # over, so that the answer is always the same
+NOW = int(time.time())
+HOUR = NOW // 3600 * 3600
+WINDOW = {"site": SITE, "from": rfc3339(HOUR - 3 * 3600), "to": rfc3339(HOUR - 3600)}  # over, so that the answer is always the same
 DAYS = {"site": SITE, "from": "now-3d/d", "to": "now/d"}
 
 # What is asked: method, path, parameters, body
@@ -58,10 +61,9 @@ def ask(http, name):
 
 def prepare(http):
     """What is asked about."""
-    now = int(time.time())
     events = [{"site": SITE, "page": f"/{'abc'[i % 3]}", "user": f"u{i % 7}", "ip": f"10.0.0.{i}", "actions": ["buy"] if i % 5 else [],
-               "ua": "Mozilla/5.0 Firefox/120.0", "ts": now - (7200 if i % 2 else 30 * 3600)} for i in range(60)]
-    events += [{"site": SITE, "event": "signup", "user": "u1", "ts": now - 7200}]
+               "ua": "Mozilla/5.0 Firefox/120.0", "ts": NOW - (7200 if i % 2 else 30 * 3600)} for i in range(60)]
+    events += [{"site": SITE, "event": "signup", "user": "u1", "ts": NOW - 7200}]
     http.accept(events)
     assert send(http, "PUT", "/filters/f", {"site": SITE}, {"capacity": 1000, "error_rate": 0.01}).status == 201
     assert send(http, "POST", "/filters/f/add", {"site": SITE}, {"items": ["x"]}).status == 200
