@@ -69,13 +69,13 @@ static enum pass_result close_to(struct pass *pass, int64_t end_s)
     int64_t done = 0;
     closed.writers_s[pass->level] = closed.readers_s[pass->level] = end_s;
     pass_new_id(pass);
-    int n = snprintf(ver, sizeof(ver), "%s.s", pass->id);
+    (void)snprintf(ver, sizeof(ver), "%s.s", pass->id);
     pass_put_key(pass, "state");
     pass_put_key(pass, "pass");
     resp_text(&pass->args, pass->core->cfg);
     pass_put_state(pass, &pass->view.state);
     pass_put_state(pass, &closed);
-    resp_word(&pass->args, ver, (size_t)n);
+    resp_text(&pass->args, ver);
     resp_word(&pass->args, fold->text, fold->n);
     resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_decimal(&pass->args, end_s);
