@@ -4,15 +4,22 @@ tallyd knows no other clock than Redis's, so this moves tallyd's time too.  Only
 its monotonic clock stays true.
 """
 
+import ctypes
 import mmap
 import os
 import pathlib
-import struct
 import time
 from datetime import datetime, timezone
 
+from .process import ROOT
+
 NS_PER_S = 10**9
-LAYOUT = struct.Struct("@qq")  # struct moved.  Native: each number is written at once
+
+
+class Moved(ctypes.Structure):
+    """struct moved.  Each number is written at once, and never 0 in between, as struct.pack_into() has it."""
+
+    _fields_ = [("offset_ns", ctypes.c_int64), ("still_ns", ctypes.c_int64)]
 
 
 def epoch(text):
@@ -29,22 +36,22 @@ class FakeClock:
 
     def __init__(self, directory, start):
         self.path = pathlib.Path(directory) / "clock"
-        self.path.write_bytes(bytes(LAYOUT.size))
+        self.path.write_bytes(bytes(ctypes.sizeof(Moved)))
         with open(self.path, "r+b") as file:
-            self.moved = mmap.mmap(file.fileno(), LAYOUT.size)
+            self.moved = Moved.from_buffer(mmap.mmap(file.fileno(), ctypes.sizeof(Moved)))
         self.offset_s = None
         self._write(epoch(start) - time.time() if isinstance(start, str) else start - time.time())
 
     def environment(self):
-        library = (pathlib.Path(__file__).parents[3] / os.environ.get("TALLYD_TOOLS", "build/tools") / "moved_clock.so").resolve()
+        library = (ROOT / os.environ.get("TALLYD_TOOLS", "build/tools") / "moved_clock.so").resolve()
         assert library.exists(), f"{library} is missing: make {library}"
         return {"LD_PRELOAD": str(library), "MOVED_CLOCK": str(self.path), "TZ": "UTC"}
 
     def _write(self, offset_s, still_s=0):
         assert self.offset_s is None or offset_s >= self.offset_s - 1e-3, "the clock only moves forward"
         self.offset_s = offset_s
-        struct.pack_into("@q", self.moved, 0, round(offset_s * NS_PER_S))
-        struct.pack_into("@q", self.moved, 8, still_s * NS_PER_S)
+        self.moved.offset_ns = round(offset_s * NS_PER_S)
+        self.moved.still_ns = still_s * NS_PER_S
 
     def stand_still(self, at, back=False):
         """At a whole second (of epoch), until it is set again: what a request takes does not show.  back: it may be earlier."""
