@@ -9,7 +9,7 @@ from .servers import BareServer, Nginx, PeerRedis, TallydServer, Webdis, minute
 
 def check_sum(bench, section, server, before, acknowledged, in_flight):
     """Page views in tallyd are those acknowledged; requests under way when a load program ends may count as well."""
-    now = server.client.count("pv", from_="now-2h")
+    now = server.client.count("pv", from_="now-3h")
     extra = now - before - acknowledged
     section.extra["counted"] = {"acknowledged": acknowledged, "counted": now - before}
     if not 0 <= extra <= in_flight:
