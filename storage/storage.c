@@ -233,19 +233,7 @@ int64_t storage_log_age_ms(struct storage *s)
 
 int64_t storage_rollup_lag_s(struct storage *s, enum level level)
 {
-    int64_t now_s = redis_clock_ms(&s->core.clock) / 1000;
-    int64_t lag_s = 0;
-    if (now_s == 0) {
-        return 0;
-    }
-    /* The end of the last bucket that is over, in any zone in use. */
-    int64_t over_s = site_zones_start(&s->core.sites, level, now_s);
-    for (unsigned p = 0; p < s->core.partitions.n; p++) {
-        int64_t done_s = core_view(&s->core, p).state.readers_s[level];
-        int64_t behind_s = over_s - done_s;
-        lag_s = behind_s > lag_s ? behind_s : lag_s;
-    }
-    return lag_s;
+    return core_rollup_lag_s(&s->core, level);
 }
 
 struct storage_stats *storage_stats(struct storage *s)

@@ -239,6 +239,7 @@ static enum problem storage_problem(enum storage_err err)
     case STORAGE_STATE_LOST:
     case STORAGE_DELETING:
     case STORAGE_BEHIND:
+    case STORAGE_LAGGING:
     case STORAGE_SHUTDOWN:
     case STORAGE_NOMEM:
         return PROBLEM_UNAVAILABLE;

@@ -48,6 +48,22 @@ struct partition_view core_view(struct core *core, unsigned partition)
     return view;
 }
 
+int64_t core_rollup_lag_s(struct core *core, enum level level)
+{
+    int64_t now_s = redis_clock_ms(&core->clock) / 1000;
+    int64_t lag_s = 0;
+    if (now_s == 0) {
+        return 0;
+    }
+    /* The end of the last bucket that is over, in any zone in use. */
+    int64_t over_s = site_zones_start(&core->sites, level, now_s);
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        int64_t behind_s = over_s - core_view(core, p).state.readers_s[level];
+        lag_s = behind_s > lag_s ? behind_s : lag_s;
+    }
+    return lag_s;
+}
+
 int64_t core_latest_s(const struct core *core, int64_t now_s)
 {
     int64_t latest_s = atomic_load(&core->latest_s);

@@ -162,6 +162,11 @@ static inline unsigned core_log_of_key(const struct core *core, const struct key
  * is empty now. */
 struct partition_view core_view(struct core *core, unsigned partition);
 
+/* For how many seconds the rollups lag behind: from the instant up to which the buckets of @level
+ * are complete in the slowest partition, to the end of the last bucket that is over.  Also 0 before
+ * Redis's clock was seen. */
+int64_t core_rollup_lag_s(struct core *core, enum level level);
+
 /* The latest time that Redis's clock is known to have had while data was written, or @now_s if that
  * is later.  Redis's clock may have been set back since. */
 int64_t core_latest_s(const struct core *core, int64_t now_s) MUST_CHECK;

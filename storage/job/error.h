@@ -27,6 +27,7 @@
     X(STORAGE_UNKNOWN, "Redis did not answer in time") /* all of it now, later or never */         \
     X(STORAGE_NOT_KEPT, "the window is not kept at this precision")                                \
     X(STORAGE_TOO_BROAD, "the question needs too many keys")                                       \
+    X(STORAGE_LAGGING, "the rollups lag behind: as yet the question needs too many keys")          \
     X(STORAGE_NO_SET, "there is no such page set")                                                 \
     X(STORAGE_LIMITED, "over the limit")             /* nothing was sent */                        \
     X(STORAGE_DELETING, "the site is being deleted") /* nothing was sent */                        \

@@ -129,6 +129,29 @@ def test_what_is_counted_behind_the_look_is_not_passed_over(start_world, start_p
                      lambda: world.check(site, "2026-01-10 09:00", "2026-01-10 11:00"), hour=2)
 
 
+def test_until_it_has_caught_up_a_long_window_is_to_be_asked_again(start_world, start_proxy, start_tallyd, site):
+    """By minutes, 41 days are too many keys.  By days they are few, so it is no fault of the question."""
+    world = start_world("2026-01-10 08:00:10", *FEW)
+    world.post(some(site, epoch("2026-01-10 07:00"), n=20))
+    wait_until(lambda: world.http.question("/rollup")["lag_s"]["hour"] == 0, "the hour is rolled up")
+    world.tallyd.stop()
+    world.clock.set("2026-02-20 12:05:00")
+    proxy = start_proxy(world.redis)
+    held = proxy.arm(Fault("command-held", match=is_skip))
+    world.tallyds[0] = start_tallyd(*FEW, redis=proxy)
+    world.http = world.tallyd.client()
+    assert held.done.wait(20)
+    asked = (("/uv", {}), ("/stats", {}), ("/pages", {}), ("/breakdown", {"by": "source"}))
+    for path, more in asked:
+        answer = world.http.get(path, site=site, from_="now-45d/h", **more)
+        assert answer.status == 503 and "lag behind" in answer.json["detail"], answer.body
+        assert int(answer.headers["Retry-After"]) >= 1
+    held.release()
+    for path, more in asked:
+        wait_until(lambda p=path, m=more: world.http.get(p, site=site, from_="now-45d/h", **m).status == 200, "it can be answered")
+    world.check(site, "2026-01-08", "2026-02-20")
+
+
 @pytest.mark.parametrize("now", ["2019-03-10 08:00:10", "2035-03-10 08:00:10"], ids=["years ahead", "years behind"])
 def test_a_machine_with_a_wrong_clock(start_world, site, now):
     """Redis's clock is trusted, and the log says so: what comes now is now, rolled up when Redis says that the hour is
