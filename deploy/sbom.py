@@ -64,15 +64,22 @@ def package(name, role):
     return Package(name, version, homepage, licence(name), role)
 
 
-def owner(library):
-    """The package that a library's file is of."""
-    places = {library, str(pathlib.Path(library).resolve()), str(pathlib.Path(library).resolve()).removeprefix("/usr"),
-              library.removeprefix("/usr"), "/usr" + library}
-    for place in sorted(places):
-        done = subprocess.run(["dpkg-query", "-S", place], capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return re.split(r"[:,]", done.stdout)[0]
-    raise SystemExit(f"sbom.py: no package has {library}")
+def places(library):
+    """Where dpkg may know a file: /lib is a link to /usr/lib, and a name one to a version."""
+    real = str(pathlib.Path(library).resolve())
+    return [library, real, real.removeprefix("/usr"), library.removeprefix("/usr"), "/usr" + library]
+
+
+def owners(libraries):
+    """{path of a library: the package that it is of}.  dpkg reads its lists of all files for each question, so there is one."""
+    asked = {place for library in libraries for place in places(library)}
+    told = subprocess.run(["dpkg-query", "-S", *sorted(asked)], capture_output=True, text=True, check=False).stdout
+    package_of = {place: re.split(r"[:,]", names)[0] for names, place in re.findall(r"^(\S.*): (/.*)$", told, re.M)}
+    found = {library: next((package_of[p] for p in places(library) if p in package_of), None) for library in libraries}
+    unknown = [library for library, name in found.items() if name is None]
+    if unknown:
+        raise SystemExit(f"sbom.py: no package has {', '.join(unknown)}")
+    return found
 
 
 def loaded(program):
@@ -84,7 +91,7 @@ def direct(program):
     """What tallyd itself names."""
     paths = loaded(program)
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", "\n".join(lines("readelf", "-d", str(program))))
-    names = list(dict.fromkeys(owner(paths[soname]) for soname in needed))
+    names = list(dict.fromkeys(owners([paths[soname] for soname in needed]).values()))
     return [package(name, LINKED) for name in names] + [package(name, role) for name, role in MORE.items()]
 
 
@@ -112,7 +119,7 @@ def component(found):
 def cyclonedx(program):
     named = direct(program)
     names = {p.name for p in named}
-    behind = sorted({owner(path) for path in loaded(program).values()} - names)
+    behind = sorted(set(owners(loaded(program).values()).values()) - names)
     version = re.search(r'TALLYD_VERSION "(.*)"', (ROOT / "service/ops/version.h").read_text(encoding="utf-8"))[1]
     digest = hashlib.sha256(pathlib.Path(program).read_bytes()).hexdigest()
     return json.dumps({

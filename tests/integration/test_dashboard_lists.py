@@ -70,7 +70,7 @@ def test_a_page_with_a_hostile_name(tallyd, look):
     press(browser, "/a", "#list-0")
     assert [row[0] for row in browser.rows("#common")] == ["/\\u202eevil", "/a", "both", "either"]
     browser.open("/ops")
-    hot = [row[1] for row in browser.rows("#hot") if row[0] == "hostile"]
+    hot = wait_until(lambda: [row[1] for row in browser.rows("#hot") if row[0] == "hostile"], "it is hot")
     assert "/\\u202eevil" in hot and turned not in hot
 
 
