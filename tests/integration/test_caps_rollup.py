@@ -190,7 +190,7 @@ class Gate:
         return self.judge(args)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("killed", [False, True], ids=["goes on", "killed"])
 @pytest.mark.parametrize("nth", [1, 2, 4])
 def test_late_events_while_names_are_put_together(start_world, start_proxy, start_tallyd, nth, killed):

@@ -20,7 +20,7 @@ def browser_is_there():
 WINDOWS = {"now": 30, "24h": 24, "today": None, "yesterday": 24, "7d": 7, "30d": 30, "month": None, "lastmonth": None, "12M": 12}
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_windows(http, shop, look, name):
     """Every window shows figures and a series; borders lie where buckets are kept."""
@@ -126,7 +126,7 @@ def test_an_unknown_zone_is_said(http, shop, look):
     assert stats["from"].endswith("T15:00:00Z") and browser.text("#window").endswith("00:00, Asia/Tokyo")
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("garbage", ["range=toString", "range=constructor", "constructor=x", "metric=x", "step=x", "period=x", "compare=x"])
 def test_garbage_in_the_address_is_passed_over(http, shop, look, garbage):
     """Names that every object has are no windows and no filters."""
@@ -346,7 +346,7 @@ def test_nothing_is_cut_off(shop, look, size):
     assert browser.run("return document.documentElement.scrollWidth") <= size[0] and broken_words(browser) == []
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("size", [(1200, 1400), (390, 844)], ids=["wide", "narrow"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing(shop, look, size, dark):

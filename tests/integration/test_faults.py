@@ -135,7 +135,7 @@ def between(start_redis, start_proxy, start_tallyd):
     return start_tallyd(*FEW, redis=proxy), proxy, redis
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("point", CUTS)
 def test_cut_at_an_append(between, site, point):
     """A batch over all partitions, the connection lost before, inside and behind its append and the reply: tallyd sends it

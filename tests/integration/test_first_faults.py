@@ -49,7 +49,7 @@ def is_read(args):
     return args[0].upper() == b"GET" and b":first:" in args[1]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("key", [False, True], ids=["", "with a key"])
 @pytest.mark.parametrize("point", CUTS)
 def test_a_fold_is_cut_at_each_command(between, site, point, key):

@@ -28,7 +28,7 @@ def test_each_is_killed_under_load(start_redis, start_tallyd, site, seed):
             wait_until(lambda n=n, b=before: len(ledgers[n].counted) > b + 80 or len(ledgers[n].counted) > 8 * (MOST - 50), "it takes requests", deadline_s=30)
             tallyds[n].kill()
             with ledgers[n].lock:
-                pages = ledgers[n].counted[-40:]
+                pages = ledgers[n].counted[-15:]
             for other in (t for i, t in enumerate(tallyds) if i != n):
                 counts = [other.client().count("pv", site=ledgers[n].site, page=page) for page in pages]
                 assert counts == [1] * len(pages), (n, other.name, counts)

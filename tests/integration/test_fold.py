@@ -616,7 +616,7 @@ def fold_over_a_connection_that_is_cut(redis, proxy, tool, rng, point, name, nth
     check(redis, model)
 
 
-@pytest.mark.some(15)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("point", CUTS)
 @pytest.mark.parametrize("step", STEPS)
 def test_lost_connections_lose_and_double_nothing(redis, proxy, tool, step, point):
@@ -627,7 +627,7 @@ def test_lost_connections_lose_and_double_nothing(redis, proxy, tool, step, poin
 TWO_STEPS = {"first": (b"EXEC", 1), "second": (b"EXEC", 2), "third": (b"EXEC", 3), "watch": (b"WATCH", 2), "trim": (b"XTRIM", 1)}
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("point", CUTS)
 @pytest.mark.parametrize("step", TWO_STEPS)
 def test_lost_connections_of_two_threads_lose_and_double_nothing(redis, proxy, tool, step, point):

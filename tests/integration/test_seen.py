@@ -452,7 +452,7 @@ def test_killed_at_any_moment(start_redis, start_tallyd, site, chance):
     assert not missing(http, acknowledged, max(1, len(acknowledged) // 1500))
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("point", ["command-before", "reply-before"])
 @pytest.mark.parametrize("step", range(1, 6))
 def test_killed_at_each_step_of_a_fold(start_redis, start_proxy, start_tallyd, site, point, step):
