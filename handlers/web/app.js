@@ -1,7 +1,7 @@
 // app.js - the page: all sites or one of them, by what its address says.  It asks again by itself while it is looked at.
 import { get, takeTokenOfLink, tokenOfLink } from "./api.js";
 import * as common from "./common.js";
-import { $, element, fill, onSubmit, options } from "./dom.js";
+import { $, element, fill, onSubmit, options, painted } from "./dom.js";
 import * as figures from "./figures.js";
 import { isDirect, KINDS, label, parameters, toggled } from "./filters.js";
 import * as format from "./format.js";
@@ -80,6 +80,7 @@ async function showFigures(of, quietly, then = () => {}) {
     return (stats.pv ?? stats.uv) > 0 ? "" : `No ${stats.pv === null ? "visitors" : "page views"} in ${of.window.words}. `
       + (state.filters.length === 0 ? EMPTY : "");
   }, figures.clear, quietly);
+  await painted(); // a dozen questions and their panels would keep the figures from the screen
   if (of.signal.aborted) {
     return;
   }
@@ -246,6 +247,11 @@ async function hideClosed() {
 }
 
 
+function offerZones() {
+  const all = Intl.supportedValuesOf?.("timeZone") ?? [];
+  $("zones").replaceChildren(...["UTC", ...all].map((zone) => element("option", { value: zone })));
+}
+
 function shareLink() {
   const given = $("share-token").value.trim();
   $("share-link").value = location.origin + address() + (given === "" ? "" : `#token=${encodeURIComponent(given)}`);
@@ -294,9 +300,10 @@ function start() {
   common.build();
   listen();
   listenToShare();
-  show().finally(hideClosed); // the figures are asked for first
-  const all = Intl.supportedValuesOf?.("timeZone") ?? [];
-  $("zones").replaceChildren(...["UTC", ...all].map((zone) => element("option", { value: zone })));
+  show().finally(() => { // the figures go first
+    hideClosed();
+    offerZones();
+  });
 }
 
 start();

@@ -77,3 +77,9 @@ export async function fill(panel, load, clear, quietly = false) {
   }
   panel.removeAttribute("aria-busy");
 }
+
+// What has been changed is on the screen; in a page that nobody looks at nothing is painted, so not for long.
+export const painted = () => new Promise((done) => {
+  requestAnimationFrame(() => setTimeout(done));
+  setTimeout(done, 100);
+});

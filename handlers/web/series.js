@@ -7,8 +7,17 @@ import { series as ask } from "./filters.js";
 import * as format from "./format.js";
 import { STEPS, stepsOf } from "./windows.js";
 
+let library = null; // a promise of it
 let chart = null;
 let shown = null; // {rows, before, zone, step, metric, open, narrow}: what is drawn
+
+// Five times as large as the page's own script, so it is begun no sooner than the figures are painted.
+function loadLibrary() {
+  library ??= new Promise((done, failed) => {
+    document.head.append(element("script", { src: $("library").href, onload: done, onerror: failed }));
+  });
+  return library;
+}
 
 export function clear() {
   chart?.destroy();
@@ -52,8 +61,8 @@ export function draw() {
   if (shown === null) {
     return;
   }
-  if (!window.Chart) { // the figures do not wait for it
-    addEventListener("load", draw, { once: true });
+  if (!window.Chart) {
+    loadLibrary().then(draw, () => {});
     return;
   }
   const colour = colours();
@@ -122,6 +131,7 @@ async function bySomeStep(question, filters, { step, own, metric, minutes }, sig
 // whatever becomes of the chart.
 export async function load({ asked, window, filters, metric, step, stats, before, narrow, signal }) {
   $("chart").parentElement.hidden = false;
+  loadLibrary().catch(() => {}); // the question is under way meanwhile
   const minutes = (Date.parse(stats.to) - Date.parse(stats.from)) / 60000;
   offer(minutes, step);
   const how = { step: $("step").value, own: window.step, metric, minutes };

@@ -347,6 +347,17 @@ def test_nothing_is_cut_off(shop, look, size):
 
 
 @pytest.mark.some(1)
+@pytest.mark.parametrize("width", [1280, 1200, 820, 390])
+def test_a_figure_stays_on_one_line(shop, look, width):
+    """However narrow its card would be: a line's end within a number makes it two."""
+    browser = look(f"/?site=shop&{CUSTOM}", size=(width, 900))
+    browser.run("for (const box of document.querySelectorAll('#cards .number')) { box.textContent = '12,345,678'; }")
+    lines = browser.run("return [...document.querySelectorAll('#cards .number')].map((box) => box.offsetHeight / parseFloat(getComputedStyle(box).lineHeight))")
+    assert lines and max(lines) < 1.5, lines
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.some(1)
 @pytest.mark.parametrize("size", [(1200, 1400), (390, 844)], ids=["wide", "narrow"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing(shop, look, size, dark):
