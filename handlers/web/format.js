@@ -25,9 +25,13 @@ export const percent = (part) => `${Math.round(part * 100)}\u202f%`;
 export const range = ({ low, high }, write = number) => low === high ? "" : `${write(low)} to ${write(high)}`;
 export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
+// By its two largest units.
 export function duration(seconds) {
   const s = Math.round(seconds);
-  return s < 60 ? `${s}s` : `${Math.floor(s / 60)}m\u202f${s % 60}s`;
+  const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+  const first = units.findIndex(([, length]) => s >= length);
+  return first < 0 ? "0s" : units.slice(first, first + 2)
+    .map(([unit, length], i) => `${Math.floor(i === 0 ? s / length : s % units[first][1] / length)}${unit}`).join("\u202f");
 }
 
 // A time in full.

@@ -11,10 +11,14 @@ let library = null; // a promise of it
 let chart = null;
 let shown = null; // {rows, before, zone, step, metric, open, narrow}: what is drawn
 
-// Five times as large as the page's own script, so it is begun no sooner than the figures are painted.
+// Five times as large as the page's own script, so it is begun no sooner than the figures are painted.  Where it
+// cannot be had, there is the table.
 function loadLibrary() {
-  library ??= new Promise((done, failed) => {
-    document.head.append(element("script", { src: $("library").href, onload: done, onerror: failed }));
+  library ??= new Promise((done) => {
+    document.head.append(element("script", { src: $("library").href, onload: done, onerror: () => {
+      library = null;
+      done();
+    } }));
   });
   return library;
 }
@@ -58,11 +62,7 @@ function lines(colour) {
 export function draw() {
   chart?.destroy();
   chart = null;
-  if (shown === null) {
-    return;
-  }
-  if (!window.Chart) {
-    loadLibrary().then(draw, () => {});
+  if (shown === null || !window.Chart) {
     return;
   }
   const colour = colours();
@@ -131,7 +131,7 @@ async function bySomeStep(question, filters, { step, own, metric, minutes }, sig
 // whatever becomes of the chart.
 export async function load({ asked, window, filters, metric, step, stats, before, narrow, signal }) {
   $("chart").parentElement.hidden = false;
-  loadLibrary().catch(() => {}); // the question is under way meanwhile
+  loadLibrary(); // the question is under way meanwhile
   const minutes = (Date.parse(stats.to) - Date.parse(stats.from)) / 60000;
   offer(minutes, step);
   const how = { step: $("step").value, own: window.step, metric, minutes };
@@ -153,7 +153,8 @@ export async function load({ asked, window, filters, metric, step, stats, before
   shown = { rows: found.rows, before: then?.rows ?? null, zone: found.tz, step: found.step, metric: drawn, narrow, open: window.to === "now" };
   $("series-title").textContent = metricOf(drawn)[1];
   $("legend").hidden = shown.before === null;
-  draw();
   showTable();
+  await loadLibrary();
+  draw();
   return "";
 }

@@ -3,6 +3,7 @@
 Skipped where Chromium, its driver or selenium are missing."""
 
 import re
+import time
 from datetime import date, timedelta
 
 import pytest
@@ -33,6 +34,12 @@ def test_figures_are_the_apis(http, shop, look):
         assert (browser.run("return document.getElementById(arguments[0]) !== null", name)) == (stats.get(name) is not None)
     assert number(browser.text("#now")) == http.count("uv", site="shop", from_="now-4m", to="now")
     assert browser.complaints() == []
+
+
+def test_a_long_visit_is_told_in_hours(tallyd, look):
+    now = int(time.time())
+    tallyd.client().accept([{"site": "long", "page": "/", "user": "u", "ts": now - 10800 + i * 1500} for i in range(6)])
+    assert look("/?site=long&range=24h").text("#visit_duration_s").split() == ["2h", "5m"]
 
 
 def test_the_chart_has_one_metric_and_the_period_before(http, shop, look):
