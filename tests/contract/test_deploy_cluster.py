@@ -253,7 +253,8 @@ def test_from_one_redis_to_a_cluster(users, start_tallyd, site, tmp_path):
         assert shell(logs) == ""
         n_keys = one.command("DBSIZE")
         shell(copy)
-        assert sum(n.command("DBSIZE") for n in cluster.primaries()) >= one.command("DBSIZE") >= n_keys - 2  # locks may have expired
+        # locks may have expired, and minutes of two days ago
+        assert sum(n.command("DBSIZE") for n in cluster.primaries()) >= one.command("DBSIZE") > n_keys * 3 / 4
         url = cluster.url.replace("://", f"://{login}")
         other = start_tallyd(redis=url, wait_ready=False)
         assert other.process.wait(20) == 2 and "another number of partitions" in other.tail(), "auto is 256 there"

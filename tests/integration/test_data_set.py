@@ -77,6 +77,7 @@ def test_the_address_leads_to_another_installation(start_redis, start_tallyd, si
     http = tallyd.client()
     http.accept([{"site": site, "page": "/ours"}])
     assert http.count("pv", site=site, from_="now-1h") == 1
+    wait_until(lambda: "AOF rewrite finished" in other.log_text(), "its files stay as they are")
     redis.kill()
     ours, theirs = redis.directory / "appendonlydir", redis.directory / "kept"
     ours.rename(theirs)

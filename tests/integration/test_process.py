@@ -370,6 +370,7 @@ def test_what_was_cut_off_is_told(embedded):
 
 def test_damage_in_the_middle_throws_nothing_away(embedded):
     """redis-check-aof --fix would cut there, and with it goes all that was acknowledged since."""
+    wait_until(lambda: "AOF rewrite finished" in (embedded.data_dir / "redis.log").read_text(), "the first rewrite, at the start")
     embedded.client().accept([{"page": "/"}] * 3)
     assert embedded.terminate() == 0
     (file,) = (embedded.data_dir / "appendonlydir").glob("*.incr.aof")
