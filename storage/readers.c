@@ -10,7 +10,6 @@
 #include "storage/read/answers.h"
 #include "storage/read/late_periods.h"
 #include "storage/readers_queue.h"
-#include "storage/time/units.h"
 
 #define CONNECT_MS 1000
 #define RETRY_MS   50
@@ -63,15 +62,6 @@ static void join_settled(
     *same = more;
 }
 
-/* Will the question need fewer keys when the rollups have caught up, while no other step helps now?
- * At the end of an hour or a day they are one bucket behind as a rule. */
-static bool is_too_early(struct core *core, const struct storage_job *job)
-{
-    return (job->op != STORAGE_COUNT || job->u.count.used == STEP_NONE) &&
-           (core_rollup_lag_s(core, LEVEL_HOUR) > HOUR_S ||
-               core_rollup_lag_s(core, LEVEL_DAY) > 2 * DAY_S);
-}
-
 static enum storage_err run_job_once(struct readers *readers, struct reader *r,
     struct storage_job *job, struct storage_job **same, bool *ret_lost)
 {
@@ -104,9 +94,6 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
     }
     if (err == STORAGE_OK) {
         err = operation->run(r, job, ret_lost);
-    }
-    if (err == STORAGE_TOO_BROAD && is_too_early(r->core, job)) {
-        err = STORAGE_LAGGING;
     }
     if (err == STORAGE_OK && must_settle && !settled_still(&r->session, since_us)) {
         err = STORAGE_DOWN; /* a server may have gone back behind what was settled: once more */

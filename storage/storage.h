@@ -101,7 +101,9 @@ int64_t storage_log_age_ms(struct storage *storage);
  * last answer about a window. */
 bool storage_spans_rotation(struct storage *storage, struct window window);
 
-/* See core_rollup_lag_s(). */
+/* For how many seconds the rollups lag behind: from the instant up to which the buckets of @level
+ * are complete in the slowest partition, to the end of the last bucket that is over.  Also 0 before
+ * Redis's clock was seen. */
 int64_t storage_rollup_lag_s(struct storage *storage, enum level level);
 
 /* What storage counts about itself (job/stats.h).  Lives until storage_close(). */

@@ -340,5 +340,5 @@ enum storage_err count_plan(struct count_question *q, struct window *window)
         bool none = err == STORAGE_TOO_FINE && job->used == STEP_NONE;
         job->asked.answered = none ? later_part(q, job, *window, now_s) : (struct window){0, 0};
     }
-    return err;
+    return job->used == STEP_NONE ? plan_told(q->read.core, err) : err;
 }

@@ -17,6 +17,13 @@ enum storage_err plan_error(enum cover_result result)
     return STORAGE_NOMEM;
 }
 
+enum storage_err plan_told(struct core *core, enum storage_err err)
+{
+    bool lags = err == STORAGE_TOO_BROAD && (core_rollup_lag_s(core, LEVEL_HOUR) > HOUR_S ||
+                                                core_rollup_lag_s(core, LEVEL_DAY) > 2 * DAY_S);
+    return lags ? STORAGE_LAGGING : err;
+}
+
 struct cover_basis plan_basis(
     const struct zone *zone, const struct partition_view *view, int64_t now_s, int64_t latest_s)
 {

@@ -23,6 +23,11 @@ struct cover_basis plan_basis(
 /* The job's error where a cover could not be planned. */
 enum storage_err plan_error(enum cover_result result);
 
+/* What a question is told that ended with @err as a whole, not with one of several steps:
+ * STORAGE_LAGGING in place of STORAGE_TOO_BROAD while rollups lag by more than at the end of each
+ * hour and day.  When they have caught up the question needs fewer keys. */
+enum storage_err plan_told(struct core *core, enum storage_err err);
+
 /* Widen @window until each of @partitions can tile it, by what was last seen of the
  * partition.  False: nothing of the window is kept. */
 bool plan_widen(struct core *core, const struct zone *zone, const struct part_set *partitions,

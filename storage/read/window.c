@@ -34,14 +34,14 @@ enum storage_err window_plan(struct proved_read *r, const struct part_set *parti
     enum storage_err err = window_plan_all(r, partitions, r->window);
     r->asked->answered = r->window;
     if (err != STORAGE_NOT_KEPT) {
-        return err;
+        return plan_told(r->core, err);
     }
     if (!plan_widen(r->core, r->zone, partitions, r->now_s, r->latest_s, &outer)) {
         r->asked->answered = (struct window){r->window.from_s, r->window.from_s};
         return err;
     }
     r->asked->answered = outer;
-    return r->asked->round_outer ? window_plan_all(r, partitions, outer) : err;
+    return r->asked->round_outer ? plan_told(r->core, window_plan_all(r, partitions, outer)) : err;
 }
 
 /* ---- what was read ---- */
