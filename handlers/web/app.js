@@ -246,7 +246,6 @@ async function hideClosed() {
   $("inside").hidden = [403, 404].includes(answer?.status);
 }
 
-
 function offerZones() {
   const all = Intl.supportedValuesOf?.("timeZone") ?? [];
   $("zones").replaceChildren(...["UTC", ...all].map((zone) => element("option", { value: zone })));

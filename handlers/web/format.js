@@ -27,11 +27,14 @@ export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
 // By its two largest units.
 export function duration(seconds) {
-  const s = Math.round(seconds);
-  const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
-  const first = units.findIndex(([, length]) => s >= length);
-  return first < 0 ? "0s" : units.slice(first, first + 2)
-    .map(([unit, length], i) => `${Math.floor(i === 0 ? s / length : s % units[first][1] / length)}${unit}`).join("\u202f");
+  let left = Math.round(seconds);
+  const units = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+  const first = units.findIndex(([length]) => left >= length || length === 1);
+  return units.slice(first, first + 2).map(([length, unit]) => {
+    const n = Math.floor(left / length);
+    left -= n * length;
+    return `${n}${unit}`;
+  }).join("\u202f");
 }
 
 // A time in full.
