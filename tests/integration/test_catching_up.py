@@ -105,18 +105,25 @@ def is_skip(args):
     return args[0].upper() == b"EVALSHA" and len(args) == 12 and args[8].endswith(b".s")
 
 
+def held_before_a_skip(world, start_proxy, start_tallyd, site, options, at):
+    """An hour is rolled up, then nobody is there until @at, when the next leader has looked and is held before it closes the first
+    empty hours.  Returns (leader, what holds it)."""
+    world.post(some(site, epoch("2026-01-10 07:00"), n=20))
+    wait_until(lambda: world.http.question("/rollup")["lag_s"]["hour"] == 0, "the hour is rolled up")
+    world.tallyd.stop()
+    world.clock.set(at)
+    proxy = start_proxy(world.redis)
+    held = proxy.arm(Fault("command-held", match=is_skip))
+    leader = start_tallyd(*options, redis=proxy, name="leader")
+    assert held.done.wait(20)
+    return leader, held
+
+
 def test_what_is_counted_behind_the_look_is_not_passed_over(start_world, start_proxy, start_tallyd, site):
     """A late event comes into an hour that was found to be empty, just before it is closed for that."""
     one = ("--partitions", "1", *SHORT[2:])
     world = start_world("2026-01-10 08:00:10", *one)
-    world.post(some(site, epoch("2026-01-10 07:00"), n=20))
-    wait_until(lambda: world.http.question("/rollup")["lag_s"]["hour"] == 0, "the hour is rolled up")
-    world.tallyd.stop()
-    world.clock.set("2026-01-10 11:30:00")
-    proxy = start_proxy(world.redis)
-    held = proxy.arm(Fault("command-held", match=is_skip))
-    start_tallyd(*one, redis=proxy, name="leader")
-    assert held.done.wait(20)
+    _, held = held_before_a_skip(world, start_proxy, start_tallyd, site, one, "2026-01-10 11:30:00")
     world.tallyds[0] = start_tallyd(*one, redis=world.redis, name="other")
     world.http = world.tallyd.client()
     world.post(some(site, epoch("2026-01-10 09:10"), n=50))
@@ -129,15 +136,8 @@ def test_what_is_counted_behind_the_look_is_not_passed_over(start_world, start_p
 def test_until_it_has_caught_up_a_long_window_is_to_be_asked_again(start_world, start_proxy, start_tallyd, site):
     """By minutes, 41 days are too many keys.  By days they are few, so it is no fault of the question."""
     world = start_world("2026-01-10 08:00:10", *FEW)
-    world.post(some(site, epoch("2026-01-10 07:00"), n=20))
-    wait_until(lambda: world.http.question("/rollup")["lag_s"]["hour"] == 0, "the hour is rolled up")
-    world.tallyd.stop()
-    world.clock.set("2026-02-20 12:05:00")
-    proxy = start_proxy(world.redis)
-    held = proxy.arm(Fault("command-held", match=is_skip))
-    world.tallyds[0] = start_tallyd(*FEW, redis=proxy)
+    world.tallyds[0], held = held_before_a_skip(world, start_proxy, start_tallyd, site, FEW, "2026-02-20 12:05:00")
     world.http = world.tallyd.client()
-    assert held.done.wait(20)
     asked = (("/uv", {}), ("/stats", {}), ("/pages", {}), ("/breakdown", {"by": "source"}))
     for path, more in asked:
         answer = world.http.get(path, site=site, from_="now-45d/h", **more)

@@ -1,7 +1,5 @@
 """policy.lua alone, its clock in the test's hand: several limits and a penalty against a naive model."""
 
-import statistics
-
 import pytest
 
 from lib.limit_model import DENIED, PENALISED, Funnel, Penalty, Policy, Sliding
@@ -182,7 +180,7 @@ def test_no_call_holds_redis_for_long(script, redis):
         return redis.processor()[0] - began
 
     run(START, *jobs)
-    assert statistics.median(call_ns(START + i) for i in range(20)) < 5e6
+    assert max(call_ns(START + i) for i in range(20)) < 5e6
 
 
 def test_a_clock_that_goes_back_does_not_lock_out(script):
