@@ -10,8 +10,8 @@
  *     recall.c    what of them is remembered: runs of buckets
  *     whole.c     and runs of all partitions together: their sum,
  *     parts.c     what each partition has,
- *     bucket_sums.c   and each bucket
- *     series.c    and points of a series
+ *     series.c    and points of a series;
+ *     figures.c   both by what single buckets, and single points, came to
  *     pieces.c    the rest, cut into what is asked at once
  *     read.c      asked, and taken from the replies
  *     tally.c     added up

@@ -4,49 +4,18 @@
 #include <string.h>
 
 #include "storage/base/index.h"
+#include "storage/count/figures.h"
 #include "storage/count/recall.h"
 #include "storage/read/plan.h"
 #include "storage/redis/resp.h"
 
 /* ---- names and proofs ---- */
 
-/* What all points have in common, for each metric. */
-struct names {
+/* What is remembered of a series. */
+struct kept_series {
     unsigned metrics; /* a set: those that are asked for */
-    struct cache_id of[METRICS];
-    struct ver proof[METRICS];
+    struct figures of[METRICS];
 };
-
-/* A name for each metric that does not depend on how the pages are spread over portions: of what
- * lies beside the pages its own, and the pages. */
-static void name_series(struct count_question *q, struct names *names)
-{
-    size_t n = q->job->n_pages == 0 ? 1 : q->job->n_pages;
-    const struct slice *pages = q->job->n_pages == 0 ? &count_whole_site : q->job->pages;
-    const struct slice **all = malloc((1 + n) * sizeof(struct slice *));
-    names->metrics = 0;
-    if (all == NULL) {
-        return; /* then nothing is remembered */
-    }
-    for (size_t i = 0; i < n; i++) {
-        all[1 + i] = &pages[i];
-    }
-    for (size_t i = 0; i < q->n_portions; i++) {
-        names->metrics |= q->portions[i].metrics & ~METRICS_OTHER_SKETCHES; /* no point has them */
-    }
-    for (int m = 0; m < METRICS; m++) {
-        if (!metrics_have(names->metrics, m)) {
-            continue;
-        }
-        struct slice own = metric_name((enum metric)m, pages[0]);
-        bool beside = metrics_have(METRICS_BESIDE, m);
-        all[0] = &own;
-        names->of[m] =
-            run_name(q->read.core->cache, &q->scratch, PARTITIONS_MAX, metric_kind((enum metric)m),
-                q->job->asked.site, beside ? all : all + 1, beside ? 1 + n : n);
-    }
-    free(all);
-}
 
 /* One `ver` for those of all portions that are asked for @metric; n 0: there is no proof. */
 static struct ver combine_vers(struct count_question *q, enum metric metric)
@@ -75,32 +44,59 @@ static struct ver combine_vers(struct count_question *q, enum metric metric)
     return proof;
 }
 
-static struct cache_id point_id(
-    const struct count_question *q, const struct cache_id *series, struct window window)
+/* A name for @metric that does not depend on how the pages are spread over portions.  @all: where
+ * a slice for the metric's own name is, and behind it the @n pages. */
+static struct cache_id name_metric(
+    struct count_question *q, enum metric metric, const struct slice **all, size_t n)
 {
-    struct {
-        struct cache_id series;
-        int64_t from_s, to_s;
-    } name = {*series, window.from_s, window.to_s};
-    return cache_id(q->read.core->cache, &name, sizeof(name));
+    bool beside = metrics_have(METRICS_BESIDE, (int)metric);
+    return run_name(q->read.core->cache, &q->scratch, PARTITIONS_MAX, metric_kind(metric),
+        q->job->asked.site, beside ? all : all + 1, beside ? 1 + n : n);
+}
+
+/* Begin with each metric that is asked for.  Without memory there is none, and nothing is
+ * remembered. */
+static void begin_series(struct count_question *q, struct kept_series *kept)
+{
+    size_t n = q->job->n_pages == 0 ? 1 : q->job->n_pages;
+    const struct slice *pages = q->job->n_pages == 0 ? &count_whole_site : q->job->pages;
+    const struct slice **all = malloc((1 + n) * sizeof(struct slice *));
+    struct slice own;
+    kept->metrics = 0;
+    if (all == NULL) {
+        return;
+    }
+    all[0] = &own;
+    for (size_t i = 0; i < n; i++) {
+        all[1 + i] = &pages[i];
+    }
+    for (size_t i = 0; i < q->n_portions; i++) {
+        kept->metrics |= q->portions[i].metrics & ~METRICS_OTHER_SKETCHES; /* no point has them */
+    }
+    for (int m = 0; m < METRICS; m++) {
+        if (metrics_have(kept->metrics, m)) {
+            own = metric_name((enum metric)m, pages[0]);
+            struct cache_id name = name_metric(q, (enum metric)m, all, n);
+            struct ver proof = combine_vers(q, (enum metric)m);
+            figures_begin(&kept->of[m], q->read.core->cache, &name, &proof);
+        }
+    }
+    free(all);
 }
 
 /* ---- recalling ---- */
 
-static bool recall_point(struct count_question *q, const struct names *names, size_t point)
+static bool recall_point(struct count_question *q, struct kept_series *kept, size_t point)
 {
     uint64_t values[METRICS];
     for (int m = 0; m < METRICS; m++) {
-        if (!metrics_have(names->metrics, m)) {
-            continue;
-        }
-        struct cache_id id = point_id(q, &names->of[m], q->tally.points[point].window);
-        if (!cache_get(q->read.core->cache, &id, &names->proof[m], cache_copy_to, &values[m])) {
+        if (metrics_have(kept->metrics, m) &&
+            !figures_find(&kept->of[m], q->tally.points[point].window, &values[m])) {
             return false;
         }
     }
     for (int m = 0; m < METRICS; m++) {
-        if (metrics_have(names->metrics, m)) {
+        if (metrics_have(kept->metrics, m)) {
             tally_known(&q->tally, (enum metric)m, point, values[m]);
             atomic_fetch_add(&q->read.core->stats.cache_hits, 1);
         }
@@ -184,16 +180,11 @@ static bool plan_rest(struct count_question *q, const struct portion *portion)
 
 bool series_recall(struct count_question *q)
 {
-    struct names names;
+    struct kept_series kept;
     bool any = false;
-    name_series(q, &names);
-    for (int m = 0; m < METRICS; m++) {
-        if (metrics_have(names.metrics, m)) {
-            names.proof[m] = combine_vers(q, (enum metric)m);
-        }
-    }
-    for (size_t i = 0; names.metrics != 0 && i < q->tally.n_points; i++) {
-        q->known[i] = recall_point(q, &names, i);
+    begin_series(q, &kept);
+    for (size_t i = 0; kept.metrics != 0 && i < q->tally.n_points; i++) {
+        q->known[i] = recall_point(q, &kept, i);
         any = any || q->known[i];
     }
     bool ok = find_all_runs(q);
@@ -226,28 +217,24 @@ static bool point_is_over(const struct count_question *q, size_t point)
 
 void series_remember(struct count_question *q)
 {
-    struct names names;
+    struct kept_series kept;
     if (q->read.core->cache == NULL || q->read.full || q->tally.n_points < 2) {
         return;
     }
-    name_series(q, &names);
-    for (int m = 0; m < METRICS; m++) {
-        if (metrics_have(names.metrics, m)) {
-            names.proof[m] = combine_vers(q, (enum metric)m);
-            names.metrics &= names.proof[m].n == 0 ? ~(1u << m) : ~0u;
-        }
-    }
-    for (size_t i = 0; names.metrics != 0 && i < q->tally.n_points; i++) {
-        if (q->known[i] || !point_is_over(q, i)) {
-            continue;
-        }
-        for (int m = 0; m < METRICS; m++) {
-            if (metrics_have(names.metrics, m)) {
-                struct cache_id id = point_id(q, &names.of[m], q->tally.points[i].window);
-                cache_put(q->read.core->cache, &id, &names.proof[m], &q->tally.points[i].values[m],
-                    sizeof(q->tally.points[i].values[m]));
+    begin_series(q, &kept);
+    for (size_t i = 0; kept.metrics != 0 && i < q->tally.n_points; i++) {
+        const struct count_point *point = &q->tally.points[i];
+        bool is_new = !q->known[i] && point_is_over(q, i);
+        for (int m = 0; is_new && m < METRICS; m++) {
+            if (metrics_have(kept.metrics, m)) {
+                figures_keep(&kept.of[m], point->window, point->values[m]);
                 atomic_fetch_add(&q->read.core->stats.cache_misses, 1);
             }
+        }
+    }
+    for (int m = 0; m < METRICS; m++) {
+        if (metrics_have(kept.metrics, m)) {
+            figures_end(&kept.of[m]);
         }
     }
 }

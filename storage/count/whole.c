@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "storage/base/index.h"
-#include "storage/count/bucket_sums.h"
+#include "storage/count/figures.h"
 #include "storage/count/parts.h"
 #include "storage/read/answers.h"
 
@@ -99,25 +99,38 @@ static bool find_sum(struct count_question *q, const struct whole_run *whole,
     return cache_get(q->read.core->cache, &id, &whole->by, cache_copy_to, ret);
 }
 
-static struct bucket_run buckets_of(const struct count_question *q, const struct whole_run *whole)
+/* The window of bucket @i of the run. */
+static struct window bucket_window(
+    const struct count_question *q, const struct whole_run *whole, size_t i)
 {
     const struct cover *cover = &q->portions[whole->first].cover;
-    return (struct bucket_run){
-        q->read.zone, &cover->buckets[whole_run_of(q, whole)->first], whole->n_buckets, METRICS};
+    const struct bucket *bucket = &cover->buckets[whole_run_of(q, whole)->first + i];
+    return (struct window){bucket->start_s, bucket->end_s};
+}
+
+/* The buckets' figures make up the run's sum, if all of them are known. */
+static bool add_buckets(const struct count_question *q, const struct whole_run *whole,
+    const struct cache_id *name, uint64_t *ret)
+{
+    struct figures figures;
+    uint64_t sum = 0;
+    bool all = whole->n_buckets > 0;
+    figures_begin(&figures, q->read.core->cache, name, &whole->by);
+    for (size_t i = 0; all && i < whole->n_buckets; i++) {
+        uint64_t figure = 0;
+        all = figures_find(&figures, bucket_window(q, whole, i), &figure);
+        sum += figure;
+    }
+    *ret = all ? sum : *ret;
+    return all;
 }
 
 /* The sum of one metric: that of the run, or those of all its buckets. */
 static bool find_metric(struct count_question *q, struct whole_run *whole, enum metric metric)
 {
-    struct cache *cache = q->read.core->cache;
     struct cache_id name = whole_name(q, whole, metric);
     uint64_t *sum = &whole->sums[metric];
-    bool found = find_sum(q, whole, &name, sum);
-    if (!found && whole->n_buckets > 0) {
-        struct bucket_run run = buckets_of(q, whole);
-        found = bucket_sums_find(cache, &name, &whole->by, &run, sum);
-    }
-    return found;
+    return find_sum(q, whole, &name, sum) || add_buckets(q, whole, &name, sum);
 }
 
 /* All metrics, or none. */
@@ -185,13 +198,6 @@ static void note_said(
 
 /* ---- recalling ---- */
 
-/* How many buckets of the run are remembered one by one.  Months have no coarser bucket. */
-static size_t own_buckets(const struct portion *portion, const struct remembered_run *run)
-{
-    bool months = portion->cover.buckets[run->first].level == LEVEL_MONTH;
-    return months ? 0 : run_own_buckets(run);
-}
-
 /* Have parts and buckets added up. */
 static bool expect_sums(struct count_question *q, struct whole_run *whole)
 {
@@ -225,7 +231,7 @@ enum whole_found whole_recall(
     }
     struct whole_run *whole = &q->wholes[q->n_wholes++];
     *whole = (struct whole_run){.first = first, .n = n, .run = run};
-    whole->n_buckets = own_buckets(one, whole_run_of(q, whole));
+    whole->n_buckets = run_own_buckets(whole_run_of(q, whole));
     whole->by = proof_to_recall_by(q, whole);
     if (!find_sums(q, whole)) {
         memset(whole->sums, 0, sizeof(whole->sums));
@@ -301,24 +307,35 @@ static bool is_complete(const struct count_question *q, const struct whole_run *
     return all;
 }
 
-/* Remember what one metric of the run came to; and of its buckets, if all portions' were read: then
- * they make up the sum.  What was recalled of a portion does not say how it is spread over them. */
-static void remember_metric(struct count_question *q, const struct whole_run *whole,
-    const struct ver *proof, enum metric metric)
+/* Remember the buckets of the run, if all portions' were read: then they make up the sum.  What was
+ * recalled of a portion does not say how it is spread over them. */
+static void remember_buckets(const struct count_question *q, const struct whole_run *whole,
+    const struct cache_id *name, const struct ver *proof, enum metric metric)
 {
-    struct cache *cache = q->read.core->cache;
-    struct cache_id name = whole_name(q, whole, metric);
-    struct cache_id id = whole_id(q, whole, &name);
     const uint64_t *sums = &q->whole_sums[whole->buckets + metric];
     uint64_t all = 0;
     for (size_t i = 0; i < whole->n_buckets; i++) {
         all += sums[i * METRICS];
     }
-    if (whole->n_buckets > 0 && all == whole->sums[metric]) {
-        struct bucket_run run = buckets_of(q, whole);
-        bucket_sums_keep(cache, &name, proof, &run, sums);
+    if (all != whole->sums[metric]) {
+        return;
     }
-    cache_put(cache, &id, proof, &whole->sums[metric], sizeof(whole->sums[metric]));
+    struct figures figures;
+    figures_begin(&figures, q->read.core->cache, name, proof);
+    for (size_t i = 0; i < whole->n_buckets; i++) {
+        figures_keep(&figures, bucket_window(q, whole, i), sums[i * METRICS]);
+    }
+    figures_end(&figures);
+}
+
+/* Remember what one metric of the run came to. */
+static void remember_metric(struct count_question *q, const struct whole_run *whole,
+    const struct ver *proof, enum metric metric)
+{
+    struct cache_id name = whole_name(q, whole, metric);
+    struct cache_id id = whole_id(q, whole, &name);
+    remember_buckets(q, whole, &name, proof, metric);
+    cache_put(q->read.core->cache, &id, proof, &whole->sums[metric], sizeof(whole->sums[metric]));
 }
 
 void whole_remember(struct count_question *q)

@@ -9,7 +9,7 @@
  * What each has is kept as well (parts.h), for the case that one proof does not hold any more.
  *
  * A window that begins or ends elsewhere has other runs.  So the buckets of closed runs are kept
- * one by one, too (bucket_sums.h): a bucket is read of 64 partitions once, and then it is known for
+ * one by one, too (figures.h): a bucket is read of 64 partitions once, and then it is known for
  * every window.
  *
  * While nothing is acknowledged not even that is needed: the ids that all partitions said after the

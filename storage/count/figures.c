@@ -1,0 +1,105 @@
+#include "storage/count/figures.h"
+
+#include <string.h>
+
+#define WINDOWS 64 /* of one length, one behind the other: in one value */
+
+_Static_assert(WINDOWS < FIGURES_MAX, "there is room for others between them");
+
+void figures_begin(struct figures *figures, struct cache *cache, const struct cache_id *name,
+    const struct ver *proof)
+{
+    figures->cache = proof->n > 0 ? cache : NULL;
+    figures->name = *name;
+    figures->proof = *proof;
+    figures->length_s = 0;
+    figures->changed = false;
+    figures->n = 0;
+}
+
+void figures_end(struct figures *figures)
+{
+    if (figures->changed) {
+        cache_put(figures->cache, &figures->id, &figures->proof, figures->all,
+            figures->n * sizeof(figures->all[0]));
+        figures->changed = false;
+    }
+}
+
+static void copy_figures(void *data, const void *value, size_t n)
+{
+    struct figures *figures = data;
+    figures->n = n / sizeof(figures->all[0]);
+    memcpy(figures->all, value, n);
+}
+
+/* Have the value at hand that @window belongs to. */
+static void turn_to(struct figures *figures, struct window window)
+{
+    struct {
+        struct cache_id name;
+        int64_t length_s, number;
+    } of = {figures->name, window.to_s - window.from_s, 0};
+    of.number = window.from_s / (of.length_s * WINDOWS);
+    if (figures->length_s == of.length_s && figures->number == of.number) {
+        return;
+    }
+    figures_end(figures);
+    figures->length_s = of.length_s;
+    figures->number = of.number;
+    figures->id = cache_id(figures->cache, &of, sizeof(of));
+    figures->n = 0;
+    (void)cache_get(figures->cache, &figures->id, &figures->proof, copy_figures, figures);
+}
+
+/* Where the window that begins at @from_s is, or would be. */
+static size_t place_of(const struct figures *figures, int64_t from_s)
+{
+    size_t low = 0;
+    size_t high = figures->n; /* those before low begin earlier, those from high on do not */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (figures->all[middle].from_s < from_s) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static bool is_at(const struct figures *figures, size_t at, int64_t from_s)
+{
+    return at < figures->n && figures->all[at].from_s == from_s;
+}
+
+bool figures_find(struct figures *figures, struct window window, uint64_t *ret)
+{
+    if (figures->cache == NULL) {
+        return false;
+    }
+    turn_to(figures, window);
+    size_t at = place_of(figures, window.from_s);
+    bool found = is_at(figures, at, window.from_s);
+    *ret = found ? figures->all[at].figure : *ret;
+    return found;
+}
+
+void figures_keep(struct figures *figures, struct window window, uint64_t figure)
+{
+    if (figures->cache == NULL) {
+        return;
+    }
+    turn_to(figures, window);
+    size_t at = place_of(figures, window.from_s);
+    if (!is_at(figures, at, window.from_s)) {
+        if (figures->n == FIGURES_MAX) { /* windows of many borders: the older figures go */
+            figures->n = at = 0;
+        }
+        struct known_figure *to = &figures->all[at];
+        memmove(to + 1, to, (figures->n - at) * sizeof(*to));
+        figures->n++;
+    }
+    figures->all[at] = (struct known_figure){window.from_s, figure};
+    figures->changed = true;
+}
