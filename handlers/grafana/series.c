@@ -9,6 +9,7 @@
 #include "handlers/grafana/query.h"
 #include "handlers/grafana/series_reply.h"
 #include "handlers/http/app.h"
+#include "handlers/question/count_reply.h"
 #include "handlers/question/date_params.h"
 #include "handlers/question/question.h"
 #include "handlers/question/window_reply.h"
@@ -314,10 +315,9 @@ static void reply_failed(struct http_exchange *exchange, const struct grafana_ta
         problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
             "query %.*s: nothing of this time range is kept any more", n, id);
     } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY) {
-        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
-            "query %.*s: the step is too fine for this time range%s%s", n, id,
-            job->u.count.used == STEP_NONE ? "" : "; this one works: ",
-            step_name(job->u.count.used));
+        char detail[COUNT_STEP_DETAIL];
+        count_step_detail(job, detail, sizeof(detail));
+        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE, "query %.*s: %s", n, id, detail);
     } else if (job->err == STORAGE_TOO_BROAD) {
         problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
             "query %.*s: too many pages or points for this time range", n, id);

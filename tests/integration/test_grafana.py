@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import time
 from datetime import datetime, timezone
 
@@ -210,6 +211,16 @@ def test_a_step_that_is_too_fine_is_made_coarser(http, shop, days):
     (answer,) = ask(http, ("pv", {"site": shop, "step": "1m"}), range_={"from": iso(NOW - days * DAY), "to": iso(NOW - 30)})
     assert sum(values(answer)) == 800 and len(values(answer)) <= days * 24 + 1
     assert answer["meta"]["notices"] == [{"severity": "info", "text": "1h is the finest step for this time range"}]
+
+
+def test_a_zone_whose_borders_are_kept_no_more_is_told(http, shop):
+    """Hours are kept for some months, days are the site's: what lies further back has no borders of another zone."""
+    far = {"from": iso(NOW - 400 * DAY), "to": iso(NOW)}
+    status, message = refused(http, ("pv", {"site": shop, "tz": "Asia/Kolkata"}), range=far)
+    told = re.search("query A: the borders of no step .* are still kept for all of this window; for from=(.*)&to=(.*) they are", message)
+    assert status == 422 and told, message
+    (later,) = ask(http, ("pv", {"site": shop, "tz": "Asia/Kolkata"}), range_={"from": told[1], "to": told[2]})
+    assert sum(values(later)) == 800
 
 
 def test_a_range_that_is_rounded_is_told(http, shop):
