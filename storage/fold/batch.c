@@ -254,10 +254,8 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
                batch_tasks_add(&batch->tasks[row->user_partition], number, TASK_USER));
 }
 
-enum decoded { DECODED, DECODED_BROKEN, DECODED_NOMEM };
-
 /* The events of some chunks; of one, where the request has a key. */
-static enum decoded decode_chunks(struct batch *batch, const struct core *core,
+static enum packed_err decode_chunks(struct batch *batch, const struct core *core,
     const struct secret *secret, struct slice chunks, uint32_t entry, bool has_key)
 {
     struct chunk_reader reader;
@@ -268,11 +266,11 @@ static enum decoded decode_chunks(struct batch *batch, const struct core *core,
             ok = add_row(batch, core, secret, &reader, entry, has_key);
         }
     }
-    enum decoded result = !ok || reader.no_memory ? DECODED_NOMEM
-                          : reader.failed         ? DECODED_BROKEN
-                                                  : DECODED;
+    enum packed_err err = !ok || reader.no_memory ? PACKED_NOMEM
+                          : reader.failed         ? PACKED_BROKEN
+                                                  : PACKED_OK;
     chunk_reader_release(&reader);
-    return result;
+    return err;
 }
 
 /* Take the rows from @n_rows on away again. */
@@ -289,26 +287,24 @@ static bool decode_entry(
 {
     struct batch_entry *entry = &batch->entries[number];
     struct batch_log *log = &batch->logs[entry->log];
-    enum decoded result = DECODED;
+    enum packed_err err = PACKED_OK;
     const size_t n = entry_chunk_lists(entry->entry);
     entry->first_row = (uint32_t)batch->n_rows;
     if (entry->entry->n > log->to) {
         return true; /* behind one that cannot be read */
     }
-    for (size_t i = 0; result == DECODED && i < n; i++) {
+    for (size_t i = 0; err == PACKED_OK && i < n; i++) {
         struct slice chunks;
-        enum packed_err err = entry_chunks(entry->entry, i, &batch->arena, &chunks);
-        result = err == PACKED_NOMEM    ? DECODED_NOMEM
-                 : err == PACKED_BROKEN ? DECODED_BROKEN
-                                        : decode_chunks(batch, core, secret, chunks, number, i > 0);
+        err = entry_chunks(entry->entry, i, &batch->arena, &chunks);
+        err = err == PACKED_OK ? decode_chunks(batch, core, secret, chunks, number, i > 0) : err;
     }
-    if (result == DECODED_BROKEN) {
+    if (err == PACKED_BROKEN) {
         undo_rows(batch, entry->first_row);
         log->broken = true;
         log->to = entry->entry->n - 1;
     }
     entry->n_rows = (uint32_t)batch->n_rows - entry->first_row;
-    return result != DECODED_NOMEM;
+    return err != PACKED_NOMEM;
 }
 
 /* ---- all of it ---- */
@@ -318,6 +314,17 @@ size_t batch_events(const struct batch *batch)
     size_t n = 0;
     for (size_t i = 0; i < batch->n_entries; i++) {
         n += entry_events(batch->entries[i].entry);
+    }
+    return n;
+}
+
+uint64_t batch_missing(const struct batch *batch, size_t log)
+{
+    const struct batch_log *is = &batch->logs[log];
+    uint64_t n = is->to > is->from ? is->to - is->from : 0;
+    for (size_t i = 0; i < batch->n_entries; i++) {
+        const struct batch_entry *entry = &batch->entries[i];
+        n -= entry->log == log && entry->entry->n > is->from && entry->entry->n <= is->to;
     }
     return n;
 }

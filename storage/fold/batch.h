@@ -30,15 +30,15 @@ struct batch_entry {
     int64_t order_ms; /* its arrival, but not before that of an earlier entry of the log */
 };
 
-/* The batch has all entries of the log behind @from up to @to. */
+/* The batch has all entries of the log behind @from up to @to, unless the stream did not have
+ * them. */
 struct batch_log {
     char id[LOG_ID_TEXT + 1];
     uint64_t from, to;
-    uint64_t n_missing; /* of these, the stream had none */
-    bool in_memory;     /* the entries were not read from the stream */
-    bool more;          /* there are more entries behind @to: what arrived after them has to wait,
-                           unless the next one is broken */
-    bool broken;        /* the entry behind @to cannot be read */
+    bool in_memory; /* the entries were not read from the stream */
+    bool more;      /* there are more entries behind @to: what arrived after them has to wait,
+                       unless the next one is broken */
+    bool broken;    /* the entry behind @to cannot be read */
 };
 
 /* Zeroed it is empty. */
@@ -67,6 +67,9 @@ struct batch_log *batch_add_log(struct batch *batch, const char *id, uint64_t fr
 /* Add an entry of the log that was begun last, with a number above all before.  The batch takes
  * over the caller's reference, also on failure.  False: out of memory. */
 bool batch_add(struct batch *batch, struct log_entry *entry) MUST_CHECK;
+
+/* How many entries of log @log the stream did not have. */
+uint64_t batch_missing(const struct batch *batch, size_t log);
 
 /* How many events the added entries have.  Those that were read from a stream do not say. */
 size_t batch_events(const struct batch *batch);

@@ -120,16 +120,12 @@ static enum redis_status learn_streams(
 static enum redis_status drop_counted(struct round *r, struct stream *stream, int64_t deadline_ms)
 {
     struct batch_log *log = &r->batch.logs[r->batch.n_logs - 1];
-    if (log->n_missing == 0) {
+    if (batch_missing(&r->batch, r->batch.n_logs - 1) == 0) {
         return REDIS_OK_STATUS;
     }
     enum redis_status status = streams_learn(r->core, &r->session, deadline_ms, stream);
-    uint64_t behind = stream->folded > log->from ? stream->folded : log->from;
-    log->n_missing = log->to > behind ? log->to - behind : 0;
-    for (size_t i = 0; i < r->batch.n_entries; i++) {
-        const struct batch_entry *entry = &r->batch.entries[i];
-        log->n_missing -= &r->batch.logs[entry->log] == log && entry->entry->n > behind;
-    }
+    uint64_t counted = stream->folded < log->to ? stream->folded : log->to;
+    log->from = counted > log->from ? counted : log->from;
     return status;
 }
 

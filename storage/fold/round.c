@@ -75,7 +75,7 @@ static void batch_is_folded(struct round *r, const struct goal *goal)
             stream->folded = log->to;
         }
         /* only now: a batch that is given up has passed nothing */
-        atomic_fetch_add(&r->core->stats.entries_missing, (int64_t)log->n_missing);
+        atomic_fetch_add(&r->core->stats.entries_missing, (int64_t)batch_missing(&r->batch, l));
         const struct own_log *own = goal_own_log(goal, log->id);
         if (own != NULL) { /* also where it is closed: what was acknowledged was folded */
             unfolded_done(r->unfolded, (unsigned)(own - goal->own), log->id, log->to);

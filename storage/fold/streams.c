@@ -238,8 +238,7 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
     int64_t deadline_ms, struct stream *stream, unsigned place, uint64_t to, struct batch *batch)
 {
     struct buffer out;
-    uint64_t from = stream->folded;
-    struct batch_log *log = batch_add_log(batch, stream->id, from);
+    struct batch_log *log = batch_add_log(batch, stream->id, stream->folded);
     struct piece piece = {stream, batch, log, 0, 0};
     unsigned partition = core_log_partition(core, place);
     if (log == NULL) {
@@ -256,7 +255,6 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
     }
     log->more = piece.n == streams->count || log->broken;
     log->to = log->more ? log->to : to; /* entries that are not there never were, or are lost */
-    log->n_missing = log->broken ? 0 : log->to - from - piece.n;
     learn_count(streams, piece.bytes, piece.n == streams->count);
     return REDIS_OK_STATUS;
 }

@@ -13,6 +13,7 @@ TestSuite(batch, .timeout = 60);
 #define NOW_S FOLD_NOW_S
 #define A     "00000000000000aa"
 #define B     "00000000000000bb"
+#define C     "00000000000000cc"
 
 static void add(struct batch *batch, const char *id, uint64_t n, int64_t arrival_s, size_t events)
 {
@@ -89,6 +90,38 @@ Test(batch, leaves_what_is_later_than_a_log_that_goes_on)
     cr_expect_eq(batch.logs[0].to, 2u);
     cr_expect_eq(batch.logs[1].to, 1u);
     cr_expect(batch.logs[1].more);
+    batch_release(&batch);
+    fold_core_drop(core);
+}
+
+/* What comes in a later batch is missing there, if it is. */
+Test(batch, tells_which_entries_are_missing)
+{
+    struct core *core = fold_core_make(1);
+    struct batch batch = {0};
+    struct log_entry *broken = fold_entry(A, 6, NOW_S, 5);
+    broken->packed.n -= 3;
+    cr_assert_not_null(batch_add_log(&batch, A, 1));
+    add(&batch, A, 2, NOW_S, 1);
+    add(&batch, A, 4, NOW_S, 1);
+    cr_assert(batch_add(&batch, broken));
+    add(&batch, A, 9, NOW_S, 1);
+    batch.logs[0].to = 9;
+    cr_expect_eq(batch_missing(&batch, 0), 4u, "3, 5, 7 and 8");
+    struct batch_log *b = batch_add_log(&batch, B, 0);
+    add(&batch, B, 3, NOW_S + 1, 1);
+    b->more = true;
+    cr_assert_not_null(batch_add_log(&batch, C, 0));
+    add(&batch, C, 2, NOW_S + 1, 1);
+    add(&batch, C, 9, NOW_S + 2, 1);
+    batch.logs[2].to = 10;
+    cr_assert(batch_finish(&batch, core));
+    cr_expect_eq(batch_missing(&batch, 0), 2u, "3 and 5: the log stops before 6");
+    cr_expect_eq(batch_missing(&batch, 1), 2u);
+    cr_expect_eq(batch.logs[2].to, 8u);
+    cr_expect_eq(batch_missing(&batch, 2), 7u, "and 10 is found, or not, behind 9");
+    batch.logs[2].from = 5;
+    cr_expect_eq(batch_missing(&batch, 2), 3u, "6, 7 and 8");
     batch_release(&batch);
     fold_core_drop(core);
 }
