@@ -91,12 +91,13 @@ static bool gather_own_log(struct round *r, struct own_log *own, unsigned place,
     }
     char id[LOG_ID_TEXT + 1];
     uint64_t last = unfolded_take(r->unfolded, place, stream->folded, max_events, id, &entries, &n);
-    bool ok = strcmp(id, own->id) == 0; /* else another log has begun: in the next round */
+    bool ok = true;
+    bool is_same = strcmp(id, own->id) == 0; /* else another log has begun: in the next round */
     struct batch_log *log = NULL;
     size_t i = 0;
     /* Where a batch was stale, what Redis has is looked at first: it may have less than memory. */
     bool is_stale = stream->must_read > 0 && !stream->is_known;
-    if (ok && n > 0 && !is_stale && stream->must_read < entries[0]->n) {
+    if (is_same && n > 0 && !is_stale && stream->must_read < entries[0]->n) {
         log = batch_add_log(&r->batch, own->id, entries[0]->n - 1);
     }
     for (; log != NULL && i < n && entries[i]->n == log->to + 1 && ok; i++) {

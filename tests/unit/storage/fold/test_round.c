@@ -161,6 +161,23 @@ Test(round, counts_the_own_log_from_memory, .init = setup, .fini = teardown)
     cr_expect_eq(fake_streams.n_ranges, 0u);
 }
 
+static bool begin_another(void)
+{
+    unfolded_begin(&unfolded, 0, THIRD);
+    return true;
+}
+
+/* Redis lost the log: its process begins another one while the round connects. */
+Test(round, goes_on_where_another_own_log_begins, .init = setup, .fini = teardown)
+{
+    acknowledge(1, true);
+    stand_in.connect = begin_another;
+    expect_round(ROUND_ALL, STORAGE_OK, 1);
+    cr_expect_eq(cursor_of(OWN), 1u);
+    cr_expect_eq(seen.n_from_memory, 0u);
+    expect_round(ROUND_ALL, STORAGE_OK, 0);
+}
+
 Test(round, reads_entries_that_memory_lacks, .init = setup, .fini = teardown)
 {
     acknowledge(1, true);
