@@ -21,9 +21,20 @@ void writer_wake(struct writer *w)
 
 /* ---- what waits ---- */
 
+/* Under the lock: tell how much more, or less, waits than was told last. */
 static void show_queue(struct writer *w)
 {
-    atomic_store(&w->core->stats.queue_events, (int64_t)w->queue.events);
+    atomic_fetch_add(
+        &w->core->stats.queue_events, (int64_t)w->queue.events - (int64_t)w->shown_events);
+    w->shown_events = w->queue.events;
+}
+
+/* Under the lock: is there no room for @job?  One that is alone always has.  The requests that wait
+ * for all writers share one bound. */
+static bool is_full(const struct writer *w, const struct storage_job *job)
+{
+    size_t waiting = (size_t)atomic_load(&w->core->stats.queue_events) + w->limits.events;
+    return waiting > 0 && waiting + job->cost > w->core->config.queue_events;
 }
 
 /* Put @job into its queue.  True: the thread is to be woken. */
@@ -48,8 +59,7 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     pthread_mutex_lock(&w->lock);
     if (w->draining || w->stop) {
         *ret_err = STORAGE_SHUTDOWN;
-    } else if (w->queue.events + w->limits.events > 0 &&
-               w->queue.events + w->limits.events + job->cost > w->core->config.queue_events) {
+    } else if (is_full(w, job)) {
         *ret_err = STORAGE_FULL;
     } else {
         wake = writer_enqueue(w, job);
@@ -115,16 +125,6 @@ struct storage_job *writer_take_limits(struct writer *w, size_t min)
     return jobs;
 }
 
-void writer_fail_jobs(struct storage_job *jobs, enum storage_err err)
-{
-    while (jobs != NULL) {
-        struct storage_job *next = jobs->next;
-        storage_job_free_chunk(jobs);
-        job_done(jobs, err);
-        jobs = next;
-    }
-}
-
 void writer_fail_late(struct writer *w, int64_t now_ms)
 {
     pthread_mutex_lock(&w->lock);
@@ -132,8 +132,8 @@ void writer_fail_late(struct writer *w, int64_t now_ms)
     struct storage_job *late_limits = job_queue_take_late(&w->limits, now_ms);
     show_queue(w);
     pthread_mutex_unlock(&w->lock);
-    writer_fail_jobs(late, STORAGE_LATE);
-    writer_fail_jobs(late_limits, STORAGE_LATE);
+    jobs_done(late, STORAGE_LATE);
+    jobs_done(late_limits, STORAGE_LATE);
 }
 
 /* A request with a key has its place; any other may go to another writer, while its own one is
@@ -160,7 +160,7 @@ void writer_fail_writes(struct writer *w, enum storage_err err)
     bool moves = (err == STORAGE_DOWN || err == STORAGE_ALONE) && w->share->elsewhere != NULL;
     for (struct storage_job *jobs = writer_take_jobs(w, 1, SIZE_MAX); jobs != NULL;
          jobs = writer_take_jobs(w, 1, SIZE_MAX)) {
-        writer_fail_jobs(moves ? send_elsewhere(w, jobs, err) : jobs, err);
+        jobs_done(moves ? send_elsewhere(w, jobs, err) : jobs, err);
     }
 }
 
@@ -169,7 +169,7 @@ void writer_fail_waiting(struct writer *w, enum storage_err err)
     writer_fail_writes(w, err);
     for (struct storage_job *jobs = writer_take_limits(w, 1); jobs != NULL;
          jobs = writer_take_limits(w, 1)) {
-        writer_fail_jobs(jobs, err);
+        jobs_done(jobs, err);
     }
 }
 

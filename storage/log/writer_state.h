@@ -34,6 +34,7 @@ struct writer {
     void *tick_data;
     pthread_cond_t idle;
     struct job_queue queue;
+    size_t shown_events;     /* of `queue`, in the gauge of all writers */
     struct job_queue limits; /* jobs for the limiter */
     size_t wake_at_limits;   /* like wake_at */
     size_t wake_at; /* the thread sleeps until so many events wait; SIZE_MAX: do not wake it */
@@ -64,9 +65,6 @@ struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events, s
 
 /* The same for limits. */
 struct storage_job *writer_take_limits(struct writer *writer, size_t min);
-
-/* Answer a list of jobs of which nothing was sent. */
-void writer_fail_jobs(struct storage_job *jobs, enum storage_err err);
 
 /* Waiting jobs whose time is up: nothing of them was sent. */
 void writer_fail_late(struct writer *writer, int64_t now_ms);

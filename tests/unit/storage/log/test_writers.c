@@ -62,28 +62,36 @@ static struct core *core_of_a_cluster(void)
     return core;
 }
 
+static struct request_key keys[PLACES];
+static struct storage_job jobs[PLACES];
+
+/* Submit a request of @cost events whose key leads to place @i, where a writer is started. */
+static enum storage_err submit(struct writers *writers, unsigned i, size_t cost)
+{
+    enum storage_err err;
+    keys[i].key.bytes[1] = (unsigned char)i;
+    jobs[i] = (struct storage_job){.op = STORAGE_WRITE,
+        .cost = cost,
+        .deadline_ms = INT64_MAX,
+        .done = is_done,
+        .u.write = {.keyed = &keys[i]}};
+    bool taken = writers_submit(writers, &jobs[i], &err);
+    cr_expect_eq(taken, err == STORAGE_OK);
+    return err;
+}
+
 Test(writers, none_is_freed_while_others_run)
 {
     struct core *core = core_of_a_cluster();
     struct unfolded unfolded;
-    struct request_key keys[PLACES] = {{.answer = {NULL, 0}}};
-    struct storage_job jobs[PLACES] = {{.op = STORAGE_WRITE}};
-    enum storage_err err;
     unsigned n_taken = 0;
     stand_in.connect = no_connection;
     stand_in.closed = is_closed;
     unfolded_init(&unfolded, &core->stats);
     struct writers *writers = writers_start(core, &unfolded);
     cr_assert_not_null(writers);
-    for (unsigned i = 0; i < PLACES; i++) { /* the key leads to place i */
-        keys[i].key.bytes[1] = (unsigned char)i;
-        jobs[i] = (struct storage_job){.op = STORAGE_WRITE,
-            .cost = 1,
-            .deadline_ms = INT64_MAX,
-            .done = is_done,
-            .u.write = {.keyed = &keys[i]}};
-        /* The place's writer is started in any case. */
-        n_taken += writers_submit(writers, &jobs[i], &err);
+    for (unsigned i = 0; i < PLACES; i++) {
+        n_taken += submit(writers, i, 1) == STORAGE_OK;
     }
     while (atomic_load(&n_tried) < PLACES) {
         (void)poll(NULL, 0, 1);
@@ -92,6 +100,32 @@ Test(writers, none_is_freed_while_others_run)
     cr_expect_eq(n_closed, PLACES);
     cr_expect_eq(n_tried_later, 0, "a writer was freed while another one ran");
     cr_expect_eq(n_done, n_taken);
+    topology_free(core->topology);
+    unfolded_release(&unfolded);
+    core_release(core);
+    free(core);
+}
+
+/* One queue for all: --queue says how much of it there is, and tallyd_queue_events how much is
+ * used. */
+Test(writers, what_waits_for_any_of_them_is_one_queue)
+{
+    struct core *core = core_of_a_cluster();
+    struct unfolded unfolded;
+    core->config.queue_events = 25;
+    stand_in.connect = no_connection;
+    unfolded_init(&unfolded, &core->stats);
+    struct writers *writers = writers_start(core, &unfolded);
+    cr_assert_not_null(writers);
+    cr_expect_eq(submit(writers, 0, 10), STORAGE_OK);
+    cr_expect_eq(submit(writers, 1, 10), STORAGE_OK);
+    cr_expect_eq(atomic_load(&core->stats.queue_events), 20);
+    cr_expect_eq(submit(writers, 2, 10), STORAGE_FULL);
+    cr_expect_eq(submit(writers, 3, 5), STORAGE_OK);
+    cr_expect_eq(atomic_load(&core->stats.queue_events), 25);
+    writers_stop(writers);
+    cr_expect_eq(n_done, 3);
+    cr_expect_eq(atomic_load(&core->stats.queue_events), 0);
     topology_free(core->topology);
     unfolded_release(&unfolded);
     core_release(core);
