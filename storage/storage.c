@@ -61,16 +61,16 @@ static enum storage_err catch_up(void *data, int64_t before_us, int64_t deadline
 /* Start what writes: the fold of who saw what, the fold of the log, the writer, the guard. */
 static bool start_writing(struct storage *s)
 {
+    s->unfolded.n_logs = core_logs(&s->core);
+    s->unfolded.arrived = entry_arrived;
+    s->unfolded.arrived_data = s;
     s->seen_fold = s->core.config.seen.on ? seen_fold_start(&s->core) : NULL;
     s->fold = fold_start(&s->core, &s->unfolded, s->seen_fold);
     if (s->fold == NULL) {
         return false;
     }
-    s->unfolded.arrived = entry_arrived;
-    s->unfolded.arrived_data = s;
     s->core.catch_up = catch_up;
     s->core.catch_up_data = s;
-    s->unfolded.n_logs = core_logs(&s->core);
     s->limits = s->core.is_spread ? limit_senders_start(&s->core) : NULL;
     if (s->core.is_spread && s->limits == NULL) {
         return false;

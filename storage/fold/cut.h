@@ -1,6 +1,6 @@
 /* cut.h - cuts a batch into transactions that hold Redis for some milliseconds only.
  *
- * Layer: storage, pure.  Belongs to the fold's thread.
+ * Layer: storage, pure.  Belongs to the thread of a lane (lanes.h).
  *
  * Redis does nothing else while it carries out a transaction.  So a transaction gets as many
  * partitions as fit by an estimate, and a partition with too much for one transaction is cut:

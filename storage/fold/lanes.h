@@ -33,8 +33,8 @@ struct lanes {
     struct seen_fold *seen_fold;
     struct shared_memory *shared;
     struct lane *all; /* owned; with one server two of them */
-    /* With one server: called, by any of the threads, when a transaction was done; NULL: nobody
-     * is. */
+    /* Called when a transaction was done, with one server by any of the threads; in a cluster, by
+     * the caller of lanes_count(), when a whole batch was.  NULL: nobody is. */
     void (*moved)(void *data);
     void *moved_data;
 };

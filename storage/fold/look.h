@@ -1,6 +1,6 @@
 /* look.h - the first half of a transaction: WATCH the states, and read what the decision needs.
  *
- * Layer: storage.  Belongs to the fold's thread.
+ * Layer: storage.  Belongs to the thread of a lane (lanes.h).
  *
  * A look is one write:
  *

@@ -1,6 +1,6 @@
 /* share.h - what one partition gets of a batch, in one transaction.
  *
- * Layer: storage, pure.  Belongs to the fold's thread.
+ * Layer: storage, pure.  Belongs to the thread of a lane (lanes.h).
  *
  * The share of a partition is a run of its tasks.  share_begin() says which, share_write() and
  * share_take() ask Redis step by step, share_decide() merges in between what no cursor says is

@@ -1,6 +1,6 @@
 /* transaction.h - counts shares of a batch in Redis: WATCH, read, decide, MULTI .. EXEC.
  *
- * Layer: storage.  Belongs to the fold's thread.
+ * Layer: storage.  Belongs to the thread of a lane (lanes.h).
  *
  * All that a decision rests on is in the states of the partitions, and these are watched: whoever
  * changes it makes the EXEC void, and the transaction begins again.  Counts and cursors change in

@@ -35,7 +35,7 @@ struct entry_keyed {
     struct slice answer, chunk; /* in the entry's arena */
     size_t n_events;
     bool is_ticketed;        /* the request asks which actions were first */
-    bool is_in;              /* by the last answer: this entry holds it */
+    bool is_in;              /* by the first answer: this entry holds it */
     enum storage_err err;    /* what its job is told when the entry is acknowledged */
     struct storage_job *job; /* lent; NULL: answered */
 };

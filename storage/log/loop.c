@@ -62,7 +62,7 @@ static bool begin_entry(struct writer *w)
     }
     int64_t now_ms = redis_clock_ms(&w->core->clock);
     if (!appender_add(&w->appender, jobs, deletions_arrival_ms(&w->core->deletions, now_ms))) {
-        writer_fail_jobs(jobs, STORAGE_NOMEM);
+        jobs_done(jobs, STORAGE_NOMEM);
         return false;
     }
     return true;
@@ -278,13 +278,13 @@ static int writer_patience(struct writer *w)
     return wake_ms <= now_ms ? 0 : wake_ms - now_ms > 60000 ? 60000 : (int)(wake_ms - now_ms);
 }
 
-/* Decide, under the lock, whether there is work at once; else the next job wakes us. */
+/* Decide whether there is work at once; else the next job wakes us. */
 static bool may_sleep(struct writer *w)
 {
-    pthread_mutex_lock(&w->lock);
     bool connected = w->session.redis != NULL;
-    size_t begin = events_to_begin(w);
+    size_t begin = events_to_begin(w); /* who makes room from here on wakes us */
     size_t begin_limits = limits_to_begin(w);
+    pthread_mutex_lock(&w->lock);
     bool sleep = w->queue.events < begin && w->limits.events < begin_limits && !w->stop;
     w->wake_at = !sleep ? SIZE_MAX : !connected ? 1 : begin;
     w->wake_at_limits = !sleep ? SIZE_MAX : !connected ? 1 : begin_limits;

@@ -289,8 +289,6 @@ static void check_entry(const struct log_entry *entry)
         is->n_requests);
 }
 
-/* Jobs wait at entries that are not acknowledged, and those are the last ones; @n_open of them are
- * not answered. */
 /* A request whose key stands in Redis may be acknowledged by whoever repeats the request.  So its
  * entry is among those that are answered, or told to whom it concerns. */
 static void check_shown(void)
@@ -308,6 +306,8 @@ static void check_shown(void)
     CHECK(unfolded_await_shown(&w.unfolded, 0) == !waits, "what is shown is awaited");
 }
 
+/* Jobs wait at entries that are not acknowledged, and those are the last ones; @n_open of them are
+ * not answered. */
 static void check_unacknowledged(size_t n_open)
 {
     const struct appender *a = &w.appender;
