@@ -90,17 +90,11 @@ static void put_questions(struct looking *l, struct asks *asks)
 {
     for (size_t i = l->at; i < l->n_served; i++) {
         unsigned partition = l->partitions[i];
-        struct key state;
         if (is_first(l, i)) {
             resp_command(asks_begin(asks, partition), "INFO", "replication", NULL);
             resp_command(asks_begin(asks, partition), "CLUSTER", "NODES", NULL);
         }
-        struct buffer *out = asks_begin(asks, partition);
-        key_fixed(&state, l->core->partitions.tag[partition], "state", SLICE(""));
-        resp_head(out, 3);
-        resp_text(out, "HEXISTS");
-        resp_word(out, state.p, state.n);
-        resp_text(out, "cfg");
+        resp_text(asks_command(asks, l->core, partition, "HEXISTS", "state", 1), "cfg");
     }
 }
 

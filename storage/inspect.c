@@ -118,12 +118,7 @@ static bool take_settings(void *data, size_t i, const struct reply *reply)
 
 static void put_settings(const struct inspection *in, struct asks *asks, unsigned partition)
 {
-    struct key state;
-    struct buffer *out = asks_begin(asks, partition);
-    key_fixed(&state, in->core.partitions.tag[partition], "state", SLICE(""));
-    resp_head(out, 4);
-    resp_text(out, "HMGET");
-    resp_word(out, state.p, state.n);
+    struct buffer *out = asks_command(asks, &in->core, partition, "HMGET", "state", 2);
     resp_text(out, "cfg");
     resp_text(out, "zones");
 }

@@ -19,6 +19,18 @@ struct buffer *asks_begin(struct asks *a, unsigned partition)
                : dispatcher_begin(a->session->dispatcher, partition, DISPATCH_SINGLE);
 }
 
+struct buffer *asks_command(struct asks *a, const struct core *core, unsigned partition,
+    const char *command, const char *name, size_t n)
+{
+    struct key key;
+    struct buffer *out = asks_begin(a, partition);
+    key_fixed(&key, core->partitions.tag[partition], name, SLICE(""));
+    resp_head(out, 2 + n);
+    resp_text(out, command);
+    resp_word(out, key.p, key.n);
+    return out;
+}
+
 /* All are taken up to the one that @take refuses. */
 static enum redis_status run_spread(
     struct asks *a, int64_t deadline_ms, redis_take_fn *take, void *data)
@@ -51,14 +63,4 @@ enum redis_status asks_run(struct asks *a, int64_t deadline_ms, redis_take_fn *t
     a->n = 0;
     a->failed = false;
     return status;
-}
-
-void asks_get(struct asks *a, const struct core *core, const char *name)
-{
-    struct key key;
-    struct buffer *out = asks_begin(a, 0);
-    key_fixed(&key, core->partitions.tag[0], name, SLICE(""));
-    resp_head(out, 2);
-    resp_text(out, "GET");
-    resp_word(out, key.p, key.n);
 }

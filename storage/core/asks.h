@@ -30,8 +30,10 @@ static inline struct asks asks_to(struct session *session, struct buffer *out)
  * returned, before the next call. */
 struct buffer *asks_begin(struct asks *asks, unsigned partition);
 
-/* Ask for the string @name of partition 0. */
-void asks_get(struct asks *asks, const struct core *core, const char *name);
+/* Begin a command about the key @name of @partition: the caller appends the @n words that come
+ * behind the key to the buffer that is returned, before the next call. */
+struct buffer *asks_command(struct asks *asks, const struct core *core, unsigned partition,
+    const char *command, const char *name, size_t n);
 
 /* Send all, and take their replies as redis_ask_all() does, in the order of the commands, until
  * @deadline_ms (CLOCK_MONOTONIC).  The asks are empty then. */

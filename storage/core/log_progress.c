@@ -89,13 +89,9 @@ static enum storage_err take_cursors(struct reading *r, const struct reply *repl
         return foreign(r, "a partition's state");
     }
     for (size_t i = 0; i < reply->n; i++) {
-        struct log_cursor cursor;
-        if (!log_cursor_parse(&reply->items[i], &cursor)) {
+        if (!log_cursor_least(&reply->items[i], &r->asked[i].counted)) {
             return foreign(r, "a cursor");
         }
-        uint64_t *counted = &r->asked[i].counted;
-        uint64_t whole = log_cursor_whole(&cursor);
-        *counted = whole < *counted ? whole : *counted;
     }
     return STORAGE_OK;
 }
@@ -175,60 +171,37 @@ static void ask_others(const struct reading *r, struct asks *asks)
     const struct part_set *others = find_others(r->progress, r->core);
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
         if (part_set_has(others, p)) {
-            struct key key;
-            struct buffer *out = asks_begin(asks, p);
-            key_fixed(&key, r->core->partitions.tag[p], "state", SLICE(""));
-            resp_head(out, 2);
-            resp_text(out, "EXISTS");
-            resp_word(out, key.p, key.n);
+            (void)asks_command(asks, r->core, p, "EXISTS", "state", 0);
         }
     }
 }
 
 /* (`users` is not there before a user was forgotten.) */
-static void ask_ids(const struct reading *r, struct buffer *out)
+static void ask_ids(const struct reading *r, struct asks *asks)
 {
-    static const char *const names[] = {"ver", "users"};
-    struct key key;
-    key_fixed(&key, r->core->partitions.tag[0], "state", SLICE(""));
-    resp_head(out, 2 + sizeof(names) / sizeof(*names));
-    resp_text(out, "HMGET");
-    resp_word(out, key.p, key.n);
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        resp_text(out, names[i]);
-    }
+    struct buffer *out = asks_command(asks, r->core, 0, "HMGET", "state", 2);
+    resp_text(out, "ver");
+    resp_text(out, "users");
 }
 
 static void ask_heads(const struct reading *r, struct asks *asks)
 {
     for (unsigned i = 0; i < r->n_heads; i++) {
-        struct key key;
-        unsigned partition = core_log_partition(r->core, i);
-        struct buffer *out = asks_begin(asks, partition);
-        key_fixed(&key, r->core->partitions.tag[partition], "heads", SLICE(""));
-        resp_head(out, 2);
-        resp_text(out, "HGETALL");
-        resp_word(out, key.p, key.n);
+        (void)asks_command(asks, r->core, core_log_partition(r->core, i), "HGETALL", "heads", 0);
     }
     if (r->has_time) {
         resp_command(asks_begin(asks, 0), "TIME", NULL);
     }
     if (r->has_ids) {
-        ask_ids(r, asks_begin(asks, 0));
+        ask_ids(r, asks);
     }
 }
 
 /* Ask each partition for the cursors of r->asked. */
 static void ask_cursors(const struct reading *r, struct asks *asks)
 {
-    const struct core *core = r->core;
-    for (unsigned p = 0; p < core->partitions.n; p++) {
-        struct key key;
-        struct buffer *out = asks_begin(asks, p);
-        key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
-        resp_head(out, 2 + r->n_asked);
-        resp_text(out, "HMGET");
-        resp_word(out, key.p, key.n);
+    for (unsigned p = 0; p < r->core->partitions.n; p++) {
+        struct buffer *out = asks_command(asks, r->core, p, "HMGET", "state", r->n_asked);
         for (size_t i = 0; i < r->n_asked; i++) {
             resp_word(out, r->asked[i].head.id, LOG_ID_TEXT);
         }

@@ -60,13 +60,8 @@ bool zone_moves_add(
 void zone_moves_ask(const struct zone_moves *moves, const struct core *core, struct asks *asks)
 {
     for (size_t i = 0; i < moves->n; i++) {
-        struct key sites;
-        struct buffer *out = asks_begin(asks, moves->moves[i].partition);
-        key_fixed(&sites, core->partitions.tag[moves->moves[i].partition], "sites", SLICE(""));
-        resp_head(out, 3);
-        resp_text(out, "SISMEMBER");
-        resp_word(out, sites.p, sites.n);
-        resp_text(out, moves->moves[i].site);
+        const struct zone_move *move = &moves->moves[i];
+        resp_text(asks_command(asks, core, move->partition, "SISMEMBER", "sites", 1), move->site);
     }
 }
 

@@ -257,13 +257,7 @@ static bool take_ok(void *data, size_t i, const struct reply *reply)
 
 void preparation_put_made(const struct preparation *p, struct asks *asks)
 {
-    struct key made;
-    struct buffer *out = asks_begin(asks, 0);
-    key_fixed(&made, p->core->partitions.tag[0], "made", SLICE(""));
-    resp_head(out, 3);
-    resp_text(out, "SET");
-    resp_word(out, made.p, made.n);
-    resp_text(out, "1");
+    resp_text(asks_command(asks, p->core, 0, "SET", "made", 1), "1");
 }
 
 /* Of a cluster: from now on a partition without a state has lost it. */

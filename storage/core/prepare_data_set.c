@@ -114,21 +114,14 @@ static bool data_set_look(struct session *session, struct preparation *p, int64_
     struct buffer b;
     buffer_init(&b);
     struct asks asks = asks_to(session, &b);
-    asks_get(&asks, p->core, "secret");
-    asks_get(&asks, p->core, "made");
+    (void)asks_command(&asks, p->core, 0, "GET", "secret", 0);
+    (void)asks_command(&asks, p->core, 0, "GET", "made", 0);
     deletions_ask_over(asks_begin(&asks, 0), p->core->partitions.tag[0]);
     for (unsigned i = 0; i < p->core->partitions.n; i++) {
-        struct key state;
-        if (part_set_has(&p->away, i)) {
-            continue;
+        if (!part_set_has(&p->away, i)) {
+            p->asked[asks.n - FIXED_REPLIES] = (uint16_t)i;
+            resp_text(asks_command(&asks, p->core, i, "HGET", "state", 1), "cfg");
         }
-        p->asked[asks.n - FIXED_REPLIES] = (uint16_t)i;
-        struct buffer *out = asks_begin(&asks, i);
-        key_fixed(&state, p->core->partitions.tag[i], "state", SLICE(""));
-        resp_head(out, 3);
-        resp_text(out, "HGET");
-        resp_word(out, state.p, state.n);
-        resp_text(out, "cfg");
     }
     bool ok = asks_run(&asks, deadline_ms, take_look, &l) == REDIS_OK_STATUS &&
               may_go_on(p, l.has_secret);

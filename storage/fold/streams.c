@@ -75,17 +75,6 @@ static void forget_closed(struct streams *streams, const struct heads *heads)
     streams->n = n;
 }
 
-/* A command about one key of @partition. */
-static void put_key(struct buffer *out, const struct core *core, unsigned partition,
-    const char *command, const char *name)
-{
-    struct key key;
-    key_fixed(&key, core->partitions.tag[partition], name, SLICE(""));
-    resp_head(out, 2);
-    resp_text(out, command);
-    resp_word(out, key.p, key.n);
-}
-
 enum redis_status streams_look(struct streams *streams, struct core *core, struct session *session,
     int64_t deadline_ms, struct heads *ret)
 {
@@ -100,13 +89,12 @@ enum redis_status streams_look(struct streams *streams, struct core *core, struc
     ret->n = 0;
     ret->asked_ms = monotonic_ms();
     for (unsigned i = 0; i < core_logs(core); i++) {
-        put_key(asks_begin(&asks, core_log_partition(core, i)), core, core_log_partition(core, i),
-            "HGETALL", "heads");
+        (void)asks_command(&asks, core, core_log_partition(core, i), "HGETALL", "heads", 0);
     }
     resp_command(asks_begin(&asks, 0), "TIME", NULL);
     for (unsigned p = 0; core->is_spread && p < core->partitions.n; p++) {
         if (part_set_has(&each, p)) {
-            put_key(asks_begin(&asks, p), core, p, "EXISTS", "state");
+            (void)asks_command(&asks, core, p, "EXISTS", "state", 0);
         }
     }
     enum redis_status status = asks_run(&asks, deadline_ms, take_heads, &look);
@@ -121,15 +109,8 @@ enum redis_status streams_look(struct streams *streams, struct core *core, struc
 
 static bool take_cursor(void *data, size_t i, const struct reply *reply)
 {
-    uint64_t *least = data;
-    struct log_cursor cursor;
     (void)i;
-    if (!log_cursor_parse(reply, &cursor)) {
-        return false;
-    }
-    uint64_t whole = log_cursor_whole(&cursor);
-    *least = whole < *least ? whole : *least;
-    return true;
+    return log_cursor_least(reply, data);
 }
 
 enum redis_status streams_learn(
@@ -140,13 +121,7 @@ enum redis_status streams_learn(
     buffer_init(&out);
     struct asks asks = asks_to(session, &out);
     for (unsigned p = 0; p < core->partitions.n; p++) {
-        struct key key;
-        struct buffer *to = asks_begin(&asks, p);
-        key_fixed(&key, core->partitions.tag[p], "state", SLICE(""));
-        resp_head(to, 3);
-        resp_text(to, "HGET");
-        resp_word(to, key.p, key.n);
-        resp_text(to, stream->id);
+        resp_text(asks_command(&asks, core, p, "HGET", "state", 1), stream->id);
     }
     enum redis_status status = asks_run(&asks, deadline_ms, take_cursor, &least);
     buffer_release(&out);

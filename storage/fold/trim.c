@@ -38,13 +38,9 @@ static bool take_cursors(void *data, size_t i, const struct reply *reply)
         return false;
     }
     for (size_t l = 0; l < t->n; l++) {
-        struct log_cursor cursor;
-        uint64_t *counted = &t->logs[t->places[l]].counted;
-        if (!log_cursor_parse(&reply->items[l], &cursor)) {
+        if (!log_cursor_least(&reply->items[l], &t->logs[t->places[l]].counted)) {
             return false;
         }
-        uint64_t whole = log_cursor_whole(&cursor);
-        *counted = whole < *counted ? whole : *counted;
     }
     return true;
 }
@@ -53,12 +49,7 @@ static bool read_cursors(struct trimming *t, struct session *session, int64_t de
 {
     struct asks asks = asks_to(session, &t->out);
     for (unsigned p = 0; p < t->core->partitions.n; p++) {
-        struct key key;
-        struct buffer *out = asks_begin(&asks, p);
-        key_fixed(&key, t->core->partitions.tag[p], "state", SLICE(""));
-        resp_head(out, 2 + t->n);
-        resp_text(out, "HMGET");
-        resp_word(out, key.p, key.n);
+        struct buffer *out = asks_command(&asks, t->core, p, "HMGET", "state", t->n);
         for (size_t l = 0; l < t->n; l++) {
             resp_text(out, t->logs[t->places[l]].id);
         }

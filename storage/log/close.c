@@ -44,19 +44,6 @@ struct closing {
     bool lost;
 };
 
-/* Begin a command of @n words behind its name and its key, which lies in @partition. */
-static struct buffer *put_command(
-    struct closing *c, unsigned partition, const char *command, const char *name, size_t n)
-{
-    struct key key;
-    struct buffer *out = asks_begin(&c->asks, partition);
-    key_fixed(&key, c->core->partitions.tag[partition], name, SLICE(""));
-    resp_head(out, 2 + n);
-    resp_text(out, command);
-    resp_word(out, key.p, key.n);
-    return out;
-}
-
 static bool closing_ask(struct closing *c, redis_take_fn *take)
 {
     enum redis_status status = asks_run(&c->asks, c->deadline_ms, take, c);
@@ -84,7 +71,7 @@ static bool take_ignored(void *data, size_t i, const struct reply *reply)
 static void put_delete_cursors(struct closing *c, const char *id)
 {
     for (unsigned p = 0; p < c->core->partitions.n; p++) {
-        resp_word(put_command(c, p, "HDEL", "state", 1), id, LOG_ID_TEXT);
+        resp_word(asks_command(&c->asks, c->core, p, "HDEL", "state", 1), id, LOG_ID_TEXT);
     }
 }
 
@@ -209,7 +196,7 @@ static bool read_cursors(struct closing *c)
         strays->all[i].is_seen = false;
     }
     for (unsigned p = 0; p < c->core->partitions.n; p++) {
-        (void)put_command(c, p, "HKEYS", "state", 0);
+        (void)asks_command(&c->asks, c->core, p, "HKEYS", "state", 0);
     }
     return closing_ask(c, take_fields);
 }

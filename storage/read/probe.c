@@ -113,14 +113,8 @@ static bool probe_states(struct reader *reader, struct storage_job *job)
         bool is_known = core_view(reader->core, p).seen_ms != 0 ||
                         partition_marks_next(&reader->core->lost_states, p) == p;
         if (is_known && server_away_ms(reader->core, p, why, sizeof(why)) == 0) {
-            struct key state;
-            key_fixed(&state, reader->core->partitions.tag[p], "state", SLICE(""));
             look.asked[asks.n] = (uint16_t)p;
-            struct buffer *out = asks_begin(&asks, p);
-            resp_head(out, 3);
-            resp_text(out, "HEXISTS");
-            resp_word(out, state.p, state.n);
-            resp_text(out, "cfg");
+            resp_text(asks_command(&asks, reader->core, p, "HEXISTS", "state", 1), "cfg");
         }
     }
     int64_t until_ms = monotonic_ms() + SERVER_MS;

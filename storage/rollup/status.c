@@ -82,8 +82,8 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
     buffer_init(&b);
     struct asks asks = asks_to(session, &b);
     resp_command(asks_begin(&asks, 0), "TIME", NULL);
-    asks_get(&asks, core, "lock");
-    asks_get(&asks, core, "fence");
+    (void)asks_command(&asks, core, 0, "GET", "lock", 0);
+    (void)asks_command(&asks, core, 0, "GET", "fence", 0);
     for (unsigned p = 0; p < core->partitions.n; p++) {
         partition_state_ask(asks_begin(&asks, p), core->partitions.tag[p], 0);
     }

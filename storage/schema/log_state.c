@@ -159,3 +159,14 @@ bool log_cursor_parse(const struct reply *field, struct log_cursor *ret)
     *ret = cursor;
     return true;
 }
+
+bool log_cursor_least(const struct reply *field, uint64_t *least)
+{
+    struct log_cursor cursor;
+    if (!log_cursor_parse(field, &cursor)) {
+        return false;
+    }
+    uint64_t whole = log_cursor_whole(&cursor);
+    *least = whole < *least ? whole : *least;
+    return true;
+}

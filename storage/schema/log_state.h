@@ -63,6 +63,10 @@ static inline bool log_position_before(struct log_position a, struct log_positio
 /* The number of the last entry that is counted in all stripes, like all before. */
 uint64_t log_cursor_whole(const struct log_cursor *cursor);
 
+/* Lower *@least to that of the cursor in @field: so many entries all cursors have counted that were
+ * looked at.  False, with @least untouched: it is no cursor. */
+bool log_cursor_least(const struct reply *field, uint64_t *least) MUST_CHECK;
+
 /* As text: the positions in the order of stripes, with commas; each is "n", or "n:i" where entry n
  * is not complete.  Where k > 1 stripes in a row have the same one, "*k" follows, unless all have.
  * A NUL is appended.  Returns the length. */
