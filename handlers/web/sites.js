@@ -12,8 +12,8 @@ function sparkline(values) {
   return svg("svg", { viewBox: "0 0 100 30", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("polyline", { points: points.join(" ") }));
 }
 
-async function drawCurve(where, site, window, step, signal) {
-  const { series } = await get("stats", { site, from: window.from, to: window.to, step, round: "outer" }, signal);
+async function drawCurve(where, { site, from, to }, step, signal) {
+  const { series } = await get("stats", { site, from, to, step, round: "outer" }, signal);
   where.replaceChildren(sparkline(series.map((point) => point.uv)));
 }
 
@@ -29,11 +29,11 @@ export const names = async (signal) => (await get("sites", {}, signal)).sites;
 
 // A card for each site, the one with most visitors first.
 export async function show({ window, tz, step }, signal) {
-  const { sites, truncated } = await get("sites", { from: window.from, to: window.to, tz, round: "outer" }, signal);
+  const { sites, truncated, ...asked } = await get("sites", { from: window.from, to: window.to, tz, round: "outer" }, signal);
   const ordered = sites.toSorted((a, b) => b.uv - a.uv);
   const cards = ordered.map(cardOf);
   $("sites-list").replaceChildren(...cards);
-  await Promise.all(ordered.slice(0, CURVES).map(({ site }, i) =>
-    drawCurve(cards[i].querySelector(".curve"), site, window, step || window.step, signal).catch(orNull))); // no curve where it is too fine; the figures stand
+  await Promise.all(ordered.slice(0, CURVES).map((row, i) => // over the instants of the card's figures, in whatever zone
+    drawCurve(cards[i].querySelector(".curve"), { ...asked, ...row }, step || window.step, signal).catch(orNull))); // none where it is too fine
   return truncated ? "These are the first 1,000 sites." : "";
 }

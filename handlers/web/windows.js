@@ -72,12 +72,10 @@ export function comparedWith(compare, window, { from, to, tz }) {
     return compare === "none" ? null : window.before;
   }
   const yearBefore = (date) => `${Number(date.slice(0, 4)) - 1}${date.slice(4) === "-02-29" ? "-02-28" : date.slice(4)}`;
-  const earlier = (at) => {
-    const date = yearBefore(day(at, tz));
-    const midnight = isDate(window.from) || window.from.includes("/");
-    return midnight && at === from ? date : new Date(new Date(at).setUTCFullYear(new Date(at).getUTCFullYear() - 1)).toISOString();
-  };
-  return [earlier(from), earlier(to)];
+  // A midnight stays one: the clocks may be changed on other days in that year.
+  const earlier = (at, told) => (isDate(told) || told.includes("/") ? yearBefore(day(at, tz))
+    : new Date(new Date(at).setUTCFullYear(new Date(at).getUTCFullYear() - 1)).toISOString());
+  return [earlier(from, window.from), earlier(to, window.to)];
 }
 
 // The steps that make two to 500 points of a window of @minutes.

@@ -69,6 +69,7 @@ def test_a_page_with_a_hostile_name(tallyd, look):
     assert browser.driver.title.startswith("/\\u202eevil")
     press(browser, "/a", "#list-0")
     assert [row[0] for row in browser.rows("#common")] == ["/\\u202eevil", "/a", "both", "either"]
+    http.accept([{"site": "hostile", "page": turned}] * 1000)  # hotter than what other tests have sent in this minute
     browser.open("/ops")
     hot = wait_until(lambda: [row[1] for row in browser.rows("#hot") if row[0] == "hostile"], "it is hot")
     assert "/\\u202eevil" in hot and turned not in hot

@@ -116,6 +116,34 @@ def test_the_year_before(http, look):
     assert len(chart(browser)) == 2
 
 
+@pytest.fixture
+def zoned(start_redis, start_tallyd, tmp_path):
+    """A tallyd that keeps days for ever, with sites of two zones."""
+    config = tmp_path / "tallyd.conf"
+    config.write_text("site.berlin.tz = Europe/Berlin\nsite.chatham.tz = Pacific/Chatham\n")
+    return start_tallyd("--config", config, "--keep-days", "forever", "--keep-months", "forever", redis=start_redis())
+
+
+def test_the_year_before_ends_at_midnight(zoned, look):
+    """In 2026 the clocks were changed in the night before its last day, in 2025 in the night after."""
+    zoned.client().accept([{"site": "berlin", "page": "/", "user": i, "ts": f"{day}T12:00:00Z"}
+                           for i, day in enumerate(("2025-09-25", "2025-09-26", "2025-10-25", "2025-10-26", "2026-10-10"))])
+    browser = look("/?site=berlin&range=custom&from=2026-09-26&to=2026-10-25&compare=year", base=zoned.url)
+    assert "(before: 2)" in browser.text("#pv-change"), browser.text("#pv-change")
+
+
+def test_curves_are_of_the_cards_figures(zoned, look):
+    """A day of UTC, whatever the site's zone: of Chatham's own day the evening is not in it."""
+    day = TODAY - timedelta(days=1)
+    zoned.client().accept([{"site": site, "page": "/", "user": i, "ts": f"{day}T20:00:00Z"} for i in range(3) for site in ("chatham", "berlin")])
+    browser = look(f"/?range=custom&from={day}&to={day}", base=zoned.url)
+    curves = browser.run("return [...document.querySelectorAll('.site')].map((card) => [card.querySelector('.uv').textContent,"
+                         " card.querySelector('polyline').getAttribute('points')])")
+    assert len(curves) == 2
+    for visitors, points in curves:
+        assert visitors == "3" and sorted({float(point.split(",")[1]) for point in points.split()}) == [2, 29], points
+
+
 def test_an_unknown_zone_is_said(http, shop, look):
     browser = look(f"/?site=shop&{CUSTOM}&tz=Mars/Olympus")
     assert http.get("/stats", tz="Mars/Olympus").json["detail"] in " ".join(messages(browser))
