@@ -9,6 +9,7 @@
 #include "handlers/http/app.h"
 #include "handlers/reply/json_body.h"
 #include "handlers/text/check.h"
+#include "handlers/text/utf8.h"
 
 /* Take out of @names what is not in @others. */
 static void keep_common(json_t *names, const json_t *others)
@@ -92,12 +93,15 @@ static bool read_filter(const struct target_reader *r, const json_t *filter)
     if (!page && !slice_equal(key, SLICE("site"))) {
         grafana_notice(r->target, "warning",
             "the filter on %.*s is not applied: there is none but page and site",
-            (int)(key.n < 64 ? key.n : 64), key.p);
+            (int)utf8_fit(key, 64), key.p);
         return true;
     }
     if (!one_of && !slice_equal(operation, SLICE("="))) {
         return grafana_refuse(
             r, "filter on %s: = and =| (one of) are the operators", page ? "page" : "site");
+    }
+    if (!grafana_may_be_names(value)) {
+        return grafana_refuse(r, "filter on %s: " NO_NAMES, page ? "page" : "site");
     }
     if (page && grafana_metric_of_sites(r->target->metric)) {
         grafana_notice(r->target, "warning",
@@ -110,12 +114,15 @@ static bool read_filter(const struct target_reader *r, const json_t *filter)
 
 static bool read_filters(const struct target_reader *r)
 {
-    const json_t *lists[] = {
-        json_object_get(r->root, "filters"), json_object_get(r->root, "adhocFilters")};
+    static const char *const names[] = {"filters", "adhocFilters"};
     size_t i;
     const json_t *filter;
     for (size_t k = 0; k < 2; k++) {
-        json_array_foreach(lists[k], i, filter)
+        const json_t *list = json_object_get(r->root, names[k]);
+        if (list != NULL && !json_is_null(list) && !json_is_array(list)) {
+            return grafana_refuse(r, "%s must be a list", names[k]);
+        }
+        json_array_foreach(list, i, filter)
         {
             if (!read_filter(r, filter)) {
                 return false;

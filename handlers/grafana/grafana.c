@@ -13,6 +13,7 @@
 #include "handlers/routes.h"
 
 #include "handlers/grafana/query.h"
+#include "handlers/http/app.h"
 #include "handlers/reply/reply.h"
 
 static enum handler_result reply_to_body(struct http_exchange *exchange, json_t *answer)
@@ -33,11 +34,11 @@ enum handler_result grafana_test_start(struct http_exchange *exchange)
     return HANDLER_REPLY;
 }
 
-static json_t *step_options(void)
+static json_t *step_options(enum grafana_metric metric)
 {
     json_t *options = json_pack("[{s:s,s:s},{s:s,s:s}]", "label", "as fine as the panel", "value",
         step_name(STEP_AUTO), "label", "one figure for the window", "value", "window");
-    for (enum step step = STEP_MINUTE; step < STEP_AUTO; step++) {
+    for (enum step step = STEP_MINUTE; metric != GRAFANA_DAU && step < STEP_AUTO; step++) {
         json_array_append_new(
             options, json_pack("{s:s,s:s}", "label", step_name(step), "value", step_name(step)));
     }
@@ -65,7 +66,7 @@ static json_t *payloads(enum grafana_metric metric)
                                         "Pages (none: all)", "type", "multi-select"));
     }
     json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:o}", "name", "step", "label", "Step",
-                                    "type", "select", "options", step_options()));
+                                    "type", "select", "options", step_options(metric)));
     return list;
 }
 
@@ -74,9 +75,11 @@ enum handler_result grafana_metrics_start(struct http_exchange *exchange)
     json_t *list = json_array();
     for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
         enum grafana_metric which = (enum grafana_metric)metric;
-        json_array_append_new(
-            list, json_pack("{s:s,s:s,s:o}", "label", grafana_metric_label(which), "value",
-                      grafana_metric_name(which), "payloads", payloads(which)));
+        if (which != GRAFANA_IPS || exchange->app->addresses) {
+            json_array_append_new(
+                list, json_pack("{s:s,s:s,s:o}", "label", grafana_metric_label(which), "value",
+                          grafana_metric_name(which), "payloads", payloads(which)));
+        }
     }
     return reply_to_body(exchange, list);
 }

@@ -1,6 +1,5 @@
 #include "handlers/grafana/names.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +89,23 @@ static bool add_value(json_t *names, const json_t *value)
     if (json_is_integer(value)) {
         int n = snprintf(digits, sizeof(digits), "%lld", (long long)json_integer_value(value));
         return add_text(names, (struct slice){digits, (size_t)n});
+    }
+    return true;
+}
+
+bool grafana_may_be_names(const json_t *value)
+{
+    size_t i;
+    const json_t *one;
+    if (!json_is_array(value)) {
+        return value == NULL || json_is_null(value) || json_is_string(value) ||
+               json_is_integer(value);
+    }
+    json_array_foreach(value, i, one)
+    {
+        if (!json_is_string(one) && !json_is_integer(one)) {
+            return false;
+        }
     }
     return true;
 }

@@ -12,9 +12,13 @@
 #define HANDLERS_GRAFANA_NAMES_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
+
+/* Is @value a text, an integer, or an array of such?  So are NULL and null, which have no names. */
+bool grafana_may_be_names(const json_t *value) MUST_CHECK;
 
 /* Find all names in @value, which is a text, an integer (its digits are the name), or an array of
  * them.  Any other value, also NULL, has no names.  Empty names, and texts that stand for all names

@@ -1,5 +1,6 @@
 #include "handlers/grafana/query.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "handlers/reply/problem.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
+#include "handlers/text/utf8.h"
 #include "storage/time/units.h"
 
 #define DEFAULT_WINDOW_S (6 * HOUR_S)
@@ -47,6 +49,14 @@ bool grafana_no_memory(struct http_exchange *exchange)
     return false;
 }
 
+static bool refuse_as(const struct target_reader *r, enum problem problem, const char *detail)
+{
+    struct slice id = r->target != NULL ? r->target->ref_id : (struct slice){0};
+    problem_reply(&r->exchange->response, problem, "%s%.*s%s%s", id.n > 0 ? "query " : "",
+        (int)utf8_fit(id, 64), id.n > 0 ? id.p : "", id.n > 0 ? ": " : "", detail);
+    return false;
+}
+
 bool grafana_refuse(const struct target_reader *r, const char *format, ...)
 {
     char detail[256];
@@ -54,10 +64,7 @@ bool grafana_refuse(const struct target_reader *r, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(detail, sizeof(detail), format, arguments);
     va_end(arguments);
-    struct slice id = r->target != NULL ? r->target->ref_id : (struct slice){0};
-    problem_reply(&r->exchange->response, PROBLEM_MALFORMED, "%s%.*s%s%s", id.n > 0 ? "query " : "",
-        (int)(id.n < 64 ? id.n : 64), id.n > 0 ? id.p : "", id.n > 0 ? ": " : "", detail);
-    return false;
+    return refuse_as(r, PROBLEM_MALFORMED, detail);
 }
 
 void grafana_notice(struct grafana_target *target, const char *severity, const char *format, ...)
@@ -114,7 +121,9 @@ static bool read_time(const struct target_reader *r, const char *name, enum time
         if (!(number >= 0 && number < 1e15)) {
             return grafana_refuse(r, "range.%s: must be a time", name);
         }
-        text = (struct slice){digits, (size_t)snprintf(digits, sizeof(digits), "%.0f", number)};
+        int decimals = number == floor(number) ? 0 : 6;
+        text = (struct slice){
+            digits, (size_t)snprintf(digits, sizeof(digits), "%.*f", decimals, number)};
     }
     if (!timestamp_parameter(text, r->target->zone, r->exchange->request.now_ms, round, ret_s,
             ret_is_now, &detail)) {
@@ -128,6 +137,10 @@ static bool read_window(const struct target_reader *r)
     struct grafana_target *target = r->target;
     bool from_is_now;
     int64_t now_s = r->exchange->request.now_ms / 1000;
+    const json_t *range = json_object_get(r->root, "range");
+    if (range != NULL && !json_is_null(range) && !json_is_object(range)) {
+        return grafana_refuse(r, "range must be an object");
+    }
     target->to_is_now = true;
     target->window.to_s = bucket_at(zone_utc(), LEVEL_MINUTE, now_s).end_s;
     if (!read_time(r, "to", TIMESTAMP_UP, &target->window.to_s, &target->to_is_now)) {
@@ -159,65 +172,115 @@ static bool read_zone(const struct target_reader *r, struct slice name)
     return r->target->zone != NULL || grafana_refuse(r, "tz: %s", fault);
 }
 
-/* The text of a payload's member without the escapes of query editors; empty if it is no text. */
-static struct slice plain_text(json_t *payload, const char *name)
+/* Read the one name in a payload's member, without the escapes of query editors; *ret is empty if
+ * there is none, and else lives as long as the payload. */
+static bool read_name(
+    const struct target_reader *r, json_t *payload, const char *member, struct slice *ret)
 {
-    json_t *names = grafana_names(json_object_get(payload, name));
-    struct slice text = grafana_first_name(names);
-    json_t *plain = json_object_size(names) == 1 ? json_stringn(text.p, text.n) : NULL;
+    json_t *names = grafana_names(json_object_get(payload, member));
+    size_t n = json_object_size(names);
+    struct slice name = grafana_first_name(names);
+    json_t *text = n == 1 ? json_stringn(name.p, name.n) : NULL;
+    bool ok = names != NULL && (n != 1 || json_object_set_new(payload, member, text) == 0);
     json_decref(names);
-    if (plain == NULL || json_object_set_new(payload, name, plain) != 0) {
-        return (struct slice){0};
-    }
-    return json_text_of(plain);
+    *ret = n == 1 && ok ? json_text_of(text) : (struct slice){0};
+    return ok ? n <= 1 || grafana_refuse(r, "%s: one at a time", member)
+              : grafana_no_memory(r->exchange);
 }
 
-static void note_unknown(const struct target_reader *r, json_t *payload)
+/* What a payload may have. */
+#define ONLY(metric) (~(1u << (metric)))
+static const struct {
+    const char *name;
+    unsigned useless; /* a set of metrics: it means nothing to them */
+} members[] = {{"site", 0}, {"page", 0}, {"pages", 0}, {"pageset", 0},
+    {"step", 1u << GRAFANA_BREAKDOWN}, {"tz", 0}, {"action", ONLY(GRAFANA_DAU)},
+    {"by", ONLY(GRAFANA_BREAKDOWN)}, {"limit", ONLY(GRAFANA_BREAKDOWN)}};
+#define MEMBERS (sizeof(members) / sizeof(members[0]))
+
+static bool is_empty(const json_t *value)
 {
-    static const char *const known[] = {
-        "site", "page", "pages", "pageset", "step", "tz", "action", "by", "limit"};
+    return value == NULL || json_is_null(value) ||
+           (json_is_string(value) && json_string_length(value) == 0) ||
+           (json_is_array(value) && json_array_size(value) == 0);
+}
+
+/* Does each member have names?  `limit` is a number.  What means nothing is told. */
+static bool check_members(const struct target_reader *r, json_t *payload)
+{
+    struct grafana_target *target = r->target;
     const char *name;
     json_t *value;
     json_object_foreach(payload, name, value)
     {
-        bool is_known = false;
-        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-            is_known = is_known || strcmp(name, known[i]) == 0;
+        size_t i = 0;
+        while (i < MEMBERS && strcmp(members[i].name, name) != 0) {
+            i++;
         }
-        if (!is_known) {
-            grafana_notice(r->target, "warning", "%.64s in the payload means nothing", name);
+        if (i == MEMBERS) {
+            grafana_notice(target, "warning", "%.*s in the payload means nothing",
+                (int)utf8_fit(slice_of(name), 64), name);
+        } else if (!grafana_may_be_names(value) && strcmp(name, "limit") != 0) {
+            return grafana_refuse(r, "%s: " NO_NAMES, name);
+        } else if ((members[i].useless >> target->metric & 1) != 0 && !is_empty(value)) {
+            grafana_notice(target, "info", "%s in the payload means nothing to %s", name,
+                grafana_metric_name(target->metric));
         }
     }
+    return true;
+}
+
+/* What a figure of whole days cannot follow. */
+static void note_days(const struct target_reader *r)
+{
+    struct grafana_target *target = r->target;
+    bool daily = target->whole_window || target->step == STEP_AUTO || target->step == STEP_DAY;
+    if (target->metric == GRAFANA_DAU && !daily) {
+        grafana_notice(target, "info", "dau has a figure for each day, or with step=window one");
+    }
+    if (target->metric == GRAFANA_DAU &&
+        target->zone != storage_site_zone(r->exchange->app->storage, target->site)) {
+        grafana_notice(target, "info", "the days of dau are those of the site's own time zone");
+    }
+}
+
+static bool read_action(const struct target_reader *r, json_t *payload)
+{
+    struct slice action;
+    if (!read_name(r, payload, "action", &action)) {
+        return false;
+    }
+    const char *fault = action.n > 0 ? event_check_action(action) : NULL;
+    r->target->action = action.n > 0 ? action : SLICE("active");
+    return fault == NULL || grafana_refuse(r, "action: %s", fault);
 }
 
 static bool read_payload(const struct target_reader *r, json_t *payload)
 {
-    struct grafana_target *target = r->target;
+    struct slice step;
+    struct slice zone;
     if (payload != NULL && !json_is_object(payload) && !json_is_null(payload)) {
         return grafana_refuse(r, "payload must be an object");
     }
-    target->action = SLICE("active");
-    if (!grafana_filters_read(r, payload) || !access_site(r->exchange, target->site) ||
-        !read_step(r, plain_text(payload, "step"))) {
-        return false;
+    bool ok = check_members(r, payload) && grafana_filters_read(r, payload) &&
+              access_site(r->exchange, r->target->site) && read_name(r, payload, "step", &step) &&
+              read_step(r, step) && read_action(r, payload) && read_name(r, payload, "tz", &zone) &&
+              read_zone(r, zone);
+    if (ok) {
+        note_days(r);
     }
-    struct slice action = plain_text(payload, "action");
-    if (action.n > 0) {
-        const char *fault = event_check_action(action);
-        if (fault != NULL) {
-            return grafana_refuse(r, "action: %s", fault);
-        }
-        target->action = action;
-    }
-    note_unknown(r, payload);
-    return read_zone(r, plain_text(payload, "tz"));
+    return ok;
 }
 
 static bool read_breakdown(const struct target_reader *r, json_t *payload)
 {
     struct grafana_target *target = r->target;
-    const char *fault = grafana_breakdown_read(r->exchange->app, target->site,
-        plain_text(payload, "by"), json_object_get(payload, "limit"), &target->breakdown);
+    struct slice by;
+    if (!read_name(r, payload, "by", &by)) {
+        return false;
+    }
+    const char *fault = grafana_breakdown_read(
+        r->exchange->app, target->site, by, json_object_get(payload, "limit"), &target->breakdown);
     return fault == NULL || grafana_refuse(r, "%s", fault);
 }
 
@@ -228,7 +291,7 @@ static bool read_metric(const struct target_reader *r, struct slice name)
     for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
         if (slice_equal(name, slice_of(metrics[metric].name))) {
             if (metric == GRAFANA_IPS && !r->exchange->app->addresses) {
-                return grafana_refuse(r, "%s", PROBLEM_NO_ADDRESSES);
+                return refuse_as(r, PROBLEM_UNACCEPTABLE, PROBLEM_NO_ADDRESSES);
             }
             r->target->metric = (enum grafana_metric)metric;
             return true;

@@ -68,11 +68,9 @@ static enum step fitting_step(
     const struct grafana_query *query, const struct grafana_target *target)
 {
     for (enum step step = STEP_MINUTE; step < STEP_MONTH; step++) {
-        int64_t from_s = target->window.from_s;
-        int64_t first_end_s = step_end(target->zone, step, from_s);
-        int64_t length_s = step_end(target->zone, step, first_end_s) - first_end_s;
-        if (length_s >= query->interval_s && step_count(target->zone, step, target->window,
-                                                 query->max_points) <= query->max_points) {
+        if (step_length_s(step) >= query->interval_s &&
+            step_count(target->zone, step, target->window, query->max_points) <=
+                query->max_points) {
             return step;
         }
     }
@@ -295,7 +293,11 @@ static void take_days(struct http_exchange *exchange, struct grafana_target *tar
     for (size_t i = 0; i < state->n_sets; i++) {
         int64_t day =
             state->sets[i].days.first + (target->whole_window ? (int64_t)state->sets[i].days.n : 0);
-        grafana_add_count(points, target, zone_first_at(zone, day * DAY_S), state->counts[i].users);
+        int64_t at_s = zone_first_at(zone, day * DAY_S);
+        bool is_there = target->whole_window || zone_first_at(zone, (day + 1) * DAY_S) > at_s;
+        if (is_there) { /* else the zone's clocks left the day out */
+            grafana_add_count(points, target, at_s, state->counts[i].users);
+        }
     }
     grafana_add_series(state->answer, target, points);
 }

@@ -24,6 +24,8 @@ struct target_reader {
  * filters.  False: a response was made. */
 bool grafana_filters_read(const struct target_reader *r, const json_t *payload);
 
+#define NO_NAMES "must be a name, or a list of names"
+
 /* Answer 400, and say which of the panel's queries is at fault.  Always false. */
 bool grafana_refuse(const struct target_reader *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

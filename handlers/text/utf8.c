@@ -67,6 +67,15 @@ bool utf8_valid(struct slice text)
     return true;
 }
 
+size_t utf8_fit(struct slice text, size_t most)
+{
+    size_t n = text.n < most ? text.n : most;
+    while (n > 0 && n < text.n && ((unsigned char)text.p[n] & 0xC0) == 0x80) {
+        n--;
+    }
+    return n;
+}
+
 struct slice utf8_without_mark(struct slice text)
 {
     bool has = text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0;

@@ -26,6 +26,29 @@ bool step_parse(struct slice text, enum step *ret)
     return false;
 }
 
+int64_t step_length_s(enum step step)
+{
+    switch (step) {
+    case STEP_5_MINUTES:
+        return 5 * MINUTE_S;
+    case STEP_15_MINUTES:
+        return 15 * MINUTE_S;
+    case STEP_HOUR:
+        return HOUR_S;
+    case STEP_DAY:
+        return DAY_S;
+    case STEP_WEEK:
+        return 7 * DAY_S;
+    case STEP_MONTH:
+        return 28 * DAY_S;
+    case STEP_MINUTE:
+    case STEP_NONE:
+    case STEP_AUTO:
+        break;
+    }
+    return MINUTE_S;
+}
+
 static int64_t week_end(const struct zone *zone, int64_t at_s)
 {
     int64_t days = bucket_day(zone, at_s);

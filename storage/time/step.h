@@ -41,6 +41,10 @@ const char *step_name(enum step step);
 /* Read such a text.  False, with @ret untouched, for anything else, and for "". */
 bool step_parse(struct slice text, enum step *ret) MUST_CHECK;
 
+/* How long @step (STEP_MINUTE to STEP_MONTH) is as a rule, in seconds: a month at the least, the
+ * others where no clock is changed. */
+int64_t step_length_s(enum step step);
+
 /* The end of the step that holds @at_s.  @step is one of STEP_MINUTE to STEP_MONTH. */
 int64_t step_end(const struct zone *zone, enum step step, int64_t at_s);
 

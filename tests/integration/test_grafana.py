@@ -380,6 +380,72 @@ def test_many_names(http, shop):
 def test_what_means_nothing_is_told(http):
     (answer,) = ask(http, ("uv", {"pgae": "/a"}))
     assert answer["meta"]["notices"] == [{"severity": "warning", "text": "pgae in the payload means nothing"}]
+    for metric, payload, told in (
+            ("uv", {"action": "signup", "by": "", "limit": None}, ["action in the payload means nothing to uv"]),
+            ("pv", {"by": "country", "limit": 5}, ["by in the payload means nothing to pv", "limit in the payload means nothing to pv"]),
+            ("breakdown", {"step": "1h", "by": "country"}, ["step in the payload means nothing to breakdown"]),
+            ("dau", {"step": "1M"}, ["dau has a figure for each day, or with step=window one"]),
+            ("dau", {"step": "1d"}, []), ("dau", {"step": "window", "tz": "UTC"}, []),
+            ("dau", {"tz": "Asia/Tokyo"}, ["the days of dau are those of the site's own time zone"])):
+        assert sorted(notices(ask(http, (metric, payload))[0])) == told, (metric, payload)
+    (steps,) = [p["options"] for m in post(http, "/metrics", {}).json if m["value"] == "dau" for p in m["payloads"] if p["name"] == "step"]
+    assert [step["value"] for step in steps] == ["auto", "window"]
+
+
+def test_what_is_no_name_is_refused(http, shop):
+    """Passed over it would make a figure of more than was asked for: of all pages, of another action."""
+    for name in ("site", "page", "pages", "pageset", "step", "tz", "action", "by"):
+        for value in (True, 1.5, {"value": "/a"}, [["/a"]], [None]):
+            status, message = refused(http, ("dau" if name == "action" else "pv", {"site": shop, name: value}))
+            assert (status, message) == (400, f"query A: {name}: must be a name, or a list of names"), (name, value)
+    for name, several in (("step", "(1h|1d)"), ("tz", ["UTC", "Europe/Berlin"]), ("action", "(a|b)"), ("by", ["country", "browser"])):
+        assert refused(http, ("breakdown", {name: several})) == (400, f"query A: {name}: one at a time")
+    for filters in ([{"key": "page", "operator": "=", "value": {"a": 1}}], [{"key": "page", "operator": "=|", "values": ["/a", {}]}]):
+        assert refused(http, ("pv", {}), filters=filters) == (400, "query A: filter on page: must be a name, or a list of names")
+    assert refused(http, ("pv", {}), adhocFilters={"key": "page"}) == (400, "query A: adhocFilters must be a list")
+    assert refused(http, ("pv", {}), filters="page=/a") == (400, "query A: filters must be a list")
+    for range_ in ("x", [1, 2], 5):
+        assert refused(http, ("pv", {}), range=range_) == (400, "query A: range must be an object")
+
+
+def test_a_fraction_in_the_range(http, site):
+    """As in a parameter: cut off of `from`, rounded up in `to`."""
+    minute = NOW - 10 * MINUTE
+    http.accept([{"site": site, "page": "/", "ts": minute - 1}, {"site": site, "page": "/", "ts": minute + MINUTE}])
+    for scale in (1, 1000):
+        (answer,) = ask(http, ("pv", {"site": site, "step": "window"}),
+                        range_={"from": (minute - 0.3) * scale, "to": (minute + MINUTE + 0.2) * scale})
+        assert answer["datapoints"] == [[2, (minute + 2 * MINUTE) * 1000]]
+        (answer,) = ask(http, ("pv", {"site": site, "step": "window"}), range_={"from": minute * scale, "to": float((minute + MINUTE) * scale)})
+        assert answer["datapoints"] == [[0, (minute + MINUTE) * 1000]]
+
+
+def test_a_step_where_the_clocks_change(start_redis, start_tallyd):
+    """The day of 23 hours is a day, and the hour of 30 minutes an hour."""
+    http = start_tallyd("--keep-minutes", "forever", "--keep-hours", "forever", "--keep-days", "forever", redis=start_redis()).client()
+    for tz, from_, to, interval_s, points in (
+            ("Europe/Berlin", "2026-03-27T23:00:00Z", "2026-03-30T22:00:00Z", DAY, 3),
+            ("Australia/Lord_Howe", "2026-04-04T14:00:00Z", "2026-04-04T17:00:00Z", HOUR, 4)):
+        (answer,) = ask(http, ("pv", {"tz": tz}), range_={"from": from_, "to": to}, intervalMs=interval_s * 1000, maxDataPoints=1000)
+        series = http.get("/pv", tz=tz, from_=from_, to=to, step="1d" if interval_s == DAY else "1h").json["series"]
+        assert len(values(answer)) == len(series) == points, tz
+
+
+def test_a_day_that_a_zone_left_out(start_redis, start_tallyd, tmp_path):
+    """Apia went over the date line: 2011-12-30 never was there, and no two points have one time."""
+    config = tmp_path / "tallyd.conf"
+    config.write_text("site.apia.tz = Pacific/Apia\n")
+    http = start_tallyd("--config", config, "--keep-days", "forever", redis=start_redis()).client()
+    (answer,) = ask(http, ("dau", {"site": "apia"}), range_={"from": "2011-12-29T11:00:00Z", "to": "2011-12-31T09:00:00Z"})
+    times = [at for _, at in answer["datapoints"]]
+    assert len(times) == 2 and times == sorted(set(times))
+
+
+def test_without_addresses(start_redis, start_tallyd):
+    http = start_tallyd("--ips", "off", redis=start_redis()).client()
+    assert "ips" not in [metric["value"] for metric in post(http, "/metrics", {}).json]
+    status, message = refused(http, ("ips", {}))
+    assert status == 422 and "--ips off" in message
 
 
 def test_requests_of_others_than_grafana(http, shop):
@@ -407,9 +473,10 @@ def test_long_names_are_cut_in_what_is_told(http):
     assert refused(http, (long, {}))[1].startswith(f"query A: there is no metric {'x' * 64}: ")
     body = {"targets": [{"refId": long, "target": "none", "payload": {}}]}
     assert post(http, "/query", body).json["message"].startswith(f"query {'x' * 64}: ")
-    (answer,) = ask(http, ("uv", {long: 1}), filters=[{"key": long, "operator": "=", "value": "y"}])
-    assert sorted(notice["text"] for notice in answer["meta"]["notices"]) == [
-        f"the filter on {'x' * 64} is not applied: there is none but page and site", f"{'x' * 64} in the payload means nothing"]
+    for long, cut in ((long, "x" * 64), ("x" * 63 + "é", "x" * 63), ("x" * 62 + "é!", "x" * 62 + "é"), ("€" * 30, "€" * 21)):
+        (answer,) = ask(http, ("uv", {long: 1}), filters=[{"key": long, "operator": "=", "value": "y"}])
+        assert sorted(notice["text"] for notice in answer["meta"]["notices"]) == sorted([
+            f"the filter on {cut} is not applied: there is none but page and site", f"{cut} in the payload means nothing"])
 
 
 def test_filters_that_cannot_be_applied(http, shop):

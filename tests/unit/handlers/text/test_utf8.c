@@ -90,3 +90,16 @@ Test(utf8, agrees_with_the_definition_on_all_short_sequences)
         }
     }
 }
+
+Test(utf8, what_fits_is_whole_characters)
+{
+    static const struct {
+        const char *text;
+        size_t most, fits;
+    } cases[] = {{"", 4, 0}, {"abc", 4, 3}, {"abcd", 4, 4}, {"abcde", 4, 4}, {"abc\xC3\xA9", 4, 3},
+        {"ab\xC3\xA9", 4, 4}, {"\xE2\x82\xAC\xE2\x82\xAC", 5, 3}, {"\xE2\x82\xAC", 2, 0},
+        {"\xF0\x9F\x98\x80", 3, 0}, {"\xF0\x9F\x98\x80", 4, 4}, {"a", 0, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cr_expect_eq(utf8_fit(slice_of(cases[i].text), cases[i].most), cases[i].fits, "%zu", i);
+    }
+}

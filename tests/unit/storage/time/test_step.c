@@ -96,3 +96,16 @@ Test(step, names)
     cr_expect_not(step_parse(SLICE("1h "), &step));
     cr_expect_eq(step, STEP_NONE);
 }
+
+/* As long as the step that is no wider than usual. */
+Test(step, lengths)
+{
+    static const int64_t at_s = 1772496000; /* Tuesday, 2026-03-03 */
+    for (int step = STEP_MINUTE; step < STEP_MONTH; step++) {
+        int64_t begin_s = step_end(zone_utc(), (enum step)step, at_s);
+        cr_expect_eq(step_length_s((enum step)step),
+            step_end(zone_utc(), (enum step)step, begin_s) - begin_s, "%s",
+            step_name((enum step)step));
+    }
+    cr_expect_eq(step_length_s(STEP_MONTH), 28 * 86400);
+}
