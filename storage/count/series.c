@@ -88,7 +88,7 @@ static void begin_series(struct count_question *q, struct kept_series *kept)
 
 static bool recall_point(struct count_question *q, struct kept_series *kept, size_t point)
 {
-    uint64_t values[METRICS];
+    uint64_t values[METRICS] = {0};
     for (int m = 0; m < METRICS; m++) {
         if (metrics_have(kept->metrics, m) &&
             !figures_find(&kept->of[m], q->tally.points[point].window, &values[m])) {

@@ -288,12 +288,11 @@ static bool decode_entry(
     struct batch_entry *entry = &batch->entries[number];
     struct batch_log *log = &batch->logs[entry->log];
     enum packed_err err = PACKED_OK;
-    const size_t n = entry_chunk_lists(entry->entry);
     entry->first_row = (uint32_t)batch->n_rows;
     if (entry->entry->n > log->to) {
         return true; /* behind one that cannot be read */
     }
-    for (size_t i = 0; err == PACKED_OK && i < n; i++) {
+    for (size_t i = 0; err == PACKED_OK && i <= entry->entry->n_keyed; i++) {
         struct slice chunks;
         err = entry_chunks(entry->entry, i, &batch->arena, &chunks);
         err = err == PACKED_OK ? decode_chunks(batch, core, secret, chunks, number, i > 0) : err;

@@ -38,6 +38,7 @@ struct request_key {
     struct slice answer; /* of STORAGE_WRITE: the text to store; lives until the job is done */
 
     /* Written by storage. */
+    size_t in_entry; /* its place among the requests with a key in its entry of the log */
     enum key_outcome outcome;
     char *replay; /* KEY_REPLAY: replay_n bytes, owned */
     size_t replay_n;

@@ -41,13 +41,6 @@ static void acknowledge_up_to(struct appender *a, uint64_t most)
     acknowledge_let_fold_all(a);
     for (; a->unacknowledged != a->open && a->unacknowledged->n <= most; a->n_unacknowledged--) {
         struct log_entry *entry = a->unacknowledged;
-        for (size_t i = 0; i < entry->n_keyed; i++) {
-            struct entry_keyed *keyed = &entry->keyed[i];
-            if (keyed->job != NULL) {
-                appender_mark_done(a, keyed->job, keyed->err);
-                keyed->job = NULL;
-            }
-        }
         appender_mark_all_done(a, entry, STORAGE_OK);
         a->unacknowledged = entry->next;
     }

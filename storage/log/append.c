@@ -58,22 +58,26 @@ void appender_release(struct appender *a)
 
 /* ---- replies ---- */
 
-/* What the records of an entry's requests with a key say, behind the code and the time.  The last
- * answer decides what a client is told.  What of the entry counts is decided by the first answer
- * alone: from then on folds share the entry, and take it from memory under that answer's era only.
- */
+/* The record of an entry's request with a key, behind the code and the time. */
+static struct slice record_in(const struct reply *reply, size_t i)
+{
+    return 3 + i < reply->n ? reply->items[3 + i].text : SLICE("");
+}
+
+/* What the records of an entry's requests with a key say.  The last answer decides what a client is
+ * told.  What of the entry counts is decided by the first answer alone: from then on folds share
+ * the entry, and take it from memory under that answer's era only. */
 static void take_records(struct log_entry *entry, const struct reply *reply, bool is_first)
 {
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        struct entry_keyed *keyed = &entry->keyed[i];
-        struct slice record = 3 + i < reply->n ? reply->items[3 + i].text : SLICE("");
-        enum key_outcome outcome = record_judge(record, entry, i);
-        if (is_first) {
-            keyed->is_in = outcome == KEY_MINE;
-        }
-        if (keyed->job != NULL) {
-            bool ok = record_tell(record, outcome, keyed->job->u.write.keyed);
-            keyed->err = ok ? STORAGE_OK : STORAGE_NOMEM;
+    for (size_t i = 0; is_first && i < entry->n_keyed; i++) {
+        entry->keyed[i].is_in = record_judge(record_in(reply, i), entry, i) == KEY_MINE;
+    }
+    for (struct storage_job *job = entry->jobs; job != NULL; job = job->next) {
+        struct request_key *keyed = job->u.write.keyed;
+        if (keyed != NULL) {
+            struct slice record = record_in(reply, keyed->in_entry);
+            bool ok = record_tell(record, record_judge(record, entry, keyed->in_entry), keyed);
+            job->err = ok ? STORAGE_OK : STORAGE_NOMEM;
         }
     }
 }
@@ -324,10 +328,6 @@ int64_t appender_due_ms(struct appender *a, bool connected)
     for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
         for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
             due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
-        }
-        for (size_t i = 0; i < e->n_keyed; i++) {
-            const struct storage_job *job = e->keyed[i].job;
-            due_ms = job != NULL && job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
         }
     }
     return due_ms;

@@ -25,16 +25,11 @@ void appender_mark_all_done(struct appender *a, struct log_entry *entry, enum st
     struct storage_job *next;
     for (struct storage_job *job = entry->jobs; job != NULL; job = next) {
         next = job->next;
-        appender_mark_done(a, job, err);
+        bool is_told = err == STORAGE_OK && job->u.write.keyed != NULL;
+        appender_mark_done(a, job, is_told ? job->err : err); /* what its record said */
     }
     entry->jobs = NULL;
     entry->n_jobs = 0;
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        if (entry->keyed[i].job != NULL) {
-            appender_mark_done(a, entry->keyed[i].job, err);
-            entry->keyed[i].job = NULL;
-        }
-    }
 }
 
 /* Was the entry ever answered?  After a lost connection it waits to be appended again, by the same
@@ -75,17 +70,11 @@ static bool is_late(const struct storage_job *job, int64_t now_ms)
 
 static bool all_late(const struct log_entry *entry, int64_t now_ms)
 {
-    for (const struct storage_job *job = entry->jobs; job != NULL; job = job->next) {
-        if (!is_late(job, now_ms)) {
-            return false;
-        }
+    const struct storage_job *job = entry->jobs;
+    while (job != NULL && is_late(job, now_ms)) {
+        job = job->next;
     }
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        if (entry->keyed[i].job != NULL && !is_late(entry->keyed[i].job, now_ms)) {
-            return false;
-        }
-    }
-    return true;
+    return job == NULL;
 }
 
 bool appender_has_jobs(const struct appender *a)
@@ -93,9 +82,6 @@ bool appender_has_jobs(const struct appender *a)
     bool any = a->done.first != NULL;
     for (const struct log_entry *e = a->unacknowledged; e != NULL && !any; e = e->next) {
         any = e->jobs != NULL;
-        for (size_t i = 0; i < e->n_keyed; i++) {
-            any = any || e->keyed[i].job != NULL;
-        }
     }
     return any;
 }
@@ -122,13 +108,6 @@ static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_
             answer_unknown(a, entry, job);
         } else {
             at = &job->next;
-        }
-    }
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        struct storage_job *job = entry->keyed[i].job;
-        if (job != NULL && is_late(job, now_ms)) {
-            entry->keyed[i].job = NULL;
-            answer_unknown(a, entry, job);
         }
     }
 }

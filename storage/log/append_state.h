@@ -91,7 +91,8 @@ void held_show(const struct appender *a);
  * outlives its requests: a client may be answered 504 while the entry is still appended. */
 void appender_mark_done(struct appender *a, struct storage_job *job, enum storage_err err);
 
-/* So are all jobs of @entry that are not answered yet. */
+/* So are all jobs of @entry that are not answered yet; with STORAGE_OK those with a key are told
+ * what their records said. */
 void appender_mark_all_done(struct appender *a, struct log_entry *entry, enum storage_err err);
 
 /* Answer the jobs that are done. */

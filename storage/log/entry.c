@@ -43,9 +43,8 @@ static bool entry_add_keyed(struct log_entry *entry, struct storage_job *job)
         .answer = write->keyed->answer,
         .chunk = job->chunk,
         .n_events = write->n,
-        .is_ticketed = write->ticket != NULL,
-        .job = job};
-    entry->n_keyed++;
+        .is_ticketed = write->ticket != NULL};
+    write->keyed->in_entry = entry->n_keyed++;
     return arena_copy(&entry->arena, &keyed->answer) && arena_copy(&entry->arena, &keyed->chunk);
 }
 
@@ -69,20 +68,13 @@ static size_t count_keyed(const struct storage_job *jobs, size_t *ret_plain)
 /* The jobs are in the entry now: large chunks, which it has copied, are given back. */
 static void entry_take_jobs(struct log_entry *entry, struct storage_job *jobs)
 {
-    struct storage_job **end = &entry->jobs;
-    struct storage_job *next;
-    for (struct storage_job *job = jobs; job != NULL; job = next) {
-        next = job->next;
+    entry->jobs = jobs;
+    for (struct storage_job *job = jobs; job != NULL; job = job->next) {
+        entry->n_jobs++;
         if (job->chunk.n > CHUNK_KEPT) {
             storage_job_free_chunk(job);
         }
-        if (job->u.write.keyed == NULL) {
-            *end = job;
-            end = &job->next;
-            entry->n_jobs++;
-        }
     }
-    *end = NULL;
 }
 
 /* So much of it stays for the next entry: that of some hundred single events. */
@@ -253,26 +245,14 @@ size_t entry_bytes(const struct log_entry *entry)
     return n;
 }
 
-size_t entry_chunk_lists(const struct log_entry *entry)
-{
-    size_t n = 1;
-    for (size_t i = 0; i < entry->n_keyed; i++) {
-        n += entry->keyed[i].is_in;
-    }
-    return n;
-}
-
 enum packed_err entry_chunks(
     const struct log_entry *entry, size_t i, struct arena *arena, struct slice *ret)
 {
     if (i == 0) {
         return packed_read((struct slice){entry->packed.p, entry->packed.n}, arena, ret);
     }
-    size_t k = 0;
-    while (!entry->keyed[k].is_in || --i > 0) {
-        k++;
-    }
-    *ret = entry->keyed[k].chunk;
+    const struct entry_keyed *keyed = &entry->keyed[i - 1];
+    *ret = keyed->is_in ? keyed->chunk : (struct slice){NULL, 0};
     return PACKED_OK;
 }
 

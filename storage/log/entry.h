@@ -34,10 +34,8 @@ struct entry_keyed {
     struct key_digest key, body;
     struct slice answer, chunk; /* in the entry's arena */
     size_t n_events;
-    bool is_ticketed;        /* the request asks which actions were first */
-    bool is_in;              /* by the first answer: this entry holds it */
-    enum storage_err err;    /* what its job is told when the entry is acknowledged */
-    struct storage_job *job; /* lent; NULL: answered */
+    bool is_ticketed; /* the request asks which actions were first */
+    bool is_in;       /* by the first answer: this entry holds it */
 };
 
 enum entry_state {
@@ -70,7 +68,7 @@ struct log_entry {
     int64_t acknowledged_us;  /* CLOCK_MONOTONIC: answered for the first time; 0: never */
     bool is_let_fold;         /* it is among what waits to be folded, or was */
     bool is_safe;             /* a crash of Redis cannot take it any more */
-    struct storage_job *jobs; /* lent, without a key, not answered yet */
+    struct storage_job *jobs; /* lent, not answered yet; of those with a key job->err is set */
     size_t n_jobs;
 };
 
@@ -98,11 +96,8 @@ void entry_release(struct log_entry *entry); /* frees with the last reference; N
 size_t entry_events(const struct log_entry *entry);
 size_t entry_bytes(const struct log_entry *entry);
 
-/* How many times entry_chunks() has something: for the requests without a key together, and for
- * each request with a key that is in. */
-size_t entry_chunk_lists(const struct log_entry *entry);
-
-/* The chunks of an entry: @i below entry_chunk_lists().  *ret lies in the entry or in @arena. */
+/* The chunks of an entry: with @i 0 of its requests without a key together, with @i from 1 to
+ * n_keyed of a request with a key, none if it is not in.  *ret lies in the entry or in @arena. */
 enum packed_err entry_chunks(
     const struct log_entry *entry, size_t i, struct arena *arena, struct slice *ret) MUST_CHECK;
 

@@ -31,7 +31,7 @@ bool entry_each_near(
 {
     bool ok = true;
     struct arena arena = {0};
-    for (size_t i = 0, n = entry_chunk_lists(entry); ok && i < n; i++) {
+    for (size_t i = 0; ok && i <= entry->n_keyed; i++) {
         struct slice chunks;
         ok = entry_chunks(entry, i, &arena, &chunks) == PACKED_OK;
         if (ok && chunks.n > 0 && memmem(chunks.p, chunks.n, text.p, text.n) != NULL) {

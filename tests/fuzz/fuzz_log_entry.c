@@ -105,7 +105,7 @@ static void check_entry(struct log_entry *entry, const struct reply *fields)
 {
     uint8_t head[ENTRY_HEAD];
     struct arena arena = {0};
-    const size_t n = entry_chunk_lists(entry);
+    const size_t n = 1 + entry->n_keyed;
     entry_print_head(entry, head);
     require(entry->n > 0 && memcmp(head, fields->items[1].text.p, ENTRY_HEAD) == 0);
     require(n == (fields->n - 2) / 2);

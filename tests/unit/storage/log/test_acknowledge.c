@@ -87,7 +87,7 @@ static bool is_told(size_t events, size_t n_keyed, int64_t age_ms, int64_t left_
         .jobs = &job,
         .n_jobs = 1,
         .answered_ms = now_ms - age_ms};
-    struct entry_keyed keyed[1] = {{.job = NULL}};
+    struct entry_keyed keyed[1] = {{.is_in = true}};
     entry.keyed = keyed;
     a.unfolded = &unfolded;
     a.unacknowledged = &entry;

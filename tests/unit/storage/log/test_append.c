@@ -275,7 +275,7 @@ static void check_entry(const struct log_entry *entry)
     CHECK(is != NULL, "entry %" PRIu64 " is in memory only", entry->n);
     struct arena arena = {0};
     size_t n = 0;
-    for (size_t c = 0; c < entry_chunk_lists(entry); c++) {
+    for (size_t c = 0; c <= entry->n_keyed; c++) {
         struct slice chunk;
         CHECK(entry_chunks(entry, c, &arena, &chunk) == PACKED_OK, "entry %" PRIu64 " is broken",
             entry->n);
@@ -315,9 +315,6 @@ static void check_unacknowledged(size_t n_open)
     bool has_jobs = false;
     for (const struct log_entry *e = a->first; e != a->unacknowledged; e = e->next) {
         has_jobs = has_jobs || e->jobs != NULL;
-        for (size_t i = 0; i < e->n_keyed; i++) {
-            has_jobs = has_jobs || e->keyed[i].job != NULL;
-        }
     }
     for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
         n++;
