@@ -269,6 +269,19 @@ static bool kept_part(const struct count_question *q, const struct zone *zone, e
     return is_kept && from_s < outer.to_s;
 }
 
+/* Does the series over *@part work, or that over *@part without its first point?  Of an hour whose
+ * minutes are given up, one after the other, the rest is kept behind a border, but not all before
+ * the border. */
+static bool works_from(struct count_question *q, struct count_job *job, enum step step,
+    int64_t now_s, struct window *part)
+{
+    if (plan_series(q, job, *part, now_s) == STORAGE_OK) {
+        return true;
+    }
+    part->from_s = step_end(job->zone, step, part->from_s);
+    return part->from_s < part->to_s && plan_series(q, job, *part, now_s) == STORAGE_OK;
+}
+
 /* The longest part of @outer, up to its end, whose series works; from_s == to_s if there is none.
  */
 static struct window later_part(
@@ -281,7 +294,8 @@ static struct window later_part(
     int last = job->step == STEP_AUTO ? STEP_MONTH : (int)job->step;
     for (int step = first; step <= last; step++) {
         if (kept_part(q, job->zone, (enum step)step, outer, now_s, &part) &&
-            part.from_s < longest.from_s && plan_series(q, &copy, part, now_s) == STORAGE_OK) {
+            part.from_s < longest.from_s && works_from(q, &copy, (enum step)step, now_s, &part) &&
+            part.from_s < longest.from_s) {
             longest = part;
         }
     }

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from lib.clock import epoch, rfc3339
+from lib.clock import FakeClock, epoch, rfc3339
 from lib.truth import is_close
 from lib.world import World
 
@@ -324,3 +324,17 @@ def test_a_redis_whose_memory_is_full(start_redis, start_tallyd, site, cache):
     redis.command("CONFIG", "SET", "maxmemory", "1")
     assert answers() == before
     assert http.metric("tallyd_query_replans_total") > replans, "each was asked twice"
+
+
+@pytest.mark.parametrize("now, begins", [("17:20", "2026-11-26T19:00:00Z"), ("18:07", "2026-11-27T18:30:00Z"), ("18:40", "2026-11-27T19:00:00Z")])
+def test_a_part_that_begins_in_an_hour_that_is_given_up(start_redis, start_tallyd, directory, now, begins):
+    """Days of Kolkata begin at 18:30 of UTC.  Of two days ago minutes go one by one: some before that border, then some behind."""
+    directory.mkdir(exist_ok=True)
+    clock = FakeClock(directory, f"2026-11-29 {now}:10")
+    http = start_tallyd("--keep-hours", "forever", redis=start_redis(directory, clock=clock)).client()
+    http.accept([{"page": "/", "ts": clock.now() - 60}])
+    asked = {"tz": "Asia/Kolkata", "step": "1d", "to": "now"}
+    refused = http.get("/pv", from_="2026-11-01", round="outer", **asked)
+    told = re.search(r"for from=(\S+)&to=(\S+) they are$", refused.json["detail"])
+    assert refused.status == 422 and told and told[1] == begins, refused
+    assert http.get("/pv", from_=told[1], **asked).json["pv"] == 1
