@@ -6,8 +6,8 @@
  * A dashboard asks for 30 days by hour again every minute, and all but two of the 720 points are
  * over.  Of a point whose buckets are all closed for readers the figure is kept (figures.h): by the
  * point's window, so a point of another step or zone with the same borders is the same.  Its proof
- * is the `ver` of the partition, as that of runs is (read/run.h).  Where a question concerns several
- * partitions, the proof is a hash of the `ver` of each.
+ * is the `ver` of the partition, as that of runs is (read/run.h).  Where a question concerns
+ * several partitions, the proof is a hash of the `ver` of each.
  *
  * A figure says nothing of the union over the window.  So for each stretch of points that are
  * recalled, the fewest buckets that cover the stretch are counted into the total: a `rest`, which
