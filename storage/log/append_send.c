@@ -11,6 +11,9 @@
 #include "storage/schema/first_note.h"
 #include "storage/schema/key.h"
 
+#define RESENT_MAX   64                    /* entries under way, of those that were sent before.. */
+#define RESENT_BYTES ((size_t)1024 * 1024) /* ..and about so many bytes */
+
 #define WAIT_MS  100 /* of one WAIT: limits on the same connection come behind it */
 #define BEAT_MS  5000
 #define PROOF_MS 250 /* while entries are held that are not safe, or somebody wants to know */
@@ -65,11 +68,33 @@ static void put_append(struct appender *a, const struct session *session, struct
     }
 }
 
+static size_t bytes_under_way(const struct appender *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_awaited; i++) {
+        const struct log_entry *entry = a->sent[a->sent_first + i].entry;
+        n += entry == NULL ? 0 : entry_bytes(entry);
+    }
+    return n;
+}
+
+/* New entries go few at a time, so that they gather requests.  Those that go again behind a lost
+ * connection are made, and in a cluster there are those of the last --log-hold: they go in one
+ * stream, for until all are there no new request is acknowledged. */
+static bool may_send(const struct appender *a, const struct log_entry *entry)
+{
+    return a->n_sent < UNDER_WAY_MAX ||
+           (entry->on_lost && a->n_sent < RESENT_MAX && bytes_under_way(a) < RESENT_BYTES);
+}
+
 static bool send_entries(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    for (struct log_entry *e = a->open; e != NULL && a->n_sent < UNDER_WAY_MAX; e = e->next) {
+    for (struct log_entry *e = a->open; e != NULL; e = e->next) {
         if (e->state != ENTRY_WAITING) {
             continue;
+        }
+        if (!may_send(a, e)) {
+            break; /* they stay in order */
         }
         if (e->n_keyed > 0) {
             unfolded_shows(a->unfolded, a->place, e->n);

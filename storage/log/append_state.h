@@ -13,7 +13,7 @@
 #include "storage/log/entry.h"
 #include "storage/log/unfolded.h"
 
-#define UNDER_WAY_MAX 2 /* entries */
+#define UNDER_WAY_MAX 2 /* new entries */
 
 /* Of the memory for commands, so much stays for the next ones. */
 #define APPEND_OUT_KEPT (512 * 1024)

@@ -15,7 +15,7 @@
 
 #define FAKE_EPOCH_MS INT64_C(1795187834000)
 #define FAKE_LOGS     8
-#define FAKE_ENTRIES  48 /* of a log */
+#define FAKE_ENTRIES  96 /* of a log */
 #define FAKE_PLACES   16 /* requests of an entry */
 #define FAKE_RECORDS  16
 #define FAKE_REQUESTS 200

@@ -11,7 +11,7 @@
  * at random, and these are its findings, and what it cannot tell from luck. */
 TestSuite(append_jobs, .timeout = 60);
 
-#define JOBS 4
+#define JOBS 80
 
 static struct world {
     int64_t now_us;
@@ -156,6 +156,38 @@ Test(append_jobs, an_answered_entry_waits_for_its_fold, .init = setup, .fini = t
     expect_done(0, STORAGE_OK);
     cr_expect_eq(w.unfolded.n, 1u);
     cr_expect_eq(w.unfolded.logs[0].last, 1u);
+}
+
+/* Entries that are held for seconds would keep new requests waiting for as long again, two at a
+ * time. */
+Test(append_jobs, go_again_in_one_stream, .init = setup, .fini = teardown)
+{
+    const unsigned n = JOBS - 1;
+    for (unsigned i = 0; i < n; i++) {
+        add(i, 60000);
+        send();
+        cr_assert(take(1));
+    }
+    pass(0);
+    expect_done(n - 1, STORAGE_OK);
+    lose();
+    connect_to_redis();
+    add(n, 60000);
+    send();
+    cr_expect_eq(w.appender.n_sent, 64u);
+    cr_assert(take(20));
+    send();
+    cr_expect_eq(w.appender.n_sent, n - 20, "all but the new one");
+    cr_assert(take(n - 20 - 1));
+    send();
+    cr_expect_eq(w.appender.n_sent, 2u);
+    cr_assert(take(2));
+    pass(0);
+    expect_done(n, STORAGE_OK);
+    cr_expect_eq(w.appender.n_open, 0u);
+    for (unsigned i = 0; i <= n; i++) {
+        cr_expect_eq(fake_log_has(&w.redis, (uint8_t)i), 1u, "job %u", i);
+    }
 }
 
 /* A late copy of entry 1 comes behind the refusal of entry 1, so Redis takes entry 2 while entry 1
