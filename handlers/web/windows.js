@@ -71,11 +71,11 @@ export function comparedWith(compare, window, { from, to, tz }) {
   if (compare !== "year") {
     return compare === "none" ? null : window.before;
   }
-  const yearBefore = (date) => `${Number(date.slice(0, 4)) - 1}${date.slice(4) === "-02-29" ? "-02-28" : date.slice(4)}`;
-  // A midnight stays one: the clocks may be changed on other days in that year.
-  const earlier = (at, told) => (isDate(told) || told.includes("/") ? yearBefore(day(at, tz))
-    : new Date(new Date(at).setUTCFullYear(new Date(at).getUTCFullYear() - 1)).toISOString());
-  return [earlier(from, window.from), earlier(to, window.to)];
+  const yearBefore = (date) => date.slice(0, 4) - 1 + date.slice(4).replace("-02-29", "-02-28"); // and of an instant
+  const midnight = (told) => isDate(told) || told.includes("/");
+  // A midnight stays one: the clocks may be changed on other days in that year, which may lack a 29 February.
+  return [yearBefore(midnight(window.from) ? day(from, tz) : from),
+    midnight(window.to) ? addDays(yearBefore(addDays(day(to, tz), -1)), 1) : yearBefore(to)];
 }
 
 // The steps that make two to 500 points of a window of @minutes.

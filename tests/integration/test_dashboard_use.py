@@ -132,6 +132,15 @@ def test_the_year_before_ends_at_midnight(zoned, look):
     assert "(before: 2)" in browser.text("#pv-change"), browser.text("#pv-change")
 
 
+def test_the_year_before_a_leap_year(zoned, look):
+    """February up to its 28th is compared with all of February, and its 28th with a day."""
+    zoned.client().accept([{"site": "berlin", "page": "/", "user": i, "ts": f"{day}T12:00:00Z"}
+                           for i, day in enumerate(("2023-02-27", "2023-02-28", "2023-03-01", "2024-02-28"))])
+    for from_, before in (("2024-02-01", 2), ("2024-02-28", 1), ("2024-02-29", 1)):
+        browser = look(f"/?site=berlin&range=custom&from={from_}&to={max(from_, '2024-02-28')}&compare=year", base=zoned.url)
+        assert f"(before: {before})" in browser.text("#pv-change"), (from_, browser.text("#pv-change"))
+
+
 def test_curves_are_of_the_cards_figures(zoned, look):
     """A day of UTC, whatever the site's zone: of Chatham's own day the evening is not in it."""
     day = TODAY - timedelta(days=1)
