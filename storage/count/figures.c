@@ -1,10 +1,7 @@
 #include "storage/count/figures.h"
 
+#include <assert.h>
 #include <string.h>
-
-#define WINDOWS 64 /* of one length, one behind the other: in one value */
-
-_Static_assert(WINDOWS < FIGURES_MAX, "there is room for others between them");
 
 void figures_begin(struct figures *figures, struct cache *cache, const struct cache_id *name,
     const struct ver *proof)
@@ -33,20 +30,29 @@ static void copy_figures(void *data, const void *value, size_t n)
     memcpy(figures->all, value, n);
 }
 
+/* When the first window of @window's value would begin. */
+static int64_t first_of(struct window window)
+{
+    int64_t length_s = window.to_s - window.from_s;
+    int64_t span_s = length_s * FIGURES_OF_VALUE;
+    int64_t phase_s = (window.from_s % length_s + length_s) % length_s;
+    int64_t in_span_s = ((window.from_s - phase_s) % span_s + span_s) % span_s;
+    return window.from_s - in_span_s;
+}
+
 /* Have the value at hand that @window belongs to. */
 static void turn_to(struct figures *figures, struct window window)
 {
     struct {
         struct cache_id name;
-        int64_t length_s, number;
-    } of = {figures->name, window.to_s - window.from_s, 0};
-    of.number = window.from_s / (of.length_s * WINDOWS);
-    if (figures->length_s == of.length_s && figures->number == of.number) {
+        int64_t length_s, first_s;
+    } of = {figures->name, window.to_s - window.from_s, first_of(window)};
+    if (figures->length_s == of.length_s && figures->first_s == of.first_s) {
         return;
     }
     figures_end(figures);
     figures->length_s = of.length_s;
-    figures->number = of.number;
+    figures->first_s = of.first_s;
     figures->id = cache_id(figures->cache, &of, sizeof(of));
     figures->n = 0;
     (void)cache_get(figures->cache, &figures->id, &figures->proof, copy_figures, figures);
@@ -80,9 +86,11 @@ bool figures_find(struct figures *figures, struct window window, uint64_t *ret)
     }
     turn_to(figures, window);
     size_t at = place_of(figures, window.from_s);
-    bool found = is_at(figures, at, window.from_s);
-    *ret = found ? figures->all[at].figure : *ret;
-    return found;
+    if (!is_at(figures, at, window.from_s)) {
+        return false;
+    }
+    *ret = figures->all[at].figure;
+    return true;
 }
 
 void figures_keep(struct figures *figures, struct window window, uint64_t figure)
@@ -93,9 +101,7 @@ void figures_keep(struct figures *figures, struct window window, uint64_t figure
     turn_to(figures, window);
     size_t at = place_of(figures, window.from_s);
     if (!is_at(figures, at, window.from_s)) {
-        if (figures->n == FIGURES_MAX) { /* windows of many borders: the older figures go */
-            figures->n = at = 0;
-        }
+        assert(figures->n < FIGURES_OF_VALUE); /* there are no more such windows */
         struct known_figure *to = &figures->all[at];
         memmove(to + 1, to, (figures->n - at) * sizeof(*to));
         figures->n++;

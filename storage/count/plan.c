@@ -269,9 +269,9 @@ static bool kept_part(const struct count_question *q, const struct zone *zone, e
     return is_kept && from_s < outer.to_s;
 }
 
-/* Does the series over *@part work, or that over *@part without its first point?  Of an hour whose
- * minutes are given up, one after the other, the rest is kept behind a border, but not all before
- * the border. */
+/* Does the series over *@part work?  If it does not, *@part loses its first point, and is tried
+ * once more.  Of an hour whose minutes are given up, one after the other, the minutes behind a
+ * border may all be kept, and those before the border not. */
 static bool works_from(struct count_question *q, struct count_job *job, enum step step,
     int64_t now_s, struct window *part)
 {

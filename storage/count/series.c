@@ -222,6 +222,10 @@ void series_remember(struct count_question *q)
         return;
     }
     begin_series(q, &kept);
+    for (int m = 0; m < METRICS; m++) { /* without a proof nothing would be kept */
+        bool keeps = metrics_have(kept.metrics, m) && kept.of[m].cache != NULL;
+        kept.metrics &= keeps ? ~0u : ~(1u << m);
+    }
     for (size_t i = 0; kept.metrics != 0 && i < q->tally.n_points; i++) {
         const struct count_point *point = &q->tally.points[i];
         bool is_new = !q->known[i] && point_is_over(q, i);

@@ -317,7 +317,7 @@ static void remember_buckets(const struct count_question *q, const struct whole_
     for (size_t i = 0; i < whole->n_buckets; i++) {
         all += sums[i * METRICS];
     }
-    if (all != whole->sums[metric]) {
+    if (whole->n_buckets == 0 || all != whole->sums[metric]) {
         return;
     }
     struct figures figures;

@@ -137,34 +137,50 @@ Test(figures, a_newer_figure, .init = setup, .fini = teardown)
 /* Windows that begin at one instant are told apart by their ends. */
 Test(figures, lengths_are_told_apart, .init = setup, .fini = teardown)
 {
-    const struct window hour = {DAY_S, DAY_S + HOUR_S};
+    const struct window hour = {minute(1).from_s, minute(1).from_s + HOUR_S};
     uint64_t figure = 0;
-    keep(0, 1, &ver);
+    keep(1, 1, &ver);
     figures_begin(&figures, cache, &name, &ver);
     cr_expect_not(figures_find(&figures, hour, &figure));
     figures_keep(&figures, hour, 5);
-    cr_expect(figures_find(&figures, minute(0), &figure) && figure == 0);
+    cr_expect(figures_find(&figures, minute(1), &figure) && figure == 100);
     figures_end(&figures);
     cr_expect(figures_find(&figures, hour, &figure) && figure == 5);
 }
 
-/* Hours of zones that are some minutes apart, more than a value has room for: a part is known. */
-Test(figures, more_borders_than_fit, .init = setup, .fini = teardown)
+/* Days of zones, and of both halves of a year, are as many as anybody asks for. */
+Test(figures, days_that_begin_at_other_hours, .init = setup, .fini = teardown)
 {
-    size_t n = 0;
-    figures_begin(&figures, cache, &name, &ver);
-    for (int64_t i = 0; i < 64 * 4; i++) {
-        figures_keep(
-            &figures, (struct window){DAY_S + i * 900, DAY_S + i * 900 + HOUR_S}, (uint64_t)i);
-    }
-    for (int64_t i = 0; i < 64 * 4; i++) {
-        uint64_t figure;
-        if (figures_find(
-                &figures, (struct window){DAY_S + i * 900, DAY_S + i * 900 + HOUR_S}, &figure)) {
-            cr_expect_eq(figure, (uint64_t)i);
-            n++;
+    static const int64_t begins_s[] = {0, 5 * 3600 + 1800, -8 * 3600, 3600, 13 * 3600 + 2700};
+    for (int round = 0; round < 2; round++) {
+        for (size_t zone = 0; zone < sizeof(begins_s) / sizeof(begins_s[0]); zone++) {
+            size_t n = 0;
+            figures_begin(&figures, cache, &name, &ver);
+            for (int64_t day = 0; day < 90; day++) {
+                int64_t from_s = DAY_S + begins_s[zone] + day * 24 * HOUR_S;
+                struct window window = {from_s, from_s + 24 * HOUR_S};
+                uint64_t is = (uint64_t)from_s;
+                uint64_t figure = 0;
+                n += figures_find(&figures, window, &figure) && figure == is;
+                figures_keep(&figures, window, is);
+            }
+            figures_end(&figures);
+            cr_expect_eq(n, round == 0 ? 0u : 90u, "round %d, zone %zu: %zu", round, zone, n);
         }
     }
+}
+
+/* 1970 lies within a value, and windows before it are no others. */
+Test(figures, before_1970, .init = setup, .fini = teardown)
+{
+    figures_begin(&figures, cache, &name, &ver);
+    for (int64_t i = -100; i < 100; i++) {
+        figures_keep(&figures, (struct window){i * 60 + 30, i * 60 + 90}, (uint64_t)(1000 + i));
+    }
+    for (int64_t i = -100; i < 100; i++) {
+        uint64_t figure = 0;
+        bool found = figures_find(&figures, (struct window){i * 60 + 30, i * 60 + 90}, &figure);
+        cr_expect(found && figure == (uint64_t)(1000 + i), "%d", (int)i);
+    }
     figures_end(&figures);
-    cr_expect(n > 0 && n < 64u * 4, "%zu", n);
 }
