@@ -14,7 +14,7 @@ bool acknowledge_wait_is_due(const struct appender *a)
     }
     bool open_answers = a->unacknowledged != a->open || a->lag_ms != 0;
     if (a->lag_ms != 0 && a->n_open > a->n_sent) {
-        return false; /* what is to go again would come some at a time behind each WAIT */
+        return false; /* few of those that go again would come between two WAITs */
     }
     return (a->lag_ms == 0 && a->n_out > 0) || (a->n_waits == 0 && open_answers);
 }

@@ -69,14 +69,16 @@ static struct slice record_in(const struct reply *reply, size_t i)
  * the entry, and take it from memory under that answer's era only. */
 static void take_records(struct log_entry *entry, const struct reply *reply, bool is_first)
 {
-    for (size_t i = 0; is_first && i < entry->n_keyed; i++) {
-        entry->keyed[i].is_in = record_judge(record_in(reply, i), entry, i) == KEY_MINE;
+    for (size_t i = 0; i < entry->n_keyed; i++) {
+        struct entry_keyed *keyed = &entry->keyed[i];
+        keyed->outcome = record_judge(record_in(reply, i), entry, i);
+        keyed->is_in = is_first ? keyed->outcome == KEY_MINE : keyed->is_in;
     }
     for (struct storage_job *job = entry->jobs; job != NULL; job = job->next) {
-        struct request_key *keyed = job->u.write.keyed;
-        if (keyed != NULL) {
-            struct slice record = record_in(reply, keyed->in_entry);
-            bool ok = record_tell(record, record_judge(record, entry, keyed->in_entry), keyed);
+        struct request_key *key = job->u.write.keyed;
+        if (key != NULL) {
+            bool ok = record_tell(
+                record_in(reply, key->in_entry), entry->keyed[key->in_entry].outcome, key);
             job->err = ok ? STORAGE_OK : STORAGE_NOMEM;
         }
     }
@@ -121,6 +123,7 @@ static void was_refused(struct appender *a, const struct log_entry *entry)
 
 static void take_gap(struct appender *a, struct log_entry *entry)
 {
+    a->is_taking = false;
     entry->state = ENTRY_WAITING; /* behind one that goes again, as a rule */
     was_refused(a, entry);
     if (entry == a->first && !a->may_jump) {
@@ -143,6 +146,7 @@ static bool take_error(struct appender *a, struct log_entry *entry, const struct
     bool lost = false;
     enum storage_err err = reply_err(reply, &lost);
     entry->state = ENTRY_WAITING;
+    a->is_taking = false;
     atomic_fetch_add(&a->core->stats.redis_errors, 1);
     if (lost) {
         return false;
@@ -182,6 +186,7 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
             return true;
         }
         a->may_jump = entry == a->first ? false : a->may_jump;
+        a->is_taking = true;
         take_appended(a, entry, reply);
         acknowledge_or_keep(a);
         return true;
@@ -267,6 +272,7 @@ void appender_lost(struct appender *a)
 {
     acknowledge_kept(a);
     standing_end(append_standing(a));
+    a->is_taking = false;
     a->wrote_ms = INT64_MIN;
     for (size_t i = 0; i < a->n_awaited; i++) {
         entry_release(a->sent[a->sent_first + i].entry);

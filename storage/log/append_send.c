@@ -78,13 +78,13 @@ static size_t bytes_under_way(const struct appender *a)
     return n;
 }
 
-/* New entries go few at a time, so that they gather requests.  Those that go again behind a lost
- * connection are made, and in a cluster there are those of the last --log-hold: they go in one
- * stream, for until all are there no new request is acknowledged. */
+/* New entries go few at a time, so that they gather requests.  Entries of a lost connection go in
+ * one stream, because no new request is acknowledged before all of them are there.  A server that
+ * refuses entries is asked with few. */
 static bool may_send(const struct appender *a, const struct log_entry *entry)
 {
-    return a->n_sent < UNDER_WAY_MAX ||
-           (entry->on_lost && a->n_sent < RESENT_MAX && bytes_under_way(a) < RESENT_BYTES);
+    return a->n_sent < UNDER_WAY_MAX || (a->is_taking && entry->on_lost && a->n_sent < RESENT_MAX &&
+                                            bytes_under_way(a) < RESENT_BYTES);
 }
 
 static bool send_entries(struct appender *a, const struct session *session, int64_t now_ms)

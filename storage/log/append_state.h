@@ -46,6 +46,7 @@ struct appender {
     size_t held_bytes, told_bytes; /* told: that core->held_bytes has of them */
     uint64_t next_n;
     size_t n_sent;            /* entries under way */
+    bool is_taking;           /* the connection has taken an entry, and refused none since */
     bool may_jump;            /* the first one held is sent with leave to jump */
     enum storage_err refusal; /* why the last refused entry was */
     bool told_refusal;        /* and nothing was appended since */

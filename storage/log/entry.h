@@ -34,8 +34,9 @@ struct entry_keyed {
     struct key_digest key, body;
     struct slice answer, chunk; /* in the entry's arena */
     size_t n_events;
-    bool is_ticketed; /* the request asks which actions were first */
-    bool is_in;       /* by the first answer: this entry holds it */
+    bool is_ticketed;         /* the request asks which actions were first */
+    enum key_outcome outcome; /* by the last answer */
+    bool is_in;               /* by the first answer: this entry holds it */
 };
 
 enum entry_state {
@@ -68,7 +69,7 @@ struct log_entry {
     int64_t acknowledged_us;  /* CLOCK_MONOTONIC: answered for the first time; 0: never */
     bool is_let_fold;         /* it is among what waits to be folded, or was */
     bool is_safe;             /* a crash of Redis cannot take it any more */
-    struct storage_job *jobs; /* lent, not answered yet; of those with a key job->err is set */
+    struct storage_job *jobs; /* lent, not answered yet */
     size_t n_jobs;
 };
 

@@ -174,8 +174,11 @@ Test(append_jobs, go_again_in_one_stream, .init = setup, .fini = teardown)
     connect_to_redis();
     add(n, 60000);
     send();
+    cr_expect_eq(w.appender.n_sent, 2u, "it may refuse them");
+    cr_assert(take(1));
+    send();
     cr_expect_eq(w.appender.n_sent, 64u);
-    cr_assert(take(20));
+    cr_assert(take(19));
     send();
     cr_expect_eq(w.appender.n_sent, n - 20, "all but the new one");
     cr_assert(take(n - 20 - 1));
@@ -188,6 +191,29 @@ Test(append_jobs, go_again_in_one_stream, .init = setup, .fini = teardown)
     for (unsigned i = 0; i <= n; i++) {
         cr_expect_eq(fake_log_has(&w.redis, (uint8_t)i), 1u, "job %u", i);
     }
+}
+
+/* A server that has no room is not asked with 64 entries again and again. */
+Test(append_jobs, go_again_few_at_a_time_where_they_are_refused, .init = setup, .fini = teardown)
+{
+    unsigned n_sent = 0;
+    for (unsigned i = 0; i < JOBS; i++) {
+        add(i, 60000);
+        send();
+        cr_assert(take(1));
+    }
+    lose();
+    connect_to_redis();
+    send();
+    cr_assert(take(1));
+    w.redis.is_full = true;
+    for (unsigned i = 0; i < 50; i++) {
+        w.now_us += 20000;
+        send();
+        n_sent += (unsigned)w.appender.n_out;
+        cr_assert(take((unsigned)w.appender.n_awaited));
+    }
+    cr_expect_leq(n_sent, 64u + 50 * 3, "%u commands in a second", n_sent);
 }
 
 /* A late copy of entry 1 comes behind the refusal of entry 1, so Redis takes entry 2 while entry 1
