@@ -145,7 +145,8 @@ const struct option option_table[] = {
                 "read again each time"},
     {"queue", OPTION_INTEGER, AT(queue), .fallback = "50000", RANGE(REQUEST_EVENTS_MAX, 100000000),
         .unit = "events",
-        .help = "events that may wait to be written; one request may bring 10000"},
+        .help = "events that may wait to be written, to all servers of a cluster together; one "
+                "request may bring 10000"},
     {"log-hold", OPTION_MILLISECONDS, AT(log_hold_ms), .fallback = "10s", RANGE(1000, 60 * 1000),
         .unit = "duration",
         .help = "with Sentinels or a cluster: what was acknowledged is kept so long, to be "

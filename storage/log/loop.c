@@ -282,7 +282,7 @@ static int writer_patience(struct writer *w)
 static bool may_sleep(struct writer *w)
 {
     bool connected = w->session.redis != NULL;
-    size_t begin = events_to_begin(w); /* who makes room from here on wakes us */
+    size_t begin = events_to_begin(w); /* behind "no room" unfolded_tell_room() wakes the thread */
     size_t begin_limits = limits_to_begin(w);
     pthread_mutex_lock(&w->lock);
     bool sleep = w->queue.events < begin && w->limits.events < begin_limits && !w->stop;

@@ -29,12 +29,13 @@ static void show_queue(struct writer *w)
     w->shown_events = w->queue.events;
 }
 
-/* Under the lock: is there no room for @job?  One that is alone always has.  The requests that wait
- * for all writers share one bound. */
+/* Under the lock: is there no room for @job?  The requests that wait for all writers share one
+ * bound, which two of them may pass at once by a job each.  A writer for which nothing waits takes
+ * one job in any case: so it works while others, whose servers are away, hold all of the bound. */
 static bool is_full(const struct writer *w, const struct storage_job *job)
 {
-    size_t waiting = (size_t)atomic_load(&w->core->stats.queue_events) + w->limits.events;
-    return waiting > 0 && waiting + job->cost > w->core->config.queue_events;
+    size_t all = (size_t)atomic_load(&w->core->stats.queue_events) + w->limits.events;
+    return w->queue.events + w->limits.events > 0 && all + job->cost > w->core->config.queue_events;
 }
 
 /* Put @job into its queue.  True: the thread is to be woken. */
@@ -51,16 +52,17 @@ static bool writer_enqueue(struct writer *w, struct storage_job *job)
     return wake;
 }
 
-bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *ret_err)
+/* STORAGE_OK: @job is in its queue. */
+static enum storage_err take_job(struct writer *w, struct storage_job *job, bool is_new)
 {
     bool wake = false;
     bool later = job->more_follow; /* the job may be gone once it is in the queue */
-    *ret_err = STORAGE_OK;
+    enum storage_err err = STORAGE_OK;
     pthread_mutex_lock(&w->lock);
     if (w->draining || w->stop) {
-        *ret_err = STORAGE_SHUTDOWN;
-    } else if (is_full(w, job)) {
-        *ret_err = STORAGE_FULL;
+        err = STORAGE_SHUTDOWN;
+    } else if (is_new && is_full(w, job)) {
+        err = STORAGE_FULL;
     } else {
         wake = writer_enqueue(w, job);
     }
@@ -70,10 +72,21 @@ bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *
     } else if (wake) {
         writer_wake(w);
     }
+    return err;
+}
+
+bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *ret_err)
+{
+    *ret_err = take_job(w, job, true);
     if (*ret_err == STORAGE_FULL) {
         atomic_fetch_add(&w->core->stats.queue_refused, 1);
     }
     return *ret_err == STORAGE_OK;
+}
+
+bool writer_take_over(struct writer *w, struct storage_job *job)
+{
+    return take_job(w, job, false) == STORAGE_OK;
 }
 
 void writer_flush(struct writer *w)

@@ -28,6 +28,10 @@ struct writer *writer_start(
  * called. */
 bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_err *ret_err);
 
+/* The same of a job that another writer had taken, and sent nothing of: it is in the queue's bound
+ * already. */
+bool writer_take_over(struct writer *writer, struct storage_job *job) MUST_CHECK;
+
 /* Wake the thread for jobs that were submitted with `more_follow`.  Thread-safe. */
 void writer_flush(struct writer *writer);
 

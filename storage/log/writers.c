@@ -118,10 +118,9 @@ static void look_at_all(void *data)
 
 static bool send_elsewhere(void *data, struct storage_job *job)
 {
-    enum storage_err err;
     struct writer *w = writer_at_home(data);
     job->more_follow = false; /* the caller is a writer, which flushes nobody */
-    return w != NULL && writer_away(w) == STORAGE_OK && writer_submit(w, job, &err);
+    return w != NULL && writer_away(w) == STORAGE_OK && writer_take_over(w, job);
 }
 
 bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_err *ret_err)

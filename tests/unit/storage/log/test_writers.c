@@ -6,8 +6,11 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/cond.h"
 #include "storage/cluster/topology.h"
 #include "storage/core/core.h"
+#include "storage/log/writer.h"
+#include "storage/log/writers_share.h"
 #include "tests/lib/stand_in.h"
 
 TestSuite(writers, .timeout = 60);
@@ -65,11 +68,10 @@ static struct core *core_of_a_cluster(void)
 static struct request_key keys[PLACES];
 static struct storage_job jobs[PLACES];
 
-/* Submit a request of @cost events whose key leads to place @i, where a writer is started. */
-static enum storage_err submit(struct writers *writers, unsigned i, size_t cost)
+/* Submit request @i, of @cost events, whose key is made. */
+static enum storage_err submit_keyed(struct writers *writers, unsigned i, size_t cost)
 {
     enum storage_err err;
-    keys[i].key.bytes[1] = (unsigned char)i;
     jobs[i] = (struct storage_job){.op = STORAGE_WRITE,
         .cost = cost,
         .deadline_ms = INT64_MAX,
@@ -78,6 +80,13 @@ static enum storage_err submit(struct writers *writers, unsigned i, size_t cost)
     bool taken = writers_submit(writers, &jobs[i], &err);
     cr_expect_eq(taken, err == STORAGE_OK);
     return err;
+}
+
+/* The same, with a key that leads to place @i, where a writer is started. */
+static enum storage_err submit(struct writers *writers, unsigned i, size_t cost)
+{
+    keys[i].key.bytes[1] = (unsigned char)i;
+    return submit_keyed(writers, i, cost);
 }
 
 Test(writers, none_is_freed_while_others_run)
@@ -120,12 +129,66 @@ Test(writers, what_waits_for_any_of_them_is_one_queue)
     cr_expect_eq(submit(writers, 0, 10), STORAGE_OK);
     cr_expect_eq(submit(writers, 1, 10), STORAGE_OK);
     cr_expect_eq(atomic_load(&core->stats.queue_events), 20);
-    cr_expect_eq(submit(writers, 2, 10), STORAGE_FULL);
-    cr_expect_eq(submit(writers, 3, 5), STORAGE_OK);
+    keys[2].key.bytes[1] = 0; /* of place 0, too */
+    cr_expect_eq(submit_keyed(writers, 2, 10), STORAGE_FULL);
+    cr_expect_eq(submit_keyed(writers, 2, 5), STORAGE_OK);
     cr_expect_eq(atomic_load(&core->stats.queue_events), 25);
+    cr_expect_eq(submit(writers, 3, 10), STORAGE_OK, "nothing waits at its place");
+    cr_expect_eq(atomic_load(&core->stats.queue_events), 35);
     writers_stop(writers);
+    cr_expect_eq(n_done, 4);
+    cr_expect_eq(atomic_load(&core->stats.queue_events), 0);
+    topology_free(core->topology);
+    unfolded_release(&unfolded);
+    core_release(core);
+    free(core);
+}
+
+static bool take_over(void *data, struct storage_job *job)
+{
+    return writer_take_over(data, job);
+}
+
+/* What one writer gives to another was in the bound already, and is counted once; so are those who
+ * are late. */
+Test(writers, what_moves_is_not_refused_and_counted_once)
+{
+    struct core *core = core_of_a_cluster();
+    struct unfolded unfolded;
+    struct writers_share share = {.elsewhere = take_over};
+    const int64_t now_ms = monotonic_ms();
+    core->config.queue_events = 25;
+    stand_in.connect = no_connection;
+    unfolded_init(&unfolded, &core->stats);
+    mutex_init(&share.news_lock);
+    struct writer *from = writer_start(core, 0, &unfolded, &share);
+    struct writer *to = writer_start(core, 1, &unfolded, &share);
+    cr_assert(from != NULL && to != NULL);
+    enum storage_err err;
+    for (unsigned i = 0; i < 3; i++) {
+        jobs[i] = (struct storage_job){.op = STORAGE_WRITE,
+            .cost = 10,
+            .deadline_ms = i == 1 ? now_ms + 100 : INT64_MAX,
+            .done = is_done};
+    }
+    cr_expect(writer_submit(to, &jobs[0], &err) && writer_submit(from, &jobs[1], &err));
+    cr_expect(writer_take_over(to, &jobs[2]), "beyond the bound");
+    cr_expect_eq(atomic_load(&core->stats.queue_events), 30);
+    int64_t until_ms = monotonic_ms() + LONG_MS;
+    while (atomic_load(&n_done) == 0 && monotonic_ms() < until_ms) {
+        (void)poll(NULL, 0, 5);
+    }
+    cr_expect_eq(jobs[1].err, STORAGE_LATE);
+    cr_expect_eq(atomic_load(&core->stats.queue_events), 20);
+    cr_expect_eq(atomic_load(&core->stats.queue_refused), 0);
+    writer_stop_begin(from);
+    writer_stop_begin(to);
+    writer_stop_end(from);
+    writer_stop_end(to);
     cr_expect_eq(n_done, 3);
     cr_expect_eq(atomic_load(&core->stats.queue_events), 0);
+    writer_free(from);
+    writer_free(to);
     topology_free(core->topology);
     unfolded_release(&unfolded);
     core_release(core);
