@@ -24,6 +24,7 @@
 #include "handlers/reply/state.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
+#include "handlers/text/utf8.h"
 #include "storage/time/units.h"
 
 #define DEFAULT_WINDOW_S (7 * DAY_S)
@@ -183,7 +184,7 @@ static enum handler_result ask_words(
     } else {
         problem_reply(&exchange->response, PROBLEM_MALFORMED,
             "there is no list %.*s: sites, pages, pages(SITE) and metrics are",
-            (int)(words.n < 64 ? words.n : 64), words.p);
+            (int)utf8_fit(words, 64), words.p);
     }
     json_decref(named);
     return result;

@@ -189,13 +189,13 @@ static bool read_name(
 }
 
 /* What a payload may have. */
-#define ONLY(metric) (~(1u << (metric)))
+#define ALL (~0u)
 static const struct {
     const char *name;
-    unsigned useless; /* a set of metrics: it means nothing to them */
-} members[] = {{"site", 0}, {"page", 0}, {"pages", 0}, {"pageset", 0},
-    {"step", 1u << GRAFANA_BREAKDOWN}, {"tz", 0}, {"action", ONLY(GRAFANA_DAU)},
-    {"by", ONLY(GRAFANA_BREAKDOWN)}, {"limit", ONLY(GRAFANA_BREAKDOWN)}};
+    unsigned of; /* a set of metrics: it means something to them */
+} members[] = {{"site", ALL}, {"page", ALL}, {"pages", ALL}, {"pageset", ALL}, {"tz", ALL},
+    {"step", ALL & ~(1u << GRAFANA_BREAKDOWN)}, {"action", 1u << GRAFANA_DAU},
+    {"by", 1u << GRAFANA_BREAKDOWN}, {"limit", 1u << GRAFANA_BREAKDOWN}};
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
 
 static bool is_empty(const json_t *value)
@@ -222,7 +222,7 @@ static bool check_members(const struct target_reader *r, json_t *payload)
                 (int)utf8_fit(slice_of(name), 64), name);
         } else if (!grafana_may_be_names(value) && strcmp(name, "limit") != 0) {
             return grafana_refuse(r, "%s: " NO_NAMES, name);
-        } else if ((members[i].useless >> target->metric & 1) != 0 && !is_empty(value)) {
+        } else if ((members[i].of >> target->metric & 1) == 0 && !is_empty(value)) {
             grafana_notice(target, "info", "%s in the payload means nothing to %s", name,
                 grafana_metric_name(target->metric));
         }
@@ -300,7 +300,7 @@ static bool read_metric(const struct target_reader *r, struct slice name)
     return grafana_refuse(r,
         "there is no metric %.*s: uv, pv, ips, visits, dau, views_per_visit, bounce_rate, "
         "visit_duration_s and breakdown are",
-        (int)(name.n < 64 ? name.n : 64), name.p);
+        (int)utf8_fit(name, 64), name.p);
 }
 
 /* Is there nothing to ask?  The target is hidden, or its metric is not chosen yet. */

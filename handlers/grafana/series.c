@@ -16,6 +16,7 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/timestamp.h"
+#include "handlers/text/utf8.h"
 #include "storage/time/bucket.h"
 #include "storage/time/units.h"
 
@@ -306,7 +307,7 @@ static void take_days(struct http_exchange *exchange, struct grafana_target *tar
 static void reply_failed(struct http_exchange *exchange, const struct grafana_target *target)
 {
     const struct storage_job *job = &exchange->job;
-    int n = (int)(target->ref_id.n < 64 ? target->ref_id.n : 64);
+    int n = (int)utf8_fit(target->ref_id, 64);
     const char *id = n > 0 ? target->ref_id.p : "";
     char date[11];
     if (job->err == STORAGE_NOT_KEPT && job->op == STORAGE_ACTIVITY) {
@@ -337,7 +338,7 @@ static bool count_points(struct http_exchange *exchange, const struct grafana_ta
 {
     struct series_state *state = exchange->state;
     const struct storage_job *job = &exchange->job;
-    int n = (int)(target->ref_id.n < 64 ? target->ref_id.n : 64);
+    int n = (int)utf8_fit(target->ref_id, 64);
     state->n_points += job->op == STORAGE_ACTIVITY ? state->n_sets
                        : job->op == STORAGE_PAGES  ? job->u.pages.n_rows
                                                    : job->u.count.n_points;

@@ -115,9 +115,11 @@ static enum redis_status learn_streams(
     return status;
 }
 
-/* Entries of the batch's last log are not in its stream.  Those that are counted by now were cut
- * off meanwhile, by the log's own process: nothing is cut off before it is counted. */
-static enum redis_status drop_counted(struct round *r, struct stream *stream, int64_t deadline_ms)
+/* Where entries of the batch's last log are not in its stream, the log begins behind those that are
+ * counted by now.  They were cut off meanwhile, by the log's own process: nothing is cut off before
+ * it is counted. */
+static enum redis_status begin_behind_counted(
+    struct round *r, struct stream *stream, int64_t deadline_ms)
 {
     struct batch_log *log = &r->batch.logs[r->batch.n_logs - 1];
     if (batch_missing(&r->batch, r->batch.n_logs - 1) == 0) {
@@ -148,7 +150,7 @@ enum redis_status gather_streams(struct round *r, const struct goal *goal)
             status = streams_read(
                 &r->streams, r->core, &r->session, deadline_ms, stream, head->place, to, &r->batch);
             if (status == REDIS_OK_STATUS && r->batch.n_logs > n_logs) {
-                status = drop_counted(r, stream, deadline_ms);
+                status = begin_behind_counted(r, stream, deadline_ms);
             }
         }
     }
