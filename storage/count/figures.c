@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "storage/time/units.h"
+
 void figures_begin(struct figures *figures, struct cache *cache, const struct cache_id *name,
     const struct ver *proof)
 {
@@ -34,10 +36,8 @@ static void copy_figures(void *data, const void *value, size_t n)
 static int64_t first_of(struct window window)
 {
     int64_t length_s = window.to_s - window.from_s;
-    int64_t span_s = length_s * FIGURES_OF_VALUE;
-    int64_t phase_s = (window.from_s % length_s + length_s) % length_s;
-    int64_t in_span_s = ((window.from_s - phase_s) % span_s + span_s) % span_s;
-    return window.from_s - in_span_s;
+    int64_t number = floor_div(window.from_s, length_s);
+    return window.from_s - (number - floor_to(number, FIGURES_OF_VALUE)) * length_s;
 }
 
 /* Have the value at hand that @window belongs to. */

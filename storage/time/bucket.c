@@ -2,13 +2,6 @@
 
 #include "storage/time/units.h"
 
-/* The greatest multiple of @unit at or below @value. */
-static int64_t floor_to(int64_t value, int64_t unit)
-{
-    int64_t rest = value % unit;
-    return value - (rest < 0 ? rest + unit : rest);
-}
-
 /* Minutes are those of UTC: every offset is a whole number of them. */
 static struct bucket minute_at(int64_t at_s)
 {
@@ -28,7 +21,7 @@ struct bucket bucket_hour_part(
 
 int64_t bucket_day(const struct zone *zone, int64_t at_s)
 {
-    int64_t days = floor_to(at_s + zone_offset_s(zone, at_s), DAY_S) / DAY_S;
+    int64_t days = floor_div(at_s + zone_offset_s(zone, at_s), DAY_S);
     while (zone_first_at(zone, (days + 1) * DAY_S) <= at_s) {
         days++; /* clocks were set back over midnight: the new day goes on */
     }

@@ -5,7 +5,7 @@
 #define MONDAY 4 /* 1970-01-05 */
 
 static const char *const names[] = {
-#define X(name, text) [name] = (text),
+#define X(name, text, length_s) [name] = (text),
     STEPS(X)
 #undef X
 };
@@ -28,41 +28,27 @@ bool step_parse(struct slice text, enum step *ret)
 
 int64_t step_length_s(enum step step)
 {
-    switch (step) {
-    case STEP_5_MINUTES:
-        return 5 * MINUTE_S;
-    case STEP_15_MINUTES:
-        return 15 * MINUTE_S;
-    case STEP_HOUR:
-        return HOUR_S;
-    case STEP_DAY:
-        return DAY_S;
-    case STEP_WEEK:
-        return 7 * DAY_S;
-    case STEP_MONTH:
-        return 28 * DAY_S;
-    case STEP_MINUTE:
-    case STEP_NONE:
-    case STEP_AUTO:
-        break;
-    }
-    return MINUTE_S;
+    static const int64_t lengths_s[] = {
+#define X(name, text, length_s) [name] = (length_s),
+        STEPS(X)
+#undef X
+    };
+    return lengths_s[step];
 }
 
 static int64_t week_end(const struct zone *zone, int64_t at_s)
 {
     int64_t days = bucket_day(zone, at_s);
-    int64_t in_week = ((days - MONDAY) % 7 + 7) % 7;
-    return zone_first_at(zone, (days - in_week + 7) * DAY_S);
+    int64_t monday = floor_to(days - MONDAY, 7) + MONDAY;
+    return zone_first_at(zone, (monday + 7) * DAY_S);
 }
 
 int64_t step_end(const struct zone *zone, enum step step, int64_t at_s)
 {
     switch (step) {
     case STEP_5_MINUTES:
-        return bucket_hour_part(zone, LEVEL_HOUR, 5 * MINUTE_S, at_s).end_s;
     case STEP_15_MINUTES:
-        return bucket_hour_part(zone, LEVEL_HOUR, 15 * MINUTE_S, at_s).end_s;
+        return bucket_hour_part(zone, LEVEL_HOUR, step_length_s(step), at_s).end_s;
     case STEP_HOUR:
         return bucket_at(zone, LEVEL_HOUR, at_s).end_s;
     case STEP_DAY:

@@ -17,20 +17,21 @@
 #define STEP_AUTO_MAX   500   /* points of a series whose step storage chooses */
 
 /* From fine to coarse.
- *    name          text */
+ *    name, text, and how long it is as a rule: a month at the least, the others where no clock is
+ *    changed */
 #define STEPS(X)                                                                                   \
-    X(STEP_NONE, "")                                                                               \
-    X(STEP_MINUTE, "1m")                                                                           \
-    X(STEP_5_MINUTES, "5m")                                                                        \
-    X(STEP_15_MINUTES, "15m")                                                                      \
-    X(STEP_HOUR, "1h")                                                                             \
-    X(STEP_DAY, "1d")                                                                              \
-    X(STEP_WEEK, "1w")                                                                             \
-    X(STEP_MONTH, "1M")                                                                            \
-    X(STEP_AUTO, "auto") /* the finest that works with STEP_AUTO_MAX points */
+    X(STEP_NONE, "", 0)                                                                            \
+    X(STEP_MINUTE, "1m", MINUTE_S)                                                                 \
+    X(STEP_5_MINUTES, "5m", 5 * MINUTE_S)                                                          \
+    X(STEP_15_MINUTES, "15m", 15 * MINUTE_S)                                                       \
+    X(STEP_HOUR, "1h", HOUR_S)                                                                     \
+    X(STEP_DAY, "1d", DAY_S)                                                                       \
+    X(STEP_WEEK, "1w", 7 * DAY_S)                                                                  \
+    X(STEP_MONTH, "1M", 28 * DAY_S)                                                                \
+    X(STEP_AUTO, "auto", 0) /* the finest that works with STEP_AUTO_MAX points */
 
 enum step {
-#define X(name, text) name,
+#define X(name, text, length_s) name,
     STEPS(X)
 #undef X
 };
@@ -41,8 +42,7 @@ const char *step_name(enum step step);
 /* Read such a text.  False, with @ret untouched, for anything else, and for "". */
 bool step_parse(struct slice text, enum step *ret) MUST_CHECK;
 
-/* How long @step (STEP_MINUTE to STEP_MONTH) is as a rule, in seconds: a month at the least, the
- * others where no clock is changed. */
+/* How long a step is as a rule, in seconds. */
 int64_t step_length_s(enum step step);
 
 /* The end of the step that holds @at_s.  @step is one of STEP_MINUTE to STEP_MONTH. */

@@ -31,11 +31,6 @@ const char *zone_name(const struct zone *zone)
     return zone->name;
 }
 
-static int64_t floor_div(int64_t value, int64_t by)
-{
-    return value / by - (value % by < 0);
-}
-
 /* ---- spans ---- */
 
 /* The number of changes at or before @at_s. */
@@ -62,7 +57,7 @@ struct zone_span zone_span_at(const struct zone *zone, int64_t at_s)
     }
     int64_t later_s = 0; /* how much later at_s is than in the era that stands for its own */
     if (zone->repeats && at_s >= zone->repeats_s + ZONE_ERA_S) {
-        later_s = floor_div(at_s - zone->repeats_s, ZONE_ERA_S) * ZONE_ERA_S;
+        later_s = floor_to(at_s - zone->repeats_s, ZONE_ERA_S);
     }
     size_t i = changes_until(zone, at_s - later_s);
     if (i > 0) {
@@ -131,7 +126,7 @@ static const char *append_change(struct zone *zone, struct zone_change change)
 
 static int64_t whole_minutes(int64_t s)
 {
-    return floor_div(s, MINUTE_S) * MINUTE_S;
+    return floor_to(s, MINUTE_S);
 }
 
 /* End the repetition of a zone whose rule changes nothing, such as saving time all the year.  Such
