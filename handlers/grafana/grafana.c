@@ -13,7 +13,6 @@
 #include "handlers/routes.h"
 
 #include "handlers/grafana/query.h"
-#include "handlers/http/app.h"
 #include "handlers/reply/reply.h"
 
 static enum handler_result reply_to_body(struct http_exchange *exchange, json_t *answer)
@@ -75,7 +74,7 @@ enum handler_result grafana_metrics_start(struct http_exchange *exchange)
     json_t *list = json_array();
     for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
         enum grafana_metric which = (enum grafana_metric)metric;
-        if (which != GRAFANA_IPS || exchange->app->addresses) {
+        if (grafana_metric_is_counted(exchange->app, which)) {
             json_array_append_new(
                 list, json_pack("{s:s,s:s,s:o}", "label", grafana_metric_label(which), "value",
                           grafana_metric_name(which), "payloads", payloads(which)));

@@ -88,9 +88,9 @@ static enum handler_result reply_metrics(struct http_exchange *exchange)
     const struct list_state *state = exchange->state;
     json_t *list = json_array();
     for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
-        if (metric != GRAFANA_IPS || exchange->app->addresses) {
-            add_name(
-                list, state->dress, slice_of(grafana_metric_name((enum grafana_metric)metric)));
+        enum grafana_metric which = (enum grafana_metric)metric;
+        if (grafana_metric_is_counted(exchange->app, which)) {
+            add_name(list, state->dress, slice_of(grafana_metric_name(which)));
         }
     }
     reply_json(&exchange->response, 200, list);

@@ -18,6 +18,7 @@
 #include "storage/time/units.h"
 
 #define DEFAULT_WINDOW_S (6 * HOUR_S)
+#define GRAFANA_DETAIL   320 /* a sentence, with a name of 64 bytes in it, or a range */
 
 static const struct {
     const char *name, *label;
@@ -43,33 +44,48 @@ const char *grafana_metric_label(enum grafana_metric metric)
     return metrics[metric].label;
 }
 
+bool grafana_metric_is_counted(const struct app *app, enum grafana_metric metric)
+{
+    return metric != GRAFANA_IPS || app->addresses;
+}
+
 bool grafana_no_memory(struct http_exchange *exchange)
 {
     problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
     return false;
 }
 
-static bool refuse_as(const struct target_reader *r, enum problem problem, const char *detail)
+static void reply_about(struct http_exchange *exchange, struct slice id, enum problem problem,
+    const char *format, va_list arguments)
 {
-    struct slice id = r->target != NULL ? r->target->ref_id : (struct slice){0};
-    problem_reply(&r->exchange->response, problem, "%s%.*s%s%s", id.n > 0 ? "query " : "",
+    char detail[GRAFANA_DETAIL];
+    (void)vsnprintf(detail, sizeof(detail), format, arguments);
+    problem_reply(&exchange->response, problem, "%s%.*s%s%s", id.n > 0 ? "query " : "",
         (int)utf8_fit(id, 64), id.n > 0 ? id.p : "", id.n > 0 ? ": " : "", detail);
-    return false;
+}
+
+void grafana_problem(struct http_exchange *exchange, const struct grafana_target *target,
+    enum problem problem, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    reply_about(exchange, target->ref_id, problem, format, arguments);
+    va_end(arguments);
 }
 
 bool grafana_refuse(const struct target_reader *r, const char *format, ...)
 {
-    char detail[256];
+    struct slice id = r->target != NULL ? r->target->ref_id : (struct slice){0};
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(detail, sizeof(detail), format, arguments);
+    reply_about(r->exchange, id, PROBLEM_MALFORMED, format, arguments);
     va_end(arguments);
-    return refuse_as(r, PROBLEM_MALFORMED, detail);
+    return false;
 }
 
 void grafana_notice(struct grafana_target *target, const char *severity, const char *format, ...)
 {
-    char text[256];
+    char text[GRAFANA_DETAIL];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof(text), format, arguments);
@@ -235,11 +251,13 @@ static void note_days(const struct target_reader *r)
 {
     struct grafana_target *target = r->target;
     bool daily = target->whole_window || target->step == STEP_AUTO || target->step == STEP_DAY;
-    if (target->metric == GRAFANA_DAU && !daily) {
+    if (target->metric != GRAFANA_DAU) {
+        return;
+    }
+    if (!daily) {
         grafana_notice(target, "info", "dau has a figure for each day, or with step=window one");
     }
-    if (target->metric == GRAFANA_DAU &&
-        target->zone != storage_site_zone(r->exchange->app->storage, target->site)) {
+    if (target->zone != storage_site_zone(r->exchange->app->storage, target->site)) {
         grafana_notice(target, "info", "the days of dau are those of the site's own time zone");
     }
 }
@@ -290,8 +308,10 @@ static bool read_metric(const struct target_reader *r, struct slice name)
 {
     for (int metric = 0; metric < GRAFANA_METRICS; metric++) {
         if (slice_equal(name, slice_of(metrics[metric].name))) {
-            if (metric == GRAFANA_IPS && !r->exchange->app->addresses) {
-                return refuse_as(r, PROBLEM_UNACCEPTABLE, PROBLEM_NO_ADDRESSES);
+            if (!grafana_metric_is_counted(r->exchange->app, (enum grafana_metric)metric)) {
+                grafana_problem(
+                    r->exchange, r->target, PROBLEM_UNACCEPTABLE, "%s", PROBLEM_NO_ADDRESSES);
+                return false;
             }
             r->target->metric = (enum grafana_metric)metric;
             return true;

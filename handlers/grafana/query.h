@@ -22,6 +22,7 @@
 
 #include "handlers/grafana/breakdown.h"
 #include "handlers/http/http.h"
+#include "handlers/reply/problem.h"
 #include "storage/base/compiler.h"
 #include "storage/time/step.h"
 
@@ -49,6 +50,9 @@ static inline bool grafana_metric_of_sites(enum grafana_metric metric)
 /* The name, "uv", and the words that people read. */
 const char *grafana_metric_name(enum grafana_metric metric);
 const char *grafana_metric_label(enum grafana_metric metric);
+
+/* Is it counted here?  Addresses may not be. */
+bool grafana_metric_is_counted(const struct app *app, enum grafana_metric metric);
 
 /* A series, or one figure, that was asked for.  Slices point into the query's root, or into the
  * objects that are owned here. */
@@ -86,6 +90,10 @@ struct grafana_query {
  * Release @ret in either case. */
 bool grafana_query_read(struct http_exchange *exchange, struct grafana_query *ret) MUST_CHECK;
 void grafana_query_release(struct grafana_query *query);
+
+/* Answer with a problem that says which of the panel's queries is at fault. */
+void grafana_problem(struct http_exchange *exchange, const struct grafana_target *target,
+    enum problem problem, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Add a notice to the target's series.  @severity is "info" or "warning". */
 void grafana_notice(struct grafana_target *target, const char *severity, const char *format, ...)

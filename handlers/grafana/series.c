@@ -16,7 +16,6 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/timestamp.h"
-#include "handlers/text/utf8.h"
 #include "storage/time/bucket.h"
 #include "storage/time/units.h"
 
@@ -154,9 +153,8 @@ static enum handler_result ask_days(struct http_exchange *exchange)
     struct grafana_target *target = &state->query.targets[state->next];
     int64_t first;
     if (days_of(exchange, target, &first) > ACTIVITY_PAIRS_MAX) {
-        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE, "query %.*s: at most %d days",
-            (int)target->ref_id.n, target->ref_id.n > 0 ? target->ref_id.p : "",
-            ACTIVITY_PAIRS_MAX);
+        grafana_problem(
+            exchange, target, PROBLEM_UNACCEPTABLE, "at most %d days", ACTIVITY_PAIRS_MAX);
         return HANDLER_REPLY;
     }
     if (!make_sets(exchange, target)) {
@@ -307,27 +305,25 @@ static void take_days(struct http_exchange *exchange, struct grafana_target *tar
 static void reply_failed(struct http_exchange *exchange, const struct grafana_target *target)
 {
     const struct storage_job *job = &exchange->job;
-    int n = (int)utf8_fit(target->ref_id, 64);
-    const char *id = n > 0 ? target->ref_id.p : "";
     char date[11];
+    char detail[COUNT_STEP_DETAIL];
     if (job->err == STORAGE_NOT_KEPT && job->op == STORAGE_ACTIVITY) {
         date_print(job->u.activity.oldest_day, date);
-        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
-            "query %.*s: days before %s are not kept any more", n, id, date);
+        grafana_problem(
+            exchange, target, PROBLEM_UNACCEPTABLE, "days before %s are not kept any more", date);
     } else if (job->err == STORAGE_NOT_KEPT) {
-        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
-            "query %.*s: nothing of this time range is kept any more", n, id);
+        grafana_problem(
+            exchange, target, PROBLEM_UNACCEPTABLE, "nothing of this time range is kept any more");
     } else if (job->err == STORAGE_TOO_FINE || job->err == STORAGE_TOO_MANY) {
-        char detail[COUNT_STEP_DETAIL];
         count_step_detail(job, detail, sizeof(detail));
-        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE, "query %.*s: %s", n, id, detail);
+        grafana_problem(exchange, target, PROBLEM_UNACCEPTABLE, "%s", detail);
     } else if (job->err == STORAGE_TOO_BROAD) {
-        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
-            "query %.*s: too many pages or points for this time range", n, id);
+        grafana_problem(
+            exchange, target, PROBLEM_UNACCEPTABLE, "too many pages or points for this time range");
     } else if (job->err == STORAGE_NO_SET) {
-        problem_reply(&exchange->response, PROBLEM_NOT_FOUND,
-            "query %.*s: pageset: site %.*s has no page set %.*s", n, id, (int)target->site.n,
-            target->site.p, (int)target->set.n, target->set.p);
+        grafana_problem(exchange, target, PROBLEM_NOT_FOUND,
+            "pageset: site %.*s has no page set %.*s", (int)target->site.n, target->site.p,
+            (int)target->set.n, target->set.p);
     } else {
         problem_from_storage(&exchange->response, job->err, job->detail);
     }
@@ -338,15 +334,14 @@ static bool count_points(struct http_exchange *exchange, const struct grafana_ta
 {
     struct series_state *state = exchange->state;
     const struct storage_job *job = &exchange->job;
-    int n = (int)utf8_fit(target->ref_id, 64);
     state->n_points += job->op == STORAGE_ACTIVITY ? state->n_sets
                        : job->op == STORAGE_PAGES  ? job->u.pages.n_rows
                                                    : job->u.count.n_points;
     if (state->n_points > POINTS_MAX) {
-        problem_reply(&exchange->response, PROBLEM_UNACCEPTABLE,
-            "query %.*s: with this one the answer has more than %d points: choose a coarser step, "
-            "or fewer queries",
-            n, n > 0 ? target->ref_id.p : "", POINTS_MAX);
+        grafana_problem(exchange, target, PROBLEM_UNACCEPTABLE,
+            "with this one the answer has more than %d points: choose a coarser step, or fewer "
+            "queries",
+            POINTS_MAX);
         return false;
     }
     return true;
