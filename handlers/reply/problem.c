@@ -8,6 +8,7 @@
 
 #include "handlers/reply/json_memory.h"
 #include "handlers/text/ascii.h"
+#include "handlers/text/utf8.h"
 
 static const struct {
     unsigned status;
@@ -59,21 +60,11 @@ static json_t *text_value(const char *text)
 /* Format at most PROBLEM_DETAIL_MAX bytes, never half a character. */
 static void format_detail(char out[static PROBLEM_DETAIL_MAX + 1], const char *format, va_list args)
 {
-    int n = vsnprintf(out, PROBLEM_DETAIL_MAX + 1, format, args);
-    if (n < 0) {
-        out[0] = '\0';
-    }
-    if (n <= PROBLEM_DETAIL_MAX) {
-        return;
-    }
-    size_t end = PROBLEM_DETAIL_MAX;
-    while (end > 0 && ((unsigned char)out[end - 1] & 0xC0) == 0x80) {
-        end--; /* a continuation byte: the character that it belongs to may be cut */
-    }
-    if (end > 0 && (unsigned char)out[end - 1] >= 0xC0) {
-        end--;
-    }
-    out[end] = '\0';
+    char text[PROBLEM_DETAIL_MAX + 2] = ""; /* one more shows whether a character is cut */
+    (void)vsnprintf(text, sizeof(text), format, args);
+    size_t n = utf8_fit(slice_of(text), PROBLEM_DETAIL_MAX);
+    memcpy(out, text, n);
+    out[n] = '\0';
 }
 
 /* The document as text, which the caller owns; NULL if memory is out.  The reference to @errors is
