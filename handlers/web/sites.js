@@ -14,7 +14,8 @@ function sparkline(values) {
 
 async function drawCurve(where, site, { from, to, tz }, step, signal) {
   const asked = { site, from, to, step, round: "outer" };
-  const { series } = await get("stats", { ...asked, tz }, signal).catch(() => get("stats", asked, signal)); // else by the site's own days
+  const { series } = await get("stats", { ...asked, tz }, signal).catch((error) => error.status === 422 ? get("stats", asked, signal)
+    : Promise.reject(error)); // by the site's own days
   where.replaceChildren(sparkline(series.map((point) => point.uv)));
 }
 
@@ -30,11 +31,11 @@ export const names = async (signal) => (await get("sites", {}, signal)).sites;
 
 // A card for each site, the one with most visitors first.
 export async function show({ window, tz, step }, signal) {
-  const { sites, truncated, from, to } = await get("sites", { from: window.from, to: window.to, tz, round: "outer" }, signal);
+  const { sites, truncated, from, to, tz: zone } = await get("sites", { from: window.from, to: window.to, tz, round: "outer" }, signal);
   const ordered = sites.toSorted((a, b) => b.uv - a.uv);
   const cards = ordered.map(cardOf);
   $("sites-list").replaceChildren(...cards);
   await Promise.all(ordered.slice(0, CURVES).map((row, i) => drawCurve(cards[i].querySelector(".curve"), row.site,
-    { from: row.from ?? from, to: row.to ?? to, tz: tz || "UTC" }, step || window.step, signal).catch(orNull))); // none where it is too fine
+    { from, to, tz: zone, ...row }, step || window.step, signal).catch(orNull))); // none where it is too fine
   return truncated ? "These are the first 1,000 sites." : "";
 }
