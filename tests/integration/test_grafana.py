@@ -213,6 +213,13 @@ def test_a_step_that_is_too_fine_is_made_coarser(http, shop, days):
     assert answer["meta"]["notices"] == [{"severity": "info", "text": "1h is the finest step for this time range"}]
 
 
+def test_a_query_without_an_id(http, shop):
+    """As Infinity sends it: what is wrong is told all the same, without an empty name."""
+    for target, begins in (({"target": "pv", "payload": {"site": shop, "tz": "Asia/Kolkata"}}, "the borders of no step"), ({"target": "x"}, "there is no")):
+        answer = post(http, "/query", {"targets": [target], "range": {"from": iso(NOW - 400 * DAY), "to": iso(NOW)}})
+        assert answer.json["detail"].startswith(begins), answer
+
+
 def test_a_zone_whose_borders_are_kept_no_more_is_told(http, shop):
     """Hours are kept for some months, days are the site's: what lies further back has no borders of another zone."""
     far = {"from": iso(NOW - 400 * DAY), "to": iso(NOW)}

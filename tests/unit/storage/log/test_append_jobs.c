@@ -193,6 +193,33 @@ Test(append_jobs, go_again_in_one_stream, .init = setup, .fini = teardown)
     }
 }
 
+/* A stream of large entries has a bound in bytes, too. */
+Test(append_jobs, large_ones_go_again_some_at_a_time, .init = setup, .fini = teardown)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        add(i, 60000);
+        struct log_entry *entry = w.appender.last;
+        size_t before = entry_bytes(entry);
+        entry->packed.p = realloc(entry->packed.p, 300000);
+        cr_assert_not_null(entry->packed.p);
+        entry->packed.capacity = 300000;
+        w.appender.held_bytes += entry_bytes(entry) - before;
+        send();
+        cr_assert(take(1));
+    }
+    lose();
+    connect_to_redis();
+    send();
+    cr_assert(take(1));
+    send();
+    cr_expect_eq(w.appender.n_sent, 4u, "%zu: 1.2 MB", w.appender.n_sent);
+    while (w.appender.n_open > 0) {
+        cr_assert(take(1));
+        send();
+        cr_expect_leq(w.appender.n_sent, 4u);
+    }
+}
+
 /* A server that has no room is not asked with 64 entries again and again. */
 Test(append_jobs, go_again_few_at_a_time_where_they_are_refused, .init = setup, .fini = teardown)
 {
