@@ -71,11 +71,8 @@ static bool start_writing(struct storage *s)
     }
     s->core.catch_up = catch_up;
     s->core.catch_up_data = s;
-    s->limits = s->core.is_spread ? limit_senders_start(&s->core) : NULL;
-    if (s->core.is_spread && s->limits == NULL) {
-        return false;
-    }
-    s->writers = writers_start(&s->core, &s->unfolded);
+    s->limits = limit_senders_start(&s->core);
+    s->writers = s->limits == NULL ? NULL : writers_start(&s->core, &s->unfolded);
     if (s->writers == NULL || s->core.config.guard_by == GUARD_OFF) {
         return s->writers != NULL;
     }
@@ -254,9 +251,7 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
     if (s->guard != NULL) {
         guard_give_back(s->guard);
     }
-    if (s->limits != NULL) {
-        limit_senders_drain(s->limits, deadline_ms);
-    }
+    limit_senders_drain(s->limits, deadline_ms);
     writers_drain(s->writers, deadline_ms);
     if (atomic_load(&s->core.stats.log_events) > 0 || unfolded_age_ms(&s->unfolded) > 0) {
         /* What is not counted now, another process will count. */

@@ -22,9 +22,9 @@ struct storage {
     struct hot_pages *hot;
     struct hot_fleet *hot_fleet;
     struct writers *writers;
-    struct seen_fold *seen_fold;  /* NULL: this process does not remember who saw what */
-    struct guard *guard;          /* NULL: there is no guard */
-    struct limit_senders *limits; /* of a cluster; NULL: the writer sends them */
+    struct seen_fold *seen_fold; /* NULL: this process does not remember who saw what */
+    struct guard *guard;         /* NULL: there is no guard */
+    struct limit_senders *limits;
     struct readers *readers;
     struct readers *prober;   /* one thread: a probe waits for no question */
     struct leader *leader;    /* NULL: this process never leads */

@@ -160,9 +160,8 @@ static enum storage_err submit_read(struct storage *s, struct storage_job *job)
 bool storage_send(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
     struct storage *s = data;
-    return s->limits != NULL && job->op != STORAGE_WRITE
-               ? limit_senders_submit(s->limits, job, ret_err)
-               : writers_submit(s->writers, job, ret_err);
+    return job->op == STORAGE_WRITE ? writers_submit(s->writers, job, ret_err)
+                                    : limit_senders_submit(s->limits, job, ret_err);
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)
@@ -180,7 +179,6 @@ void storage_submit(struct storage *s, struct storage_job *job)
     if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
-        job->cost = 1;
         (void)storage_send(s, job, &err);
     } else if (job->op == STORAGE_ROLLUP_RUN) {
         err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;

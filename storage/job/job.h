@@ -31,8 +31,8 @@
 #include "storage/job/window_job.h"
 #include "storage/job/write_job.h"
 
-/* The writer's thread does STORAGE_WRITE and the limits, but for those of a cluster, which senders
- * do.  The rollup's thread does STORAGE_ROLLUP_RUN, reader threads do the others. */
+/* The writer's thread does STORAGE_WRITE, senders do the limits.  The rollup's thread does
+ * STORAGE_ROLLUP_RUN, reader threads do the others. */
 enum storage_op {
     STORAGE_WRITE,
     STORAGE_COUNT,

@@ -52,8 +52,8 @@ struct guard {
     void *submit_data;
     void (*on_lease)(struct storage_job *lease); /* called when a lease was answered */
 
-    /* Guards all below, and all funnels.  Lock order: submit() is called under it, and takes the
-     * writer's lock. */
+    /* Guards all below, and all funnels.  Lock order: submit() is called under it for a lease, and
+     * takes a sender's lock. */
     pthread_mutex_t lock;
     struct limit limit;
     int64_t capacity;   /* events that can pass at once */

@@ -225,7 +225,7 @@ static void judge_again(struct guard *g, struct storage_job *waiting, enum stora
     }
 }
 
-/* A lease was answered, or is given up.  On the writer's thread, without the lock. */
+/* A lease was answered, or is given up.  On a sender's thread, without the lock. */
 static void on_lease(struct storage_job *job)
 {
     struct funnel *f = job->data;

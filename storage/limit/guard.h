@@ -22,8 +22,8 @@
 
 struct guard;
 
-/* Sends a job to the writer: a lease, or a write that was granted.  False: the job was not taken,
- * and *ret_err says why. */
+/* Sends a job: a lease to a sender, or a write that was granted to the writer.  False: the job was
+ * not taken, and *ret_err says why. */
 typedef bool guard_submit_fn(void *data, struct storage_job *job, enum storage_err *ret_err);
 
 /* Make a guard.  core->config says what is limited, and how.  @submit is called from any thread,

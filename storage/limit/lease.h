@@ -1,9 +1,9 @@
 /* lease.h - leases: what the guard has taken from Redis and not handed out yet.
  *
  * Layer: storage, private to guard.c.  Not thread-safe: guard->lock guards it, and answers come on
- * the writer's thread.
+ * a sender's thread.
  *
- * A lease is a small part of a limit (guard.h).  It is asked for by a job for the writer, which is
+ * A lease is a small part of a limit (guard.h).  It is asked for by a job for a sender, which is
  * part of the funnel (funnel.h).  So at most one job of a funnel is under way.
  *
  *     it runs low            the next one is asked for ahead of need

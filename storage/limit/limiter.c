@@ -2,12 +2,10 @@
 
 #include <stdlib.h>
 
-#include "storage/base/clock.h"
 #include "storage/base/index.h"
 #include "storage/core/reply_fault.h"
 #include "storage/limit/limit_script.h"
 
-#define AGAIN_MS 20 /* pause after LOADING, BUSY and the like */
 #define OUT_KEEP (64 * 1024)
 
 void limiter_init(struct limiter *l, struct core *core)
@@ -69,7 +67,6 @@ static void send_script(struct limiter *l, const struct session *session, enum l
         push_sent(l, jobs[i], limit_script_values(script));
     }
     sent_at(l, l->sent.n - 1)->last = true;
-    l->scripts++;
     atomic_fetch_add(&l->core->stats.limit_scripts, 1);
 }
 
@@ -81,7 +78,6 @@ static void send_reset(struct limiter *l, struct storage_job *job)
         return;
     }
     limit_script_write_reset(&l->out, &l->core->partitions, &job->u.limit_reset);
-    l->scripts++;
     push_sent(l, job, 0);
     sent_at(l, l->sent.n - 1)->last = true;
 }
@@ -105,25 +101,14 @@ static void gather_job(
     g->n = 0;
 }
 
-bool limiter_pump(
-    struct limiter *l, const struct session *session, struct storage_job *jobs, int64_t now_ms)
+bool limiter_write(struct limiter *l, const struct session *session, struct storage_job *jobs)
 {
     struct gathered all[LIMIT_SCRIPTS];
     buffer_clear(&l->out, OUT_KEEP);
-    l->scripts = 0;
-    for (struct storage_job *job = jobs; job != NULL; job = jobs) {
-        jobs = job->next;
-        job_queue_append(&l->again, job);
-    }
-    if (now_ms < l->hold_until_ms) {
-        return true;
-    }
     for (size_t i = 0; i < LIMIT_SCRIPTS; i++) {
         all[i].n = 0;
     }
-    jobs = job_queue_take(&l->again, SIZE_MAX);
-    while (jobs != NULL) {
-        struct storage_job *job = jobs;
+    for (struct storage_job *job = jobs; job != NULL; job = jobs) {
         jobs = job->next;
         if (job->op == STORAGE_LIMIT_RESET) {
             send_reset(l, job);
@@ -134,26 +119,10 @@ bool limiter_pump(
     for (size_t i = 0; i < LIMIT_SCRIPTS; i++) {
         send_script(l, session, (enum limit_script)i, all[i].jobs, all[i].n);
     }
-    if (l->scripts > 0 && l->sent.n > 0) {
-        sent_at(l, l->sent.n - 1)->last_of_round = true;
-        l->rounds++;
-    }
     return !l->out.failed;
 }
 
 /* ---- replies ---- */
-
-/* Does the error reply mean that nothing ran, and that the same may be sent again? */
-static bool may_run_again(struct limiter *l, const struct reply *reply, bool *ret_lost)
-{
-    enum reply_fault fault = reply_fault(reply);
-    if (fault == REPLY_RECONNECT) {
-        *ret_lost = true;
-    } else if (fault == REPLY_LATER) {
-        l->hold_until_ms = monotonic_ms() + AGAIN_MS;
-    }
-    return fault == REPLY_RECONNECT || fault == REPLY_LATER;
-}
 
 /* A script that has failed half way may have taken from the limit. */
 static enum storage_err error_of(const struct reply *reply)
@@ -173,76 +142,61 @@ static void read_state(struct limiter *l, struct limit_job *job, const struct re
     }
 }
 
-static void end_job(struct limiter *l, struct storage_job *job, enum storage_err err)
+/* The script did not run, or failed half way. */
+static void note_error(struct limiter *l, const struct reply *reply, bool again)
 {
-    job->err = err;
-    job_queue_append(&l->done, job);
+    atomic_fetch_add(&l->core->stats.redis_errors, 1);
+    if (!reply_is_error(reply, "TRYAGAIN")) { /* of a slot that is being moved */
+        core_write_failed(l->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
+    }
+    if (!again) {
+        core_notice(l->core, STORAGE_REFUSING, reply->text.p);
+    }
 }
 
-static void take_error(
-    struct limiter *l, struct storage_job *job, const struct reply *reply, bool again)
+/* Take what @reply has at @at for a job that is under way no more.  False: it is no such reply. */
+static bool take_values(
+    struct limiter *l, struct storage_job *job, const struct reply *reply, size_t at, size_t n)
 {
+    bool good = reply->type == REPLY_ARRAY ? reply->n >= at + n : reply->type == REPLY_INTEGER;
     if (job == NULL) {
-        return;
+        return good;
     }
-    if (again) {
-        job_queue_append(&l->again, job);
-        return;
+    if (job->op == STORAGE_LIMIT) {
+        good = good && reply->type == REPLY_ARRAY;
+        if (good) {
+            read_state(l, &job->u.limit, &reply->items[at]);
+        }
     }
-    end_job(l, job, error_of(reply));
+    job_done(job, good ? STORAGE_OK : STORAGE_UNKNOWN);
+    return good;
 }
 
 bool limiter_take_reply(struct limiter *l, const struct reply *reply)
 {
-    bool lost = l->sent.n == 0; /* a reply to nothing that was sent */
-    bool again = !lost && reply->type == REPLY_ERROR && may_run_again(l, reply, &lost);
-    size_t at = LIMIT_SCRIPT_HEAD, values;
-    if (reply->type == REPLY_ERROR) {
-        atomic_fetch_add(&l->core->stats.redis_errors, 1);
-        if (!reply_is_error(reply, "TRYAGAIN")) { /* of a slot that is being moved */
-            core_write_failed(
-                l->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
-        }
-        if (!again) {
-            core_notice(l->core, STORAGE_REFUSING, reply->text.p);
-        }
+    bool failed = reply->type == REPLY_ERROR;
+    enum reply_fault fault = failed ? reply_fault(reply) : REPLY_FAILED;
+    bool again = failed && (fault == REPLY_RECONNECT || fault == REPLY_LATER);
+    bool good = l->sent.n > 0 && fault != REPLY_RECONNECT; /* a reply to what was sent */
+    size_t at = LIMIT_SCRIPT_HEAD;
+    if (failed) {
+        note_error(l, reply, again);
     }
-    for (bool last = l->sent.n == 0; !last; at += values) {
+    for (bool last = l->sent.n == 0; !last;) {
         struct sent_job sent = *sent_at(l, 0);
-        values = sent.n_values;
         l->sent.first++;
         l->sent.n--;
         last = sent.last;
-        l->rounds -= sent.last_of_round;
-        if (reply->type == REPLY_ERROR) {
-            take_error(l, sent.job, reply, again);
-            continue;
+        if (!failed) {
+            good = take_values(l, sent.job, reply, at, sent.n_values) && good;
+        } else if (sent.job != NULL && again) {
+            job_queue_append(&l->again, sent.job);
+        } else if (sent.job != NULL) {
+            job_done(sent.job, error_of(reply));
         }
-        bool good =
-            reply->type == REPLY_ARRAY ? reply->n >= at + values : reply->type == REPLY_INTEGER;
-        lost = lost || !good;
-        if (sent.job == NULL) {
-            continue;
-        }
-        if (good && sent.job->op == STORAGE_LIMIT) {
-            good = reply->type == REPLY_ARRAY;
-            lost = lost || !good;
-        }
-        if (good && sent.job->op == STORAGE_LIMIT) {
-            read_state(l, &sent.job->u.limit, &reply->items[at]);
-        }
-        end_job(l, sent.job, good ? STORAGE_OK : STORAGE_UNKNOWN);
+        at += sent.n_values;
     }
-    return !lost;
-}
-
-void limiter_answer_done(struct limiter *l)
-{
-    struct storage_job *next;
-    for (struct storage_job *job = job_queue_take(&l->done, SIZE_MAX); job != NULL; job = next) {
-        next = job->next;
-        job_done(job, job->err);
-    }
+    return good;
 }
 
 /* ---- how jobs end ---- */
@@ -252,13 +206,10 @@ void limiter_lost(struct limiter *l)
     for (size_t i = 0; i < l->sent.n; i++) {
         struct storage_job *job = sent_at(l, i)->job;
         if (job != NULL) {
-            end_job(l, job, STORAGE_UNKNOWN);
+            job_done(job, STORAGE_UNKNOWN);
         }
     }
     l->sent.n = 0;
-    l->rounds = 0;
-    l->hold_until_ms = 0;
-    limiter_answer_done(l);
 }
 
 void limiter_answer_late(struct limiter *l, int64_t now_ms)
@@ -273,7 +224,7 @@ void limiter_answer_late(struct limiter *l, int64_t now_ms)
     }
 }
 
-void limiter_write(
+void limiter_write_one(
     struct core *core, const struct session *session, struct storage_job *job, struct buffer *out)
 {
     if (job->op == STORAGE_LIMIT_RESET) {
@@ -292,24 +243,4 @@ struct storage_job *limiter_first(const struct limiter *l)
 size_t limiter_under_way(const struct limiter *l)
 {
     return l->sent.n;
-}
-
-size_t limiter_pending(const struct limiter *l)
-{
-    return l->sent.n + l->again.events;
-}
-
-int64_t limiter_deadline_ms(const struct limiter *l)
-{
-    int64_t next = INT64_MAX;
-    for (const struct storage_job *job = l->again.first; job != NULL; job = job->next) {
-        next = job->deadline_ms < next ? job->deadline_ms : next;
-    }
-    for (size_t i = 0; i < l->sent.n; i++) {
-        const struct storage_job *job = sent_at(l, i)->job;
-        if (job != NULL && job->deadline_ms < next) {
-            next = job->deadline_ms;
-        }
-    }
-    return next;
 }

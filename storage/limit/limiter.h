@@ -1,15 +1,14 @@
 /* limiter.h - rate limits on one connection: jobs in, scripts out, replies to jobs.
  *
- * Layer: storage.  Not thread-safe: it belongs to the thread that has the connection, which is the
- * writer's, or of a cluster a sender's (senders.h).
+ * Layer: storage.  Not thread-safe: it belongs to the sender that has the connection (senders.h).
  *
  * Many clients ask for rate limits at the same time.  The jobs that wait are sent together: those
- * of one script share a call (limit_script.h).  The calls go out in the same write as an entry, so
- * a request has no round trip of its own, and Redis no fsync for it alone.
+ * of one script share a call (limit_script.h).
  *
  * A script is sent once.  If the connection is lost before the reply, its jobs end with
  * STORAGE_UNKNOWN: the script may have taken from the limit, and a second copy could take twice.  A
- * script that Redis refuses to run (LOADING, NOSCRIPT and the like) did nothing, and is sent again.
+ * script that Redis refuses to run (LOADING, NOSCRIPT and the like) did nothing, and may be sent
+ * again.
  */
 #ifndef STORAGE_LIMIT_LIMITER_H
 #define STORAGE_LIMIT_LIMITER_H
@@ -26,32 +25,24 @@ struct limiter {
             struct storage_job *job; /* NULL: it was ended before its reply came */
             uint8_t n_values;        /* that the reply has for it */
             bool last;               /* the last one of its script */
-            bool last_of_round;      /* the last one that was sent together */
         } * jobs;                    /* owned */
         size_t first, n, capacity;
     } sent;
-    struct job_queue again; /* refused without having run: to be sent again */
-    struct job_queue done;  /* have their err set by a reply: limiter_answer_done() ends them */
+    struct job_queue again; /* did not run: to be sent again */
     struct buffer out;      /* the commands to send */
-    size_t scripts;         /* in out */
-    unsigned rounds;        /* under way */
-    int64_t hold_until_ms;  /* send nothing before: Redis asked for patience */
 };
 
 void limiter_init(struct limiter *l, struct core *core);
 void limiter_release(struct limiter *l);
 
-/* Write @jobs, and the jobs that are to be sent again, as scripts into l->out.  @jobs is a list and
- * may be NULL.  False: out of memory, and the connection must be given up. */
-bool limiter_pump(struct limiter *l, const struct session *session, struct storage_job *jobs,
-    int64_t now_ms) MUST_CHECK;
-
-/* Take the next reply: its jobs move to l->done, or to l->again.  False: the connection must be
+/* Write @jobs, a list, as scripts into l->out.  False: out of memory, and the connection must be
  * given up. */
-bool limiter_take_reply(struct limiter *l, const struct reply *reply) MUST_CHECK;
+bool limiter_write(
+    struct limiter *l, const struct session *session, struct storage_job *jobs) MUST_CHECK;
 
-/* End the jobs in l->done. */
-void limiter_answer_done(struct limiter *l);
+/* Take the next reply: its jobs end, or move to l->again.  False: the connection must be given up.
+ */
+bool limiter_take_reply(struct limiter *l, const struct reply *reply) MUST_CHECK;
 
 /* End all jobs under way, because the connection was lost. */
 void limiter_lost(struct limiter *l);
@@ -59,8 +50,8 @@ void limiter_lost(struct limiter *l);
 /* End the jobs whose deadline has come. */
 void limiter_answer_late(struct limiter *l, int64_t now_ms);
 
-/* Write the call of @job alone, as limiter_pump() does; it is not under way by that. */
-void limiter_write(
+/* Write the call of @job alone into @out; it is not under way by that. */
+void limiter_write_one(
     struct core *core, const struct session *session, struct storage_job *job, struct buffer *out);
 
 /* The job whose reply comes next; NULL: none, or it was ended before. */
@@ -68,11 +59,5 @@ struct storage_job *limiter_first(const struct limiter *l);
 
 /* How many replies, one a job, are still to come. */
 size_t limiter_under_way(const struct limiter *l);
-
-/* How many jobs are under way, or are to be sent again. */
-size_t limiter_pending(const struct limiter *l);
-
-/* The earliest deadline of these jobs; INT64_MAX: there are none. */
-int64_t limiter_deadline_ms(const struct limiter *l);
 
 #endif

@@ -13,10 +13,9 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define SENDERS    16
+#define SENDERS    16  /* of a cluster */
 #define BATCH_MAX  256 /* jobs that are sent together */
 #define CONNECT_MS 500
-#define SILENCE_MS 2000
 #define AGAIN_MS   20
 #define ASIDE_MS   500
 
@@ -32,14 +31,15 @@ struct sender {
 
     /* The thread's own. */
     struct sessions sessions;
-    struct limiter limiter; /* of the batch at hand */
+    struct limiter limiter; /* of the batch at hand, and of what is to be sent again */
     struct session aside;   /* to the server that an ASK has named */
-    struct job_queue again;
-    int64_t again_ms; /* when to try them */
+    struct job_queue due;   /* to be sent now */
+    int64_t again_ms;       /* when those of limiter.again are due */
 };
 
 struct limit_senders {
     struct core *core;
+    unsigned n;
     struct sender senders[SENDERS];
 };
 
@@ -66,10 +66,10 @@ static struct session *session_for(struct sender *s, unsigned partition)
 
 /* ---- what a server does not carry out ---- */
 
-/* Have the script of @job carried out by the server that ASK has named.  NULL: nothing was sent;
- * *ret_lost: it was, and no reply came. */
+/* Have the first job under way carried out by the server that ASK has named.  NULL: nothing was
+ * sent; *ret_lost: it was, and no reply came. */
 static const struct reply *ask_aside(
-    struct sender *s, const struct redis_address *address, struct storage_job *job, bool *ret_lost)
+    struct sender *s, const struct redis_address *address, bool *ret_lost)
 {
     struct core *core = s->all->core;
     struct session *session = &s->aside;
@@ -86,9 +86,13 @@ static const struct reply *ask_aside(
             return NULL;
         }
     }
+    struct storage_job *job = limiter_first(&s->limiter);
+    if (job == NULL) {
+        return NULL; /* it was late while the connection was made */
+    }
     buffer_init(&out);
     resp_command(&out, "ASKING", NULL);
-    limiter_write(core, session, job, &out);
+    limiter_write_one(core, session, job, &out);
     bool left = false;
     bool sent = redis_queue(session->redis, &out);
     buffer_release(&out);
@@ -121,9 +125,8 @@ static const struct reply *sender_judge(
         return &later;
     case REDIRECT_ASK: {
         bool lost = false;
-        const struct reply *there = job == NULL || to.address.host[0] == '\0'
-                                        ? NULL
-                                        : ask_aside(s, &to.address, job, &lost);
+        const struct reply *there =
+            to.address.host[0] == '\0' ? NULL : ask_aside(s, &to.address, &lost);
         bool moved = there != NULL && there->type == REPLY_ERROR && reply_is_error(there, "MOVED");
         return lost ? &unknown : there == NULL || moved ? &later : there;
     }
@@ -135,64 +138,54 @@ static const struct reply *sender_judge(
 
 /* ---- a batch ---- */
 
-static void give_up(struct sender *s, struct session *session)
-{
-    session_lost(session);
-    limiter_lost(&s->limiter);
-}
-
-/* Send @jobs over @session, and take their replies.  What is to be sent again goes to s->again. */
+/* Send @jobs over @session, and take their replies.  sender_look() answers who is late. */
 static void run_batch(struct sender *s, struct session *session, struct storage_job *jobs)
 {
     struct limiter *l = &s->limiter;
-    l->hold_until_ms = 0;
     bool left = false;
-    bool ok = limiter_pump(l, session, jobs, monotonic_ms()) &&
-              redis_queue(session->redis, &l->out) &&
+    bool ok = limiter_write(l, session, jobs) && redis_queue(session->redis, &l->out) &&
               redis_send(session->redis, &left) == REDIS_OK_STATUS;
     while (ok && limiter_under_way(l) > 0) {
         const struct reply *reply = NULL;
-        ok = redis_await(session->redis, limiter_deadline_ms(l), &reply) == REDIS_OK_STATUS &&
+        ok = redis_await(session->redis, INT64_MAX, &reply) == REDIS_OK_STATUS &&
              limiter_take_reply(l, sender_judge(s, session, reply));
     }
     if (!ok) {
-        give_up(s, session);
-    }
-    limiter_answer_done(l);
-    for (struct storage_job *job = job_queue_take(&l->again, SIZE_MAX); job != NULL;) {
-        struct storage_job *next = job->next;
-        job_queue_append(&s->again, job);
-        job = next;
+        session_lost(session);
+        limiter_lost(l);
     }
 }
 
 /* Nobody can be sent @job now: later, or never if that has been so for long. */
 static void put_off(struct sender *s, struct storage_job *job, unsigned partition)
 {
+    struct core *core = s->all->core;
     char why[sizeof(job->detail)];
-    if (server_away_ms(s->all->core, partition, why, sizeof(why)) > SERVER_PATIENCE_MS) {
-        memcpy(job->detail, why, sizeof(why));
-        job_done(job, STORAGE_DOWN);
+    bool is_away = server_away_ms(core, partition, why, sizeof(why)) > SERVER_PATIENCE_MS ||
+                   atomic_load(&core->refusing);
+    enum storage_err err = core_refuses(core);
+    if (err == STORAGE_OK && !is_away) {
+        job_queue_append(&s->limiter.again, job);
         return;
     }
-    job_queue_append(&s->again, job);
+    memcpy(job->detail, why, sizeof(why));
+    job_done(job, err != STORAGE_OK ? err : STORAGE_DOWN);
 }
 
-/* Send the first of @jobs, and with it those that go to the same server.  Returns the others. */
-static struct storage_job *send_some(struct sender *s, struct storage_job *jobs)
+/* Send the first job that is due, and with it those that go to the same server. */
+static void send_some(struct sender *s)
 {
     struct core *core = s->all->core;
-    struct storage_job *first = jobs;
     struct job_queue batch = {0};
-    struct job_queue others = {0};
-    unsigned partition = partition_of_job(core, first);
+    unsigned partition = partition_of_job(core, s->due.first);
     uint64_t server = server_hash(core, partition);
     struct session *session = session_for(s, partition);
-    for (struct storage_job *job = jobs; job != NULL; job = jobs) {
+    struct storage_job *next;
+    for (struct storage_job *job = job_queue_take(&s->due, SIZE_MAX); job != NULL; job = next) {
         unsigned p = partition_of_job(core, job);
-        jobs = job->next;
+        next = job->next;
         if (server_hash(core, p) != server || batch.events >= BATCH_MAX) {
-            job_queue_append(&others, job);
+            job_queue_append(&s->due, job);
         } else if (session == NULL) {
             put_off(s, job, p);
         } else {
@@ -202,10 +195,16 @@ static struct storage_job *send_some(struct sender *s, struct storage_job *jobs)
     if (batch.first != NULL) {
         run_batch(s, session, batch.first);
     }
-    return others.first;
 }
 
 /* ---- the thread ---- */
+
+static void answer_late(struct sender *s)
+{
+    int64_t now_ms = monotonic_ms();
+    jobs_done(job_queue_take_late(&s->due, now_ms), STORAGE_LATE);
+    limiter_answer_late(&s->limiter, now_ms);
+}
 
 /* While it waits for a server: answer who is late. */
 static bool sender_look(void *data)
@@ -213,9 +212,11 @@ static bool sender_look(void *data)
     struct sender *s = data;
     pthread_mutex_lock(&s->lock);
     struct storage_job *late = job_queue_take_late(&s->queue, monotonic_ms());
+    bool go_on = !s->stop;
     pthread_mutex_unlock(&s->lock);
     jobs_done(late, STORAGE_LATE);
-    return true;
+    answer_late(s);
+    return go_on;
 }
 
 /* The jobs that may be sent now; waits for them.  False: the end. */
@@ -224,7 +225,7 @@ static bool next_jobs(struct sender *s, struct storage_job **ret)
     pthread_mutex_lock(&s->lock);
     for (;;) {
         int64_t now_ms = monotonic_ms();
-        bool again = s->again.first != NULL;
+        bool again = s->limiter.again.first != NULL;
         if (s->stop || s->queue.first != NULL || (again && now_ms >= s->again_ms)) {
             break;
         }
@@ -241,26 +242,29 @@ static bool next_jobs(struct sender *s, struct storage_job **ret)
     return go_on;
 }
 
+/* @jobs are due, behind those that have waited long enough. */
+static void make_due(struct sender *s, struct storage_job *jobs)
+{
+    int64_t now_ms = monotonic_ms();
+    if (now_ms >= s->again_ms) {
+        s->due = s->limiter.again;
+        s->limiter.again = (struct job_queue){.first = NULL};
+        s->again_ms = now_ms + AGAIN_MS;
+    }
+    for (struct storage_job *next; jobs != NULL; jobs = next) {
+        next = jobs->next;
+        job_queue_append(&s->due, jobs);
+    }
+}
+
 static void *sender_main(void *argument)
 {
     struct sender *s = argument;
     struct storage_job *jobs;
     while (next_jobs(s, &jobs)) {
-        int64_t now_ms = monotonic_ms();
-        jobs_done(job_queue_take_late(&s->again, now_ms), STORAGE_LATE);
-        if (now_ms >= s->again_ms) { /* those that have waited go first */
-            struct job_queue all = s->again;
-            s->again = (struct job_queue){.first = NULL};
-            while (jobs != NULL) {
-                struct storage_job *next = jobs->next;
-                job_queue_append(&all, jobs);
-                jobs = next;
-            }
-            jobs = all.first;
-            s->again_ms = now_ms + AGAIN_MS;
-        }
-        while (jobs != NULL) {
-            jobs = send_some(s, jobs);
+        make_due(s, jobs);
+        for (answer_late(s); s->due.first != NULL; answer_late(s)) {
+            send_some(s);
         }
     }
     return NULL;
@@ -271,21 +275,25 @@ static void *sender_main(void *argument)
 struct limit_senders *limit_senders_start(struct core *core)
 {
     struct limit_senders *all = calloc(1, sizeof(*all));
-    bool ok = all != NULL;
-    for (unsigned i = 0; ok && i < SENDERS; i++) {
+    if (all == NULL) {
+        return NULL;
+    }
+    all->core = core;
+    all->n = core->is_spread ? SENDERS : 1;
+    bool ok = true;
+    for (unsigned i = 0; ok && i < all->n; i++) {
         struct sender *s = &all->senders[i];
-        all->core = core;
         s->all = all;
         mutex_init(&s->lock);
         cond_init(&s->work);
         cond_init(&s->idle);
-        sessions_init(&s->sessions, core, (struct redis_look){sender_look, s}, SILENCE_MS);
+        sessions_init(&s->sessions, core, (struct redis_look){sender_look, s}, REDIS_SILENCE_MS);
         s->aside.look = (struct redis_look){sender_look, s};
         limiter_init(&s->limiter, core);
         s->is_started = pthread_create(&s->thread, NULL, sender_main, s) == 0;
         ok = s->is_started;
     }
-    if (!ok && all != NULL) {
+    if (!ok) {
         limit_senders_stop(all);
         return NULL;
     }
@@ -296,7 +304,7 @@ bool limit_senders_submit(
     struct limit_senders *all, struct storage_job *job, enum storage_err *ret_err)
 {
     uint64_t server = server_hash(all->core, partition_of_job(all->core, job));
-    struct sender *s = &all->senders[server % SENDERS];
+    struct sender *s = &all->senders[server % all->n];
     job->cost = 1;
     pthread_mutex_lock(&s->lock);
     *ret_err = s->draining || s->stop                              ? STORAGE_SHUTDOWN
@@ -308,12 +316,13 @@ bool limit_senders_submit(
         pthread_cond_signal(&s->work);
     }
     pthread_mutex_unlock(&s->lock);
+    atomic_fetch_add(&all->core->stats.queue_refused, *ret_err == STORAGE_FULL ? 1 : 0);
     return *ret_err == STORAGE_OK;
 }
 
 void limit_senders_drain(struct limit_senders *all, int64_t deadline_ms)
 {
-    for (unsigned i = 0; i < SENDERS; i++) {
+    for (unsigned i = 0; i < all->n; i++) {
         struct sender *s = &all->senders[i];
         pthread_mutex_lock(&s->lock);
         s->draining = true;
@@ -326,17 +335,17 @@ void limit_senders_drain(struct limit_senders *all, int64_t deadline_ms)
         pthread_mutex_unlock(&s->lock);
         jobs_done(left, STORAGE_SHUTDOWN);
     }
-    for (unsigned i = 0; i < SENDERS; i++) {
+    for (unsigned i = 0; i < all->n; i++) {
         struct sender *s = &all->senders[i];
         pthread_join(s->thread, NULL);
         s->is_started = false;
-        jobs_done(job_queue_take(&s->again, SIZE_MAX), STORAGE_SHUTDOWN);
+        jobs_done(job_queue_take(&s->limiter.again, SIZE_MAX), STORAGE_SHUTDOWN);
     }
 }
 
 void limit_senders_stop(struct limit_senders *all)
 {
-    for (unsigned i = 0; i < SENDERS; i++) {
+    for (unsigned i = 0; i < all->n; i++) {
         struct sender *s = &all->senders[i];
         if (s->all == NULL) {
             continue; /* not begun */

@@ -1,14 +1,17 @@
-/* senders.h - the rate limits of a cluster: threads that send them to the servers of their keys.
+/* senders.h - threads that send rate limits to the servers of their keys.
  *
  * Layer: storage.  Thread-safe.
  *
- * Where one server has all partitions, limits go with the writer's entries (limiter.h).  In a
- * cluster each limit goes to the server of its key.  A job goes to one of 16 threads, by its
- * server: so a server that is away or slow holds up the limits of its own keys.
+ * Each limit lies on the server of its key.  Where one server has all partitions there is one
+ * thread.  In a cluster there are 16, and a job goes to one of them by its server: so a server that
+ * is away or slow holds up the limits of its own keys.
+ *
+ * A thread sends all jobs that wait, and takes their replies before it sends the next ones.  So a
+ * job that comes alone is sent at once, and many that come together share a round trip.
  *
  *     MOVED, TRYAGAIN, LOADING..   nothing was done: again in 20 ms, wherever the key is then
  *     ASK                          the script goes to the named server, behind ASKING
- *     the connection is lost       STORAGE_UNKNOWN: a second copy could take twice
+ *     no reply, or none in time    STORAGE_UNKNOWN: a second copy could take twice
  *     no server for a second       STORAGE_DOWN, at once; the detail names the server
  */
 #ifndef STORAGE_LIMIT_SENDERS_H

@@ -14,7 +14,7 @@
 #define RESENT_MAX   64                    /* entries under way, of those that were sent before.. */
 #define RESENT_BYTES ((size_t)1024 * 1024) /* ..and about so many bytes */
 
-#define WAIT_MS  100 /* of one WAIT: limits on the same connection come behind it */
+#define WAIT_MS  100 /* of one WAIT: entries on the same connection come behind it */
 #define BEAT_MS  5000
 #define PROOF_MS 250 /* while entries are held that are not safe, or somebody wants to know */
 

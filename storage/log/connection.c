@@ -61,8 +61,6 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
 {
     session_lost(&w->session);
     appender_lost(&w->appender);
-    limiter_lost(&w->limiter);
-    reply_order_clear(&w->order);
     w->lost = false;
     w->output_left = false;
     w->disconnected_ms = now_ms;
@@ -167,7 +165,7 @@ void writer_mind_stall(struct writer *w, int64_t now_ms)
     if (!w->core->is_spread) { /* requests are refused before anything of them is sent */
         atomic_store(&w->core->lacks_replicas, lags);
         if (lags) {
-            writer_fail_writes(w, STORAGE_ALONE);
+            writer_fail_waiting(w, STORAGE_ALONE);
         }
         return;
     }

@@ -9,14 +9,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define ROUNDS_MAX 2    /* of limits under way at once, but for those that go with an entry */
-#define FULL_MS    50   /* while no entry may be made: how often it is seen whether folds stall */
-#define LOOK_MS    50   /* while no entry can begin: how often deadlines are looked at */
-#define DIFFER_MS  1000 /* how often it is seen what other threads have found of the data */
-#define HINT_MS    500  /* no reply for so long: the topology looks whether the server lives */
-
-/* Whose a reply is. */
-enum reply_owner { REPLY_OF_LIMITER, REPLY_OF_APPENDER };
+#define FULL_MS   50   /* while no entry may be made: how often it is seen whether folds stall */
+#define LOOK_MS   50   /* while no entry can begin: how often deadlines are looked at */
+#define DIFFER_MS 1000 /* how often it is seen what other threads have found of the data */
+#define HINT_MS   500  /* no reply for so long: the topology looks whether the server lives */
 
 /* Events in entries that Redis has not answered. */
 static size_t events_under_way(const struct writer *w)
@@ -42,77 +38,29 @@ static size_t events_to_begin(const struct writer *w)
     return under_way == 0 ? 1 : under_way;
 }
 
-/* The same for limits. */
-static size_t limits_to_begin(const struct writer *w)
-{
-    size_t under_way = limiter_pending(&w->limiter);
-    if (w->session.redis == NULL || w->limiter.rounds >= ROUNDS_MAX) {
-        return SIZE_MAX;
-    }
-    return under_way == 0 ? 1 : under_way;
-}
-
-/* True: an entry goes out. */
-static bool begin_entry(struct writer *w)
+static void begin_entry(struct writer *w)
 {
     size_t room = unfolded_room(w->appender.unfolded, events_under_way(w));
     struct storage_job *jobs = writer_take_jobs(w, events_to_begin(w), room);
     if (jobs == NULL) {
-        return false;
+        return;
     }
     int64_t now_ms = redis_clock_ms(&w->core->clock);
     if (!appender_add(&w->appender, jobs, deletions_arrival_ms(&w->core->deletions, now_ms))) {
         jobs_done(jobs, STORAGE_NOMEM);
-        return false;
     }
-    return true;
-}
-
-/* ---- sending ---- */
-
-/* @n commands of @owner, encoded, go out next. */
-static void queue_commands(
-    struct writer *w, const struct buffer *out, enum reply_owner owner, size_t n)
-{
-    if (n == 0 || w->lost) {
-        return;
-    }
-    w->output_left = true;
-    w->lost = !redis_queue(w->session.redis, out) || !reply_order_push(&w->order, (int)owner, n);
-}
-
-/* Limits go with the entry, in one write. */
-static void send_limits(struct writer *w, int64_t now_ms, bool with_entry)
-{
-    struct storage_job *jobs = writer_take_limits(w, with_entry ? 1 : limits_to_begin(w));
-    w->lost = !limiter_pump(&w->limiter, &w->session, jobs, now_ms) || w->lost;
-    queue_commands(w, &w->limiter.out, REPLY_OF_LIMITER, w->limiter.scripts);
 }
 
 static void send_entries(struct writer *w, int64_t now_ms)
 {
-    if (!appender_pump(&w->appender, &w->session, now_ms)) {
-        w->lost = true;
+    w->lost = !appender_pump(&w->appender, &w->session, now_ms);
+    if (!w->lost && w->appender.n_out > 0) {
+        w->output_left = true;
+        w->lost = !redis_queue(w->session.redis, &w->appender.out);
     }
-    queue_commands(w, &w->appender.out, REPLY_OF_APPENDER, w->appender.n_out);
-    if (w->lost) {
-        return;
+    if (!w->lost && w->output_left) {
+        w->lost = redis_send(w->session.redis, &w->output_left) != REDIS_OK_STATUS;
     }
-    if (w->output_left && redis_send(w->session.redis, &w->output_left) != REDIS_OK_STATUS) {
-        w->lost = true;
-    }
-}
-
-/* ---- replies ---- */
-
-static bool take_reply(struct writer *w, const struct reply *reply)
-{
-    int owner;
-    if (!reply_order_pop(&w->order, &owner)) {
-        return false; /* an answer nobody asked for */
-    }
-    return owner == REPLY_OF_LIMITER ? limiter_take_reply(&w->limiter, reply)
-                                     : appender_take_reply(&w->appender, reply);
 }
 
 static void read_replies(struct writer *w)
@@ -130,7 +78,7 @@ static void read_replies(struct writer *w)
         if (reply == NULL || w->lost) {
             return;
         }
-        w->lost = !take_reply(w, reply);
+        w->lost = !appender_take_reply(&w->appender, reply);
     }
 }
 
@@ -149,7 +97,6 @@ static void answer_late(struct writer *w, int64_t now_ms)
 {
     writer_fail_late(w, now_ms);
     appender_answer_late(&w->appender, now_ms);
-    limiter_answer_late(&w->limiter, now_ms);
 }
 
 /* Out of time to drain, or told to stop: nothing is to be waited for any more. */
@@ -223,17 +170,16 @@ static void writer_work(struct writer *w)
     if (w->session.redis == NULL) {
         writer_lose_patience(w, now_ms);
     } else if (!w->lost) {
-        w->heard_ms = w->order.n == 0 ? now_ms : w->heard_ms;
+        w->heard_ms = w->appender.n_awaited == 0 ? now_ms : w->heard_ms;
         w->lost = must_leave(w, now_ms);
         hint_silence(w, now_ms);
         if (!w->lost) {
-            send_limits(w, now_ms, begin_entry(w));
+            begin_entry(w);
             send_entries(w, now_ms);
             writer_mind_stall(w, now_ms);
         }
     }
     acknowledge_or_keep(&w->appender);
-    limiter_answer_done(&w->limiter);
     answer_late(w, now_ms); /* after sending: Redis works while clients are answered */
     appender_let_go(&w->appender);
     if (w->lost) {
@@ -255,12 +201,7 @@ static int writer_patience(struct writer *w)
     if (hold_ms > now_ms && w->appender.first != NULL && hold_ms < wake_ms) {
         wake_ms = hold_ms;
     }
-    hold_ms = w->limiter.hold_until_ms;
-    if (hold_ms > now_ms && w->limiter.again.first != NULL && hold_ms < wake_ms) {
-        wake_ms = hold_ms;
-    }
-    if ((w->appender.n_awaited > 0 || limiter_pending(&w->limiter) > 0) &&
-        now_ms + LOOK_MS < wake_ms) {
+    if (w->appender.n_awaited > 0 && now_ms + LOOK_MS < wake_ms) {
         wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
     }
     if (unfolded_room(w->appender.unfolded, 0) == 0 && now_ms + FULL_MS < wake_ms) {
@@ -283,13 +224,10 @@ static bool may_sleep(struct writer *w)
 {
     bool connected = w->session.redis != NULL;
     size_t begin = events_to_begin(w); /* behind "no room" unfolded_tell_room() wakes the thread */
-    size_t begin_limits = limits_to_begin(w);
     pthread_mutex_lock(&w->lock);
-    bool sleep = w->queue.events < begin && w->limits.events < begin_limits && !w->stop;
+    bool sleep = w->queue.events < begin && !w->stop;
     w->wake_at = !sleep ? SIZE_MAX : !connected ? 1 : begin;
-    w->wake_at_limits = !sleep ? SIZE_MAX : !connected ? 1 : begin_limits;
-    if (w->queue.first == NULL && w->limits.first == NULL && !appender_has_jobs(&w->appender) &&
-        limiter_pending(&w->limiter) == 0) {
+    if (w->queue.first == NULL && !appender_has_jobs(&w->appender)) {
         w->busy = false;
         pthread_cond_broadcast(&w->idle);
     }
@@ -326,7 +264,6 @@ static void give_up(struct writer *w)
     writer_fail_waiting(w, STORAGE_SHUTDOWN);
     acknowledge_kept(&w->appender);
     appender_answer_late(&w->appender, INT64_MAX);
-    limiter_answer_late(&w->limiter, INT64_MAX);
 }
 
 void *writer_main(void *argument)

@@ -12,7 +12,6 @@
 #define ENTRY_EVENTS_MAX 10000
 #define ENTRY_BYTES_MAX  524288 /* Redis copies them: a ms or two.  One request may be longer */
 #define KEYED_EVENTS_MAX 1000   /* of an entry with keys: each is four words of a script */
-#define LIMITS_MAX       1000   /* taken at once */
 
 void writer_wake(struct writer *w)
 {
@@ -34,25 +33,11 @@ static void show_queue(struct writer *w)
  * one job in any case: so it works while others, whose servers are away, hold all of the bound. */
 static bool is_full(const struct writer *w, const struct storage_job *job)
 {
-    size_t all = (size_t)atomic_load(&w->core->stats.queue_events) + w->limits.events;
-    return w->queue.events + w->limits.events > 0 && all + job->cost > w->core->config.queue_events;
+    size_t all = (size_t)atomic_load(&w->core->stats.queue_events);
+    return w->queue.events > 0 && all + job->cost > w->core->config.queue_events;
 }
 
-/* Put @job into its queue.  True: the thread is to be woken. */
-static bool writer_enqueue(struct writer *w, struct storage_job *job)
-{
-    bool writes = job->op == STORAGE_WRITE;
-    struct job_queue *queue = writes ? &w->queue : &w->limits;
-    size_t *wake_at = writes ? &w->wake_at : &w->wake_at_limits;
-    job_queue_append(queue, job);
-    show_queue(w);
-    w->busy = true;
-    bool wake = queue->events >= *wake_at;
-    *wake_at = wake ? SIZE_MAX : *wake_at;
-    return wake;
-}
-
-/* STORAGE_OK: @job is in its queue. */
+/* STORAGE_OK: @job is in the queue. */
 static enum storage_err take_job(struct writer *w, struct storage_job *job, bool is_new)
 {
     bool wake = false;
@@ -64,7 +49,11 @@ static enum storage_err take_job(struct writer *w, struct storage_job *job, bool
     } else if (is_new && is_full(w, job)) {
         err = STORAGE_FULL;
     } else {
-        wake = writer_enqueue(w, job);
+        job_queue_append(&w->queue, job);
+        show_queue(w);
+        w->busy = true;
+        wake = w->queue.events >= w->wake_at;
+        w->wake_at = wake ? SIZE_MAX : w->wake_at;
     }
     pthread_mutex_unlock(&w->lock);
     if (wake && later) {
@@ -127,26 +116,13 @@ struct storage_job *writer_take_jobs(struct writer *w, size_t min_events, size_t
     return jobs;
 }
 
-struct storage_job *writer_take_limits(struct writer *w, size_t min)
-{
-    struct storage_job *jobs = NULL;
-    pthread_mutex_lock(&w->lock);
-    if (w->limits.events >= min) {
-        jobs = job_queue_take(&w->limits, LIMITS_MAX);
-    }
-    pthread_mutex_unlock(&w->lock);
-    return jobs;
-}
-
 void writer_fail_late(struct writer *w, int64_t now_ms)
 {
     pthread_mutex_lock(&w->lock);
     struct storage_job *late = job_queue_take_late(&w->queue, now_ms);
-    struct storage_job *late_limits = job_queue_take_late(&w->limits, now_ms);
     show_queue(w);
     pthread_mutex_unlock(&w->lock);
     jobs_done(late, STORAGE_LATE);
-    jobs_done(late_limits, STORAGE_LATE);
 }
 
 /* A request with a key has its place; any other may go to another writer, while its own one is
@@ -168,21 +144,12 @@ static struct storage_job *send_elsewhere(
     return left.first;
 }
 
-void writer_fail_writes(struct writer *w, enum storage_err err)
+void writer_fail_waiting(struct writer *w, enum storage_err err)
 {
     bool moves = (err == STORAGE_DOWN || err == STORAGE_ALONE) && w->share->elsewhere != NULL;
     for (struct storage_job *jobs = writer_take_jobs(w, 1, SIZE_MAX); jobs != NULL;
          jobs = writer_take_jobs(w, 1, SIZE_MAX)) {
         jobs_done(moves ? send_elsewhere(w, jobs, err) : jobs, err);
-    }
-}
-
-void writer_fail_waiting(struct writer *w, enum storage_err err)
-{
-    writer_fail_writes(w, err);
-    for (struct storage_job *jobs = writer_take_limits(w, 1); jobs != NULL;
-         jobs = writer_take_limits(w, 1)) {
-        jobs_done(jobs, err);
     }
 }
 
@@ -193,15 +160,10 @@ int64_t writer_next_deadline_ms(struct writer *w)
     if (w->queue.first != NULL) {
         next = w->queue.first->deadline_ms;
     }
-    if (w->limits.first != NULL && w->limits.first->deadline_ms < next) {
-        next = w->limits.first->deadline_ms;
-    }
     if (w->draining && w->busy && w->drain_deadline_ms < next) {
         next = w->drain_deadline_ms;
     }
     pthread_mutex_unlock(&w->lock);
-    int64_t limits = limiter_deadline_ms(&w->limiter);
-    next = limits < next ? limits : next;
     int64_t under_way = appender_due_ms(&w->appender, w->session.redis != NULL);
     return under_way < next ? under_way : next;
 }
@@ -222,8 +184,6 @@ void writer_free(struct writer *w)
 {
     session_close(&w->session);
     appender_release(&w->appender);
-    limiter_release(&w->limiter);
-    free(w->order.runs);
     if (w->wake_fd >= 0) {
         servers_unwatch(w->core, w->wake_fd);
         close(w->wake_fd);
@@ -249,7 +209,6 @@ struct writer *writer_start(
     w->session.is_writers = true;
     w->retry_ms = WRITER_RETRY_MIN_MS;
     w->disconnected_ms = monotonic_ms();
-    limiter_init(&w->limiter, core);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     appender_init(&w->appender, core, place, unfolded);
     if (w->wake_fd < 0 || !servers_watch(core, w->wake_fd) ||

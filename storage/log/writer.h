@@ -1,4 +1,4 @@
-/* writer.h - the thread that writes: requests into the log, and rate limits, over one connection.
+/* writer.h - the thread that writes: requests into the log, over one connection.
  *
  * Layer: storage.
  *

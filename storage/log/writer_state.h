@@ -3,9 +3,9 @@
  * Layer: storage, private to writer.c (what waits for the thread, and its life), loop.c (what the
  * thread does) and connection.c (its connection, and patience where there is none).
  *
- * Ownership: a job belongs to its queue until it is taken, then to the entry or the limiter it went
- * into.  Thread safety: what is under `lock` from any thread; the rest is the writer thread's own,
- * and all functions here are called on it.
+ * Ownership: a job belongs to the queue until it is taken, then to the entry it went into.  Thread
+ * safety: what is under `lock` from any thread; the rest is the writer thread's own, and all
+ * functions here are called on it.
  */
 #ifndef STORAGE_LOG_WRITER_STATE_H
 #define STORAGE_LOG_WRITER_STATE_H
@@ -13,9 +13,7 @@
 #include "storage/core/prepare.h"
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
-#include "storage/limit/limiter.h"
 #include "storage/log/append.h"
-#include "storage/log/reply_order.h"
 #include "storage/log/writers_share.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
@@ -34,19 +32,15 @@ struct writer {
     void *tick_data;
     pthread_cond_t idle;
     struct job_queue queue;
-    size_t shown_events;     /* of `queue`, in the gauge of all writers */
-    struct job_queue limits; /* jobs for the limiter */
-    size_t wake_at_limits;   /* like wake_at */
-    size_t wake_at; /* the thread sleeps until so many events wait; SIZE_MAX: do not wake it */
-    bool busy;      /* jobs are waiting or under way */
+    size_t shown_events; /* of `queue`, in the gauge of all writers */
+    size_t wake_at;      /* the thread sleeps until so many events wait; SIZE_MAX: do not wake it */
+    bool busy;           /* jobs are waiting or under way */
     bool draining, stop;
     int64_t drain_deadline_ms;
 
     /* The thread's own. */
     struct session session;
     struct appender appender;
-    struct limiter limiter;
-    struct reply_order order; /* of enum reply_owner */
     unsigned servers_changes; /* servers_changes() when it last tried to connect */
     bool output_left;         /* the socket did not take everything */
     bool lost;                /* give the connection up */
@@ -63,16 +57,10 @@ struct writer {
 /* The jobs of the next entry, if @min_events wait; else NULL. */
 struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events, size_t room);
 
-/* The same for limits. */
-struct storage_job *writer_take_limits(struct writer *writer, size_t min);
-
 /* Waiting jobs whose time is up: nothing of them was sent. */
 void writer_fail_late(struct writer *writer, int64_t now_ms);
 
 /* All requests that wait for an entry; what may go to another writer goes there. */
-void writer_fail_writes(struct writer *writer, enum storage_err err);
-
-/* The same, and limits. */
 void writer_fail_waiting(struct writer *writer, enum storage_err err);
 
 /* Earliest deadline of a job, or INT64_MAX.  Jobs wait in order of arrival, and all have the same

@@ -26,7 +26,7 @@ struct writers;
 /* Start the writer at home.  NULL: no memory or no thread. */
 struct writers *writers_start(struct core *core, struct unfolded *unfolded);
 
-/* Take a job: see writer_submit().  In a cluster limits are none of theirs. */
+/* Take a STORAGE_WRITE: see writer_submit(). */
 bool writers_submit(struct writers *writers, struct storage_job *job, enum storage_err *ret_err);
 
 /* See writer_flush(): each writer that a job of `more_follow` was given to. */

@@ -4,7 +4,6 @@
 
 #include "storage/job/limit.h"
 #include "storage/schema/key.h"
-#include "storage/log/reply_order.h"
 
 static struct limit funnel(int64_t count, int64_t period_us, int64_t burst)
 {
@@ -124,27 +123,4 @@ Test(limit, penalties)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         cr_expect_eq(limit_penalty_check(&rows[i].penalty) == NULL, rows[i].right, "row %zu", i);
     }
-}
-
-Test(reply_order, whose_turn_it_is)
-{
-    struct reply_order order = {0};
-    int owner = -1;
-    cr_expect_not(reply_order_pop(&order, &owner));
-    for (int round = 0; round < 100; round++) { /* around the ring, in runs that grow together */
-        for (int i = 0; i < 40; i++) {
-            cr_assert(reply_order_push(&order, i % 3 == 2, (size_t)(i % 4)));
-        }
-        for (int i = 0; i < 40; i++) {
-            for (int k = 0; k < i % 4; k++) {
-                cr_assert(reply_order_pop(&order, &owner));
-                cr_expect_eq(owner, i % 3 == 2);
-            }
-        }
-        cr_expect_eq(order.n, 0);
-    }
-    cr_assert(reply_order_push(&order, 1, 5));
-    reply_order_clear(&order);
-    cr_expect_not(reply_order_pop(&order, &owner));
-    free(order.runs);
 }
