@@ -4,7 +4,7 @@ TALLYD_REDIS_SERVER= chooses the cluster's server."""
 import pytest
 
 from lib.ledger import Clients, Ledger
-from lib.works import Works
+from lib.works import Works, replica_has_all
 
 pytestmark = pytest.mark.cluster
 
@@ -45,6 +45,8 @@ def test_all_nodes_at_other_addresses(healed, on_cluster, site):
     with Clients(ledger, tallyd, limit=10**6, keyed=1) as clients, Works(tallyd, site) as works:
         for node in sorted(healed.nodes, key=lambda n: n.is_primary()):
             since = works.done()
+            if node.is_primary():
+                replica_has_all(node, healed.replicas_of(node)[0])
             healed.move_node(node)
             works.doubt(since)  # a replica that took over may lack what was under way
             clients.more(10)

@@ -18,7 +18,7 @@ from lib.cluster import Cluster, running, tag_and_slot, wait_ready
 from lib.ledger import Clients, Ledger
 from lib.process import binary
 from lib.waiting import wait_until
-from lib.works import Works, active_users, served
+from lib.works import Works, active_users, replica_has_all, served
 
 PARTITIONS = 24
 FEW = ("--partitions", str(PARTITIONS))
@@ -26,12 +26,6 @@ SAFE = ("--appendonly", "yes", "--appendfsync", "always")
 ORDERED, FORCE, TAKEOVER, KILL, PAUSE = None, "FORCE", "TAKEOVER", "kill", "pause"
 
 pytestmark = pytest.mark.cluster
-
-
-def replica_has_all(primary, replica):
-    """All that the primary has at this moment."""
-    goal = int(primary.info("replication")["master_repl_offset"])
-    wait_until(lambda: int(replica.info("replication")["slave_repl_offset"]) >= goal, "the replica has it")
 
 
 def replaced(cluster, primary, how):

@@ -11,7 +11,7 @@ from lib.cluster import running, wait_ready
 from lib.ledger import Clients, Ledger
 from lib.sentinel import SentinelGroup
 from lib.waiting import wait_until
-from lib.works import Works
+from lib.works import Works, replica_has_all
 
 FEW = ("--partitions", "4")
 SAFE = ("--appendonly", "yes", "--appendfsync", "always")
@@ -59,6 +59,7 @@ def test_a_failover_under_load(healed, sentinel_tallyd, site, how):
         clients.more(30)
         works.more()
         since, old = works.done(), healed.master()
+        replica_has_all(old, healed.replica())
         getattr(old, how)()
         new = healed.wait_new_master(old)
         wait_until(lambda: new.replicas_online() > 0, "a replica follows the new master", deadline_s=20)
@@ -87,6 +88,7 @@ def test_an_ordered_failover_under_load(healed, sentinel_tallyd, site):
         for _ in range(2):
             clients.more(20)
             since = works.done()
+            replica_has_all(healed.master(), healed.replica())
             healed.failover()
             clients.more(20)
             others.more(20)

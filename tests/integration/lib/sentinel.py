@@ -138,6 +138,10 @@ class SentinelGroup:
         port = next(s for s in self.sentinels if s.alive()).master_port()
         return next(s for s in self.servers if s.port == port)
 
+    def replica(self):
+        """One that follows the master."""
+        return next(s for s in self.servers if s.alive() and not s.is_master())
+
     @property
     def url(self):
         return "redis-sentinel://" + ",".join(s.address for s in self.sentinels) + f"/{MASTER}"

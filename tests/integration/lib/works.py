@@ -25,6 +25,12 @@ def served(http, method, target, body=None, key=None, also=()):
     return answers[-1], len(answers) > 1
 
 
+def replica_has_all(primary, replica):
+    """All that the primary has at this moment."""
+    goal = int(primary.info("replication")["master_repl_offset"])
+    wait_until(lambda: int(replica.info("replication")["slave_repl_offset"]) >= goal, "the replica has it")
+
+
 class Work:
     """A thread that does one thing again and again, do(http, n), until it is told to stop."""
 
