@@ -173,6 +173,35 @@ def test_an_instant_that_passes_before_all_know_it(start_redis, start_proxy, sta
     assert counts(other, site) in ({0}, {1})
 
 
+def test_marks_that_take_longer_than_their_instant_is_ahead(start_redis, start_proxy, start_tallyd, site):
+    """The way to Redis is so slow that the marks of the end outlast the second and a half that the instant of a page's deletion
+    lies ahead.  Each next instant lies further ahead, so the deletion ends all the same."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    leader = start_tallyd(*FEW, redis=proxy)
+    http = leader.client()
+    wait_until(lambda: leads(leader), "it leads")
+    http.accept(views(site, int(time.time())))
+    assert counts(http, site) == {1}
+    instants = set()
+
+    def slow_at_the_end(args):
+        """Four marks, and a look at the clock behind them, take two seconds; what follows is quick again."""
+        values = args[3 + int(args[2]):] if is_script(args) else []
+        if len(values) in (6, 7) and values[1].startswith(site.encode()):
+            is_end = values[2] != b"0"
+            instants.update({values[2]} if is_end else ())
+            proxy.delay_s = 0.4 if is_end else 0.0
+        elif values and any(a.endswith(b":deletions") for a in args):
+            proxy.delay_s = 0.0
+        return False
+
+    proxy.arm(Fault("error", match=slow_at_the_end))
+    assert http.request("DELETE", f"/pages?site={site}&page=/1").status == 202
+    wait_until(lambda: len(instants) > 1, "an instant has passed", 40)
+    wait_until(lambda: not redis.command("KEYS", "t:*:deletions"), "the deletion is over", 60)
+
+
 def test_partitions_that_have_gone_back_behind_the_end(start_redis, start_tallyd, site):
     """Their server has, and that of the record has not: by hand here, on one server, before the instant has come."""
     redis = start_redis()

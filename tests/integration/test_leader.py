@@ -10,7 +10,7 @@ import pytest
 from lib.clock import FakeClock, epoch
 from lib.log import counted
 from lib.process import ROOT, free_port, run, short_directory
-from lib.proxy import Fault
+from lib.proxy import Fault, is_script
 from lib.resp import RespError
 from lib.waiting import wait_until
 
@@ -237,6 +237,24 @@ def test_a_leader_whose_redis_was_away_leads_again_at_once(start_redis, start_ta
     wait_until(lambda: leads(tallyd), "it leads again")
     assert time.monotonic() - begin < LEASE_S / 3
     wait_until(lambda: tallyd.client().get(f"/sites/{site}").status == 404, "the deletion ends")
+
+
+def test_a_leader_that_was_not_told_gives_its_lock_back_when_it_stops(start_redis, start_proxy, start_tallyd):
+    """It makes way for other settings, and the command that gives the lock back is lost.  It cannot lead any more, so it has no
+    other chance to give it back."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    old = start_tallyd(*FEW, redis=proxy, name="old")
+    wait_until(lambda: leads(old), "it leads")
+    key = lock_key(redis)
+    mine = redis.command("GET", key)
+    lost = proxy.arm(Fault("command-before", match=lambda args: is_script(args) and args[2:4] == [b"1", key.encode()]))
+    start_tallyd(*FEW, "--keep-minutes", "72h", redis=redis, name="new")
+    wait_until(lambda: old.client().post({"page": "/"}).status == 503, "it notices")
+    assert lost.done.wait(5), "it makes way"
+    assert redis.command("GET", key) == mine
+    assert old.terminate() == 0
+    assert redis.command("GET", key) != mine
 
 
 def test_somebody_else_s_lock_is_not_taken_away(pair):
