@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #define BACKOFF_MAX_MS     1000  /* less than the 2 s until events must be taken again */
 #define STEADY_MS          10000 /* a server that ran this long is not failing over and over */
 #define ORPHAN_PATIENCE_MS 10000
+#define LOG_MAX            (1024 * 1024)
 
 #define SOCKET_NAME "redis.sock"
 
@@ -169,12 +171,24 @@ static bool mend(struct redis_child *child, int64_t *ret_cut, char *error)
     return redis_mend(child->dir.path, child->server, child->log, ret_cut, error, REDIS_CHILD_TEXT);
 }
 
+/* A server that ends at each start writes its head into the log each time. */
+static void bound_log(const struct redis_child *child)
+{
+    struct stat is;
+    char old[sizeof(child->log) + 2];
+    if (stat(child->log, &is) == 0 && is.st_size > LOG_MAX) {
+        (void)snprintf(old, sizeof(old), "%s.1", child->log);
+        (void)rename(child->log, old);
+    }
+}
+
 /* End an orphan, mend the file that it left, and start the server. */
 static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
 {
     struct orphan orphan;
     *report = (struct redis_child_report){
         .outcome = REDIS_CHILD_FAILED, .retry_in_ms = -1, .disk_full = data_dir_full(&child->dir)};
+    bound_log(child);
     if (!redis_orphan_end(child->dir.path, child->server, child->orphan_patience_ms, &orphan,
             report->text, sizeof(report->text)) ||
         !mend(child, &report->cut, report->text) || !spawn(child, report->text)) {

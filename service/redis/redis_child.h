@@ -6,8 +6,9 @@
  *
  * The server works in the data directory, which is locked while the struct lives (data_dir.h).  The
  * server listens on the socket redis.sock there and on no port, keeps an append-only file, and
- * writes redis.log.  Its process group is its own, so a Ctrl-C in the terminal reaches tallyd
- * alone. The server gets SIGTERM when the thread ends that started it.
+ * writes redis.log.  A start renames a log of more than 1 MiB to redis.log.1.  The server's process
+ * group is its own, so a Ctrl-C in the terminal reaches tallyd alone.  The server gets SIGTERM when
+ * the thread ends that started it.
  *
  * Before every start, a server that an earlier tallyd left is ended (redis_orphan.h), and half a
  * transaction that such a server left is taken away (redis_mend.h).  After a death the server is

@@ -312,6 +312,38 @@ Test(redis_child, backs_off_up_to_a_second_and_recovers)
     bench_close(&bench);
 }
 
+/* The size of @name in the data directory; -1: there is none. */
+static int64_t size_of(const struct bench *bench, const char *name)
+{
+    char path[128];
+    struct stat is;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", bench->dir, name);
+    return stat(path, &is) == 0 ? is.st_size : -1;
+}
+
+Test(redis_child, the_log_is_bounded)
+{
+    static const struct {
+        int64_t size, left, old;
+    } rows[] = {{1 << 20, 1 << 20, -1}, {(1 << 20) + 1, -1, (1 << 20) + 1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct bench bench;
+        char path[128];
+
+        bench_init(&bench);
+        bench.config.server = "/bin/false"; /* writes nothing */
+        bench_open(&bench);
+        (void)snprintf(path, sizeof(path), "%s/redis.log", bench.dir);
+        FILE *file = fopen(path, "w");
+        cr_assert(file != NULL && fclose(file) == 0 && truncate(path, rows[i].size) == 0);
+        bench_start(&bench);
+        cr_expect_leq(size_of(&bench, "redis.log"), rows[i].left < 0 ? 0 : rows[i].left);
+        cr_expect_eq(size_of(&bench, "redis.log.1"), rows[i].old);
+        bench_close(&bench);
+    }
+}
+
 /* Start a redis-server as an earlier tallyd would have left it in @dir; with a pid file if
  * @pidfile. */
 static struct process start_orphan(const char *dir, bool pidfile)
