@@ -58,7 +58,7 @@ static enum storage_err catch_up(void *data, int64_t before_us, int64_t deadline
     return fold_catch_up(s->fold, before_us, deadline_ms);
 }
 
-/* Start what writes: the fold of who saw what, the fold of the log, the writer, the guard. */
+/* Start what writes: the folds of who saw what and of the log, the guard, senders, the writer. */
 static bool start_writing(struct storage *s)
 {
     s->unfolded.n_logs = core_logs(&s->core);
@@ -71,16 +71,15 @@ static bool start_writing(struct storage *s)
     }
     s->core.catch_up = catch_up;
     s->core.catch_up_data = s;
-    s->limits = limit_senders_start(&s->core);
+    if (s->core.config.guard_by != GUARD_OFF) {
+        s->guard = guard_new(&s->core, storage_send, s);
+        if (s->guard == NULL) {
+            return false;
+        }
+    }
+    s->limits = limit_senders_start(&s->core, s->guard);
     s->writers = s->limits == NULL ? NULL : writers_start(&s->core, &s->unfolded);
-    if (s->writers == NULL || s->core.config.guard_by == GUARD_OFF) {
-        return s->writers != NULL;
-    }
-    s->guard = guard_new(&s->core, storage_send, s);
-    if (s->guard != NULL) {
-        writers_set_tick(s->writers, guard_tick, s->guard);
-    }
-    return s->guard != NULL;
+    return s->writers != NULL;
 }
 
 static bool storage_start(

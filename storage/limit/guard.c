@@ -279,9 +279,8 @@ static int64_t answer_late(struct guard *g, int64_t now_ms)
     return next_ms;
 }
 
-int64_t guard_tick(void *data, int64_t now_ms)
+int64_t guard_tick(struct guard *g, int64_t now_ms)
 {
-    struct guard *g = data;
     int64_t idle_ms = lease_tick(g, now_ms);
     int64_t late_ms = answer_late(g, now_ms);
     return idle_ms < late_ms ? idle_ms : late_ms;

@@ -53,9 +53,9 @@ void guard_peek(struct guard *guard, struct slice who, struct limit_state *ret_s
 void guard_submit(struct guard *guard, struct storage_job *job);
 
 /* Give back idle leases, and end the jobs whose deadline has come while they waited.  On the
- * writer's thread.  Returns when to call again (milliseconds of CLOCK_MONOTONIC); INT64_MAX: not
- * before something else happens. */
-int64_t guard_tick(void *guard, int64_t now_ms);
+ * thread of a sender, behind each lease that it has sent.  Returns when to call again (milliseconds
+ * of CLOCK_MONOTONIC); INT64_MAX: not before the next lease. */
+int64_t guard_tick(struct guard *guard, int64_t now_ms);
 
 /* Give back all leases, before the writer is drained. */
 void guard_give_back(struct guard *guard);

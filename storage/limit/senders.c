@@ -9,6 +9,7 @@
 #include "storage/core/server.h"
 #include "storage/core/sessions.h"
 #include "storage/job/queue.h"
+#include "storage/limit/guard.h"
 #include "storage/limit/limiter.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -35,10 +36,12 @@ struct sender {
     struct session aside;   /* to the server that an ASK has named */
     struct job_queue due;   /* to be sent now */
     int64_t again_ms;       /* when those of limiter.again are due */
+    int64_t tick_ms;        /* when the guard wants to be looked after */
 };
 
 struct limit_senders {
     struct core *core;
+    struct guard *guard; /* NULL: there is none */
     unsigned n;
     struct sender senders[SENDERS];
 };
@@ -199,11 +202,13 @@ static void send_some(struct sender *s)
 
 /* ---- the thread ---- */
 
+/* The jobs at hand, and those that wait for a lease of the guard's. */
 static void answer_late(struct sender *s)
 {
     int64_t now_ms = monotonic_ms();
     jobs_done(job_queue_take_late(&s->due, now_ms), STORAGE_LATE);
     limiter_answer_late(&s->limiter, now_ms);
+    s->tick_ms = s->all->guard != NULL ? guard_tick(s->all->guard, now_ms) : INT64_MAX;
 }
 
 /* While it waits for a server: answer who is late. */
@@ -219,21 +224,22 @@ static bool sender_look(void *data)
     return go_on;
 }
 
-/* The jobs that may be sent now; waits for them.  False: the end. */
+/* Wait until there is something to do: jobs, or the guard's tick.  False: the end. */
 static bool next_jobs(struct sender *s, struct storage_job **ret)
 {
     pthread_mutex_lock(&s->lock);
     for (;;) {
         int64_t now_ms = monotonic_ms();
         bool again = s->limiter.again.first != NULL;
-        if (s->stop || s->queue.first != NULL || (again && now_ms >= s->again_ms)) {
+        int64_t wake_ms = again && s->again_ms < s->tick_ms ? s->again_ms : s->tick_ms;
+        if (s->stop || s->queue.first != NULL || now_ms >= wake_ms) {
             break;
         }
         s->is_busy = again;
         if (!again) {
             pthread_cond_broadcast(&s->idle);
         }
-        cond_wait_until_ms(&s->work, &s->lock, again ? s->again_ms : INT64_MAX);
+        cond_wait_until_ms(&s->work, &s->lock, wake_ms);
     }
     s->is_busy = true;
     bool go_on = !s->stop;
@@ -272,18 +278,20 @@ static void *sender_main(void *argument)
 
 /* ---- life ---- */
 
-struct limit_senders *limit_senders_start(struct core *core)
+struct limit_senders *limit_senders_start(struct core *core, struct guard *guard)
 {
     struct limit_senders *all = calloc(1, sizeof(*all));
     if (all == NULL) {
         return NULL;
     }
     all->core = core;
+    all->guard = guard;
     all->n = core->is_spread ? SENDERS : 1;
     bool ok = true;
     for (unsigned i = 0; ok && i < all->n; i++) {
         struct sender *s = &all->senders[i];
         s->all = all;
+        s->tick_ms = INT64_MAX;
         mutex_init(&s->lock);
         cond_init(&s->work);
         cond_init(&s->idle);

@@ -20,10 +20,12 @@
 #include "storage/base/compiler.h"
 #include "storage/core/core.h"
 
+struct guard;
 struct limit_senders;
 
-/* Start the threads.  NULL: no memory or no threads. */
-struct limit_senders *limit_senders_start(struct core *core) MUST_CHECK;
+/* Start the threads.  They call guard_tick() for @guard, which outlives them; NULL: there is none.
+ * Returns NULL without memory or threads. */
+struct limit_senders *limit_senders_start(struct core *core, struct guard *guard) MUST_CHECK;
 
 /* Take a STORAGE_LIMIT or STORAGE_LIMIT_RESET.  False: not taken, and *ret_err says why. */
 bool limit_senders_submit(

@@ -84,15 +84,6 @@ static void read_replies(struct writer *w)
 
 /* ---- the loop ---- */
 
-static void call_tick(struct writer *w, int64_t now_ms)
-{
-    pthread_mutex_lock(&w->lock);
-    int64_t (*tick)(void *, int64_t) = w->tick;
-    void *data = w->tick_data;
-    pthread_mutex_unlock(&w->lock);
-    w->tick_ms = tick != NULL ? tick(data, now_ms) : INT64_MAX;
-}
-
 static void answer_late(struct writer *w, int64_t now_ms)
 {
     writer_fail_late(w, now_ms);
@@ -115,7 +106,6 @@ bool writer_look(void *data)
     bool stop;
     int64_t now_ms = monotonic_ms();
     answer_late(w, now_ms);
-    call_tick(w, now_ms);
     return !must_end(w, &stop);
 }
 
@@ -185,7 +175,6 @@ static void writer_work(struct writer *w)
     if (w->lost) {
         writer_disconnect(w, now_ms);
     }
-    call_tick(w, now_ms);
 }
 
 /* How long poll() may sleep, in ms; -1 for ever. */
@@ -196,7 +185,6 @@ static int writer_patience(struct writer *w)
     if (w->session.redis == NULL && w->next_connect_ms < wake_ms) {
         wake_ms = w->next_connect_ms;
     }
-    wake_ms = w->tick_ms < wake_ms ? w->tick_ms : wake_ms;
     int64_t hold_ms = w->appender.hold_until_ms;
     if (hold_ms > now_ms && w->appender.first != NULL && hold_ms < wake_ms) {
         wake_ms = hold_ms;

@@ -219,14 +219,6 @@ struct writer *writer_start(
     return w;
 }
 
-void writer_set_tick(struct writer *w, int64_t (*tick)(void *data, int64_t now_ms), void *data)
-{
-    pthread_mutex_lock(&w->lock);
-    w->tick = tick;
-    w->tick_data = data;
-    pthread_mutex_unlock(&w->lock);
-}
-
 void writer_drain_begin(struct writer *w, int64_t deadline_ms)
 {
     pthread_mutex_lock(&w->lock);

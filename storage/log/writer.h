@@ -35,12 +35,6 @@ bool writer_take_over(struct writer *writer, struct storage_job *job) MUST_CHECK
 /* Wake the thread for jobs that were submitted with `more_follow`.  Thread-safe. */
 void writer_flush(struct writer *writer);
 
-/* Have @tick called on the thread whenever it has done something, and when it asked to be: it
- * returns when that is (CLOCK_MONOTONIC, ms; INT64_MAX: never).  Before the first job is submitted.
- */
-void writer_set_tick(
-    struct writer *writer, int64_t (*tick)(void *data, int64_t now_ms), void *data);
-
 /* There may be room in @unfolded again. */
 void writer_wake(struct writer *writer);
 

@@ -27,9 +27,7 @@ struct writer {
     int wake_fd;          /* eventfd */
     atomic_bool wake_due; /* by writer_flush() */
 
-    pthread_mutex_t lock;                        /* guards all up to the blank line */
-    int64_t (*tick)(void *data, int64_t now_ms); /* NULL: nobody asks */
-    void *tick_data;
+    pthread_mutex_t lock; /* guards all up to the blank line */
     pthread_cond_t idle;
     struct job_queue queue;
     size_t shown_events; /* of `queue`, in the gauge of all writers */
@@ -49,7 +47,6 @@ struct writer {
     int64_t hinted_ms;        /* when the topology was told last that nothing comes */
     int64_t disconnected_ms;  /* since when; 0 while connected */
     int64_t next_connect_ms, retry_ms;
-    int64_t tick_ms; /* when tick asked to be called */
 };
 
 /* ---- writer.c: what waits ---- */

@@ -12,7 +12,7 @@ struct writers {
     struct core *core;
     struct unfolded *unfolded;
     struct writers_share share;
-    struct writer *first; /* it calls the tick */
+    struct writer *first; /* where one server has all partitions, the only one */
     _Atomic unsigned home;
     struct writer *_Atomic all[LOG_PARTITIONS_MAX]; /* by place; NULL: not started yet */
     pthread_mutex_t lock; /* who starts one has it, and takes topology.lock under it */
@@ -170,11 +170,6 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded)
         return NULL;
     }
     return ws;
-}
-
-void writers_set_tick(struct writers *ws, int64_t (*tick)(void *data, int64_t now_ms), void *data)
-{
-    writer_set_tick(ws->first, tick, data);
 }
 
 void writers_flush(struct writers *ws)

@@ -32,10 +32,6 @@ bool writers_submit(struct writers *writers, struct storage_job *job, enum stora
 /* See writer_flush(): each writer that a job of `more_follow` was given to. */
 void writers_flush(struct writers *writers);
 
-/* See writer_set_tick(); the writer that was started first calls it. */
-void writers_set_tick(
-    struct writers *writers, int64_t (*tick)(void *data, int64_t now_ms), void *data);
-
 /* Answer all that was taken until @deadline_ms, then the rest with an error. */
 void writers_drain(struct writers *writers, int64_t deadline_ms);
 

@@ -300,6 +300,23 @@ def test_a_lost_connection_takes_at_most_once(start, start_redis, start_proxy, d
     assert ask(http, cost=0, **members).json["remaining"] in (before, before - 1)
 
 
+@pytest.mark.parametrize("algorithm", ["funnel", "sliding"])
+def test_a_script_that_fails_half_way_is_in_doubt(start, algorithm):
+    """Something else lies in the limit's key: the script ends where it writes.  Others' limits, in the same call, go on later."""
+    tallyd = start(clock=False)
+    http, redis = tallyd.client(), tallyd.server
+    members = {"algorithm": algorithm, "limit": 10, "period_s": 3600}
+    first = ask(http, **members).json["remaining"]
+    key, = (k for k in redis.command("KEYS", "*rl*") if k.endswith(":k"))
+    redis.command("DEL", key)
+    redis.command("RPUSH", key, "x")
+    response = ask(http, **members)
+    assert response.status == 504, response
+    assert ask(http, key="other", **members).status == 200
+    redis.command("DEL", key)
+    assert ask(http, **members).json["remaining"] == first
+
+
 def test_without_redis_it_is_503(start):
     tallyd = start("--request-timeout", "2s", clock=False)
     http = tallyd.client()
