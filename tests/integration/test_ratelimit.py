@@ -2,10 +2,12 @@
 
 import json
 import threading
+import time
 
 import pytest
 
 from lib.clock import FakeClock
+from lib.proxy import Fault, is_script
 from lib.waiting import wait_until
 from test_limit_scripts import VECTORS
 
@@ -30,6 +32,10 @@ def start(start_redis, start_tallyd, directory):
         return tallyd
 
     return begin
+
+
+def is_limit(args):
+    return is_script(args) and any(b":rl:" in a for a in args)
 
 
 def ask(http, key="k", **members):
@@ -298,6 +304,30 @@ def test_a_lost_connection_takes_at_most_once(start, start_redis, start_proxy, d
     proxy.hold_replies(False)
     wait_until(lambda: ask(http, cost=0, **members).status == 200, "it is there again")
     assert ask(http, cost=0, **members).json["remaining"] in (before, before - 1)
+
+
+@pytest.mark.parametrize("point", ["command-after", "reply-before", "reply-inside"])
+def test_a_reply_that_is_cut_is_in_doubt(start, start_redis, start_proxy, directory, point):
+    """At once, not at the deadline."""
+    proxy = start_proxy(start_redis(directory))
+    http = start(clock=False, redis=proxy).client()
+    assert ask(http).status == 200
+    proxy.arm(Fault(point, match=is_limit))
+    assert ask(http, key="other").status == 504
+    assert ask(http, key="third").status == 200
+
+
+def test_a_script_that_redis_never_runs_has_a_deadline(start, start_redis, start_proxy, directory):
+    """It did nothing, so it is sent again and again, and a 503 at the end.  Then it goes on."""
+    proxy = start_proxy(start_redis(directory))
+    http = start("--request-timeout", "1s", clock=False, redis=proxy).client()
+    assert ask(http).status == 200
+    fault = proxy.arm(Fault("error", times=10**6, match=is_limit, text="BUSY Redis is busy running a script"))
+    begin = time.monotonic()
+    assert ask(http, key="other").status == 503
+    assert 0.9 < time.monotonic() - begin < 2 and fault.fired > 10
+    proxy.disarm()
+    assert ask(http, key="other").status == 200
 
 
 @pytest.mark.parametrize("algorithm", ["funnel", "sliding"])
