@@ -100,6 +100,25 @@ def limit(http, key, algorithm="sliding", n=5, **more):
     return send(http, "POST", "/ratelimit", {"key": key, "algorithm": algorithm, "limit": n, "period_s": 600, **more})
 
 
+def test_many_at_once(fleet):
+    """Requests that wait together go to the servers of their keys: no call of a script has keys of two slots."""
+    n, refused = 16, []
+
+    def ask(i):
+        http = fleet.tallyds[0].client()
+        for k in range(30):
+            answers = [limit(http, f"many{i}-{k}", n=1) for _ in range(2)]
+            if [a.status for a in answers] != [200, 429]:
+                refused.append(answers)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not refused, refused[0]
+
+
 @pytest.mark.parametrize("algorithm", ["sliding", "funnel"])
 def test_limits_are_exact_while_slots_move(fleet, moving, algorithm):
     """Nothing was done for what a node refused, so each key lets through exactly what its limit allows."""
