@@ -360,6 +360,19 @@ def test_without_redis_it_is_503(start):
     wait_until(lambda: ask(http).status == 200, "it is back")
 
 
+def test_a_redis_that_has_just_gone_is_waited_for_a_second(start):
+    """It may be back at once; what was not sent does not wait until its deadline."""
+    tallyd = start("--request-timeout", "20s", clock=False)
+    http = tallyd.client()
+    assert ask(http).status == 200
+    tallyd.server.kill()
+    begin = time.monotonic()
+    response = ask(http, key="other")
+    assert response.status == 503 and 0.5 < time.monotonic() - begin < 5, response
+    tallyd.server.start()
+    wait_until(lambda: ask(http, key="other").status == 200, "it is back")
+
+
 def test_out_of_memory_is_503(start):
     tallyd = start(clock=False)
     http = tallyd.client()
