@@ -184,13 +184,15 @@ static void tell_if_idle(struct readers *readers)
     }
 }
 
-/* Under the lock. */
+/* Under the lock, which is given up: a thread that is woken under a lock waits for it at once. */
 static void let_wait(struct readers *readers, struct storage_job *job)
 {
+    bool is_next = job->deadline_ms < readers->watch_ms;
+    readers->watch_ms = is_next ? job->deadline_ms : readers->watch_ms;
     job_queue_append(&readers->waiting, job);
+    pthread_mutex_unlock(&readers->lock);
     pthread_cond_signal(&readers->work);
-    if (job->deadline_ms < readers->watch_ms) {
-        readers->watch_ms = job->deadline_ms;
+    if (is_next) {
         pthread_cond_signal(&readers->watch);
     }
 }
@@ -203,13 +205,13 @@ static bool put_off(struct readers *readers, struct storage_job *job, enum stora
         return false;
     }
     pthread_mutex_lock(&readers->lock);
-    bool stop = readers->stop;
-    if (!stop) {
-        let_wait(readers, job);
+    if (readers->stop) {
+        pthread_mutex_unlock(&readers->lock);
+        *err = STORAGE_SHUTDOWN;
+        return false;
     }
-    pthread_mutex_unlock(&readers->lock);
-    *err = stop ? STORAGE_SHUTDOWN : *err;
-    return !stop;
+    let_wait(readers, job);
+    return true;
 }
 
 /* @question was begun at @begun_us and answered to @answered. */
@@ -342,9 +344,10 @@ bool readers_submit(struct readers *readers, struct storage_job *job, enum stora
         *ret_err = STORAGE_FULL;
     } else {
         let_wait(readers, job);
+        return true;
     }
     pthread_mutex_unlock(&readers->lock);
-    return *ret_err == STORAGE_OK;
+    return false;
 }
 
 void readers_drain(struct readers *readers, int64_t deadline_ms)

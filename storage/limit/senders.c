@@ -321,9 +321,9 @@ bool limit_senders_submit(
     if (*ret_err == STORAGE_OK) {
         job_queue_append(&s->queue, job);
         s->is_busy = true;
-        pthread_cond_signal(&s->work);
     }
     pthread_mutex_unlock(&s->lock);
+    pthread_cond_signal(&s->work); /* not under the lock, for which the thread would wait at once */
     atomic_fetch_add(&all->core->stats.queue_refused, *ret_err == STORAGE_FULL ? 1 : 0);
     return *ret_err == STORAGE_OK;
 }
