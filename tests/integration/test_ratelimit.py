@@ -298,8 +298,10 @@ def test_a_lost_connection_takes_at_most_once(start, start_redis, start_proxy, d
     assert ask(http, **members).status == 200
     before = ask(http, cost=0, **members).json["remaining"]
     proxy.hold_replies()
+    begin = time.monotonic()
     response = ask(http, **members)
     assert response.status == 504, response
+    assert time.monotonic() - begin < 3.9, "late"
     proxy.cut_all()
     proxy.hold_replies(False)
     wait_until(lambda: ask(http, cost=0, **members).status == 200, "it is there again")
@@ -358,6 +360,47 @@ def test_without_redis_it_is_503(start):
         assert http.request(method, path).status == 503
     tallyd.server.start()
     wait_until(lambda: ask(http).status == 200, "it is back")
+
+
+def test_what_waits_behind_another_reply_keeps_its_deadline(start, start_redis, start_proxy, directory):
+    """The first is under way and in doubt; nothing of the second was sent, and both are told in time."""
+    proxy = start_proxy(start_redis(directory))
+    tallyd = start("--request-timeout", "1s", clock=False, redis=proxy)
+    assert ask(tallyd.client()).status == 200
+    proxy.hold_replies()
+    answers = []
+
+    def one(key):
+        begin = time.monotonic()
+        answers.append((ask(tallyd.client(), key=key).status, time.monotonic() - begin))
+
+    threads = [threading.Thread(target=one, args=(key,)) for key in ("first", "second", "third")]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)  # one after the other: the first alone is sent
+    for thread in threads:
+        thread.join()
+    assert [status for status, _ in answers] == [504, 503, 503], answers
+    assert all(0.9 < took_s < 1.5 for _, took_s in answers), answers
+
+
+def test_a_connection_that_was_closed_while_idle(start):
+    http = (tallyd := start(clock=False)).client()
+    for key in "abc":
+        assert ask(http, key=key).status == 200
+        tallyd.server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+
+def test_a_stop_does_not_wait_for_a_reply(start, start_redis, start_proxy, directory):
+    """Redis stands still.  The request was answered at its deadline, so nobody waits for the reply any more."""
+    proxy = start_proxy(start_redis(directory))
+    tallyd = start("--request-timeout", "500ms", clock=False, redis=proxy)
+    assert ask(tallyd.client()).status == 200
+    proxy.hold_replies()
+    assert ask(tallyd.client(), key="other").status == 504
+    begin = time.monotonic()
+    tallyd.terminate()
+    assert time.monotonic() - begin < 3
 
 
 def test_a_redis_that_has_just_gone_is_waited_for_a_second(start):
