@@ -1,8 +1,5 @@
 #include "storage/limit/limiter.h"
 
-#include <stdlib.h>
-
-#include "storage/base/index.h"
 #include "storage/core/reply_fault.h"
 #include "storage/limit/limit_script.h"
 
@@ -10,76 +7,42 @@
 
 void limiter_init(struct limiter *l, struct core *core)
 {
-    *l = (struct limiter){.core = core};
+    l->core = core;
     buffer_init(&l->out);
 }
 
 void limiter_release(struct limiter *l)
 {
-    free(l->sent.jobs);
     buffer_release(&l->out);
 }
 
 /* ---- sending ---- */
 
-static struct sent_job *sent_at(const struct limiter *l, size_t i)
+/* Remember a job that is sent, and how many values its reply has. */
+static void push_sent(struct limiter *l, struct storage_job *job, size_t n_values, bool last)
 {
-    return &l->sent.jobs[l->sent.first + i];
+    l->sent[l->n_sent++] = (struct sent_job){job, (uint8_t)n_values, last};
 }
 
-/* Make room for @more jobs under way.  False: out of memory. */
-static bool reserve_sent(struct limiter *l, size_t more)
-{
-    struct sent_jobs *sent = &l->sent;
-    if (sent->first > 0) {
-        memmove(sent->jobs, sent_at(l, 0), sent->n * sizeof(*sent->jobs));
-        sent->first = 0;
-    }
-    bool ok = true;
-    while (ok && sent->capacity < sent->n + more) {
-        ok = array_reserve(&sent->jobs, &sent->capacity, sent->capacity, sizeof(*sent->jobs));
-    }
-    return ok;
-}
-
-/* Remember a job that is sent, and how many values its reply has.  There is room. */
-static void push_sent(struct limiter *l, struct storage_job *job, size_t n_values)
-{
-    l->sent.n++;
-    *sent_at(l, l->sent.n - 1) = (struct sent_job){.job = job, .n_values = (uint8_t)n_values};
-}
-
-/* Write a script's call for jobs of it.  Without memory to remember the jobs they end. */
+/* Write a script's call for jobs of it. */
 static void send_script(struct limiter *l, const struct session *session, enum limit_script script,
     struct storage_job **jobs, size_t n)
 {
     if (n == 0) {
         return;
     }
-    if (!reserve_sent(l, n)) {
-        for (size_t i = 0; i < n; i++) {
-            job_done(jobs[i], STORAGE_NOMEM);
-        }
-        return;
-    }
     limit_script_write(&l->out, &session->scripts, &l->core->partitions, script, jobs, n);
     for (size_t i = 0; i < n; i++) {
-        push_sent(l, jobs[i], limit_script_values(script));
+        push_sent(l, jobs[i], limit_script_values(script), i + 1 == n);
     }
-    sent_at(l, l->sent.n - 1)->last = true;
     atomic_fetch_add(&l->core->stats.limit_scripts, 1);
 }
 
 /* Write an UNLINK of everything about a limit's key. */
 static void send_reset(struct limiter *l, struct storage_job *job)
 {
-    if (!reserve_sent(l, 1)) {
-        job_done(job, STORAGE_NOMEM);
-        return;
-    }
     limit_script_write_reset(&l->out, &l->core->partitions, &job->u.limit_reset);
-    push_sent(l, job, 0);
-    sent_at(l, l->sent.n - 1)->last = true;
+    push_sent(l, job, 0, true);
 }
 
 /* Jobs of one script, until they fill a call. */
@@ -105,6 +68,7 @@ bool limiter_write(struct limiter *l, const struct session *session, struct stor
 {
     struct gathered all[LIMIT_SCRIPTS];
     buffer_clear(&l->out, OUT_KEEP);
+    l->n_taken = l->n_sent = 0;
     for (size_t i = 0; i < LIMIT_SCRIPTS; i++) {
         all[i].n = 0;
     }
@@ -177,15 +141,13 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
     bool failed = reply->type == REPLY_ERROR;
     enum reply_fault fault = failed ? reply_fault(reply) : REPLY_FAILED;
     bool again = failed && (fault == REPLY_RECONNECT || fault == REPLY_LATER);
-    bool good = l->sent.n > 0 && fault != REPLY_RECONNECT; /* a reply to what was sent */
+    bool good = limiter_awaits(l) && fault != REPLY_RECONNECT; /* a reply to what was sent */
     size_t at = LIMIT_SCRIPT_HEAD;
     if (failed) {
         note_error(l, reply, again);
     }
-    for (bool last = l->sent.n == 0; !last;) {
-        struct sent_job sent = *sent_at(l, 0);
-        l->sent.first++;
-        l->sent.n--;
+    for (bool last = !limiter_awaits(l); !last;) {
+        struct sent_job sent = l->sent[l->n_taken++];
         last = sent.last;
         if (!failed) {
             good = take_values(l, sent.job, reply, at, sent.n_values) && good;
@@ -203,20 +165,18 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
 
 void limiter_lost(struct limiter *l)
 {
-    for (size_t i = 0; i < l->sent.n; i++) {
-        struct storage_job *job = sent_at(l, i)->job;
-        if (job != NULL) {
-            job_done(job, STORAGE_UNKNOWN);
+    for (; limiter_awaits(l); l->n_taken++) {
+        if (limiter_first(l) != NULL) {
+            job_done(limiter_first(l), STORAGE_UNKNOWN);
         }
     }
-    l->sent.n = 0;
 }
 
 void limiter_answer_late(struct limiter *l, int64_t now_ms)
 {
     jobs_done(job_queue_take_late(&l->again, now_ms), STORAGE_LATE);
-    for (size_t i = 0; i < l->sent.n; i++) {
-        struct storage_job **job = &sent_at(l, i)->job;
+    for (size_t i = l->n_taken; i < l->n_sent; i++) {
+        struct storage_job **job = &l->sent[i].job;
         if (*job != NULL && (*job)->deadline_ms <= now_ms) {
             job_done(*job, STORAGE_UNKNOWN);
             *job = NULL;
@@ -237,10 +197,10 @@ void limiter_write_one(
 
 struct storage_job *limiter_first(const struct limiter *l)
 {
-    return l->sent.n == 0 ? NULL : sent_at(l, 0)->job;
+    return limiter_awaits(l) ? l->sent[l->n_taken].job : NULL;
 }
 
-size_t limiter_under_way(const struct limiter *l)
+bool limiter_awaits(const struct limiter *l)
 {
-    return l->sent.n;
+    return l->n_taken < l->n_sent;
 }

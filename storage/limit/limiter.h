@@ -18,16 +18,16 @@
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
 
+#define LIMITER_JOBS_MAX 256 /* under way */
+
 struct limiter {
     struct core *core;
-    struct sent_jobs { /* jobs[first .. first + n) are under way: replies come in this order */
-        struct sent_job {
-            struct storage_job *job; /* NULL: it was ended before its reply came */
-            uint8_t n_values;        /* that the reply has for it */
-            bool last;               /* the last one of its script */
-        } * jobs;                    /* owned */
-        size_t first, n, capacity;
-    } sent;
+    struct sent_job {
+        struct storage_job *job; /* NULL: it was ended before its reply came */
+        uint8_t n_values;        /* that the reply has for it */
+        bool last;               /* the last one of its script */
+    } sent[LIMITER_JOBS_MAX];
+    size_t n_taken, n_sent; /* sent[n_taken .. n_sent) are under way: replies come in this order */
     struct job_queue again; /* did not run: to be sent again */
     struct buffer out;      /* the commands to send */
 };
@@ -35,8 +35,8 @@ struct limiter {
 void limiter_init(struct limiter *l, struct core *core);
 void limiter_release(struct limiter *l);
 
-/* Write @jobs, a list, as scripts into l->out.  False: out of memory, and the connection must be
- * given up. */
+/* Write @jobs, a list of at most LIMITER_JOBS_MAX, as scripts into l->out.  None is under way.
+ * False: out of memory, and the connection must be given up. */
 bool limiter_write(
     struct limiter *l, const struct session *session, struct storage_job *jobs) MUST_CHECK;
 
@@ -57,7 +57,7 @@ void limiter_write_one(
 /* The job whose reply comes next; NULL: none, or it was ended before. */
 struct storage_job *limiter_first(const struct limiter *l);
 
-/* How many replies, one a job, are still to come. */
-size_t limiter_under_way(const struct limiter *l);
+/* Are replies still to come? */
+bool limiter_awaits(const struct limiter *l);
 
 #endif

@@ -14,8 +14,7 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define SENDERS    16  /* of a cluster */
-#define BATCH_MAX  256 /* jobs that are sent together */
+#define SENDERS    16 /* of a cluster */
 #define CONNECT_MS 500
 #define AGAIN_MS   20
 #define ASIDE_MS   500
@@ -148,7 +147,7 @@ static void run_batch(struct sender *s, struct session *session, struct storage_
     bool left = false;
     bool ok = limiter_write(l, session, jobs) && redis_queue(session->redis, &l->out) &&
               redis_send(session->redis, &left) == REDIS_OK_STATUS;
-    while (ok && limiter_under_way(l) > 0) {
+    while (ok && limiter_awaits(l)) {
         const struct reply *reply = NULL;
         ok = redis_await(session->redis, INT64_MAX, &reply) == REDIS_OK_STATUS &&
              limiter_take_reply(l, sender_judge(s, session, reply));
@@ -187,7 +186,7 @@ static void send_some(struct sender *s)
     for (struct storage_job *job = job_queue_take(&s->due, SIZE_MAX); job != NULL; job = next) {
         unsigned p = partition_of_job(core, job);
         next = job->next;
-        if (server_hash(core, p) != server || batch.events >= BATCH_MAX) {
+        if (server_hash(core, p) != server || batch.events >= LIMITER_JOBS_MAX) {
             job_queue_append(&s->due, job);
         } else if (session == NULL) {
             put_off(s, job, p);
