@@ -279,6 +279,24 @@ def test_what_had_rotated_before_the_first_start_is_not_counted(http, site, log,
     await_pv(http, site, 5)
 
 
+def test_a_log_whose_name_has_a_number_is_another_one(http, site, log, follow):
+    """It grows all the time, and is no rotated file of this log."""
+    other = log.path.with_name("access-443.log")
+    other.write_text(rows(5))
+    log.write(rows(3))
+    follower = follow()
+    await_pv(http, site, 3)
+    with other.open("a") as file:
+        file.write(rows(5))
+    log.rename()
+    log.write(rows(2, 3))
+    await_pv(http, site, 5)
+    follower.terminate()
+    follower.start()
+    log.write(rows(2, 5))
+    await_pv(http, site, 7)
+
+
 def squeeze(path):
     """As gzip does: the times stay."""
     about = path.stat()

@@ -146,6 +146,10 @@ static bool find_file(struct follow_files *files, size_t index, int64_t now_ms)
     struct follow_file *file = &files->state->files[index];
     size_t entry = files->plan.entries[index];
     files->open[index].is_moving = false;
+    if (file->is_past && (entry == FOLLOW_NONE || !files->listing.entries[entry].is_log)) {
+        return true;
+    }
+    file->is_past = false;
     if (entry == FOLLOW_NONE) {
         if (file->is_done || files->open[index].is_gone) {
             return true;
@@ -186,7 +190,7 @@ static bool add_file(struct follow_files *files, size_t entry, bool is_first, in
     randombytes_buf(file->id.bytes, sizeof(file->id.bytes));
     if (is_first && !found->is_log) {
         file->place.offset = file->size = found->size;
-        file->is_done = true;
+        file->is_done = file->is_past = true;
     } else if (!open_entry(files, index, entry, now_ms)) {
         return false;
     }

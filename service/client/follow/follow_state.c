@@ -50,13 +50,13 @@ static json_t *hex(const uint8_t *bytes, size_t n)
 static json_t *print_file(const struct follow_file *file)
 {
     const struct follow_place *place = &file->place;
-    return json_pack("{so,ss,sI,sI,so,sI,sI,sI,sI,sI,sb,sb}", "id",
+    return json_pack("{so,ss,sI,sI,so,sI,sI,sI,sI,sI,sb,sb,sb}", "id",
         hex(file->id.bytes, sizeof(file->id.bytes)), "format", file->format, "inode",
         (json_int_t)file->inode, "head_bytes", (json_int_t)file->head.n, "head",
         hex(file->head.digest, sizeof(file->head.digest)), "offset", (json_int_t)place->offset,
         "lines", (json_int_t)place->lines, "header", (json_int_t)place->header, "size",
         (json_int_t)file->size, "mtime_ns", (json_int_t)file->mtime_ns, "in_long_line",
-        (int)place->in_long_line, "done", (int)file->is_done);
+        (int)place->in_long_line, "done", (int)file->is_done, "past", (int)file->is_past);
 }
 
 size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STATE_BYTES])
@@ -143,6 +143,7 @@ static bool parse_file(const json_t *object, struct follow_file *ret)
     ret->inode = (uint64_t)json_integer_value(inode); /* printed as a number with a sign */
     ret->head.n = (size_t)head_n;
     ret->is_done = json_is_true(done);
+    ret->is_past = json_is_true(json_object_get(object, "past")); /* older states do not say */
     const char *format = json_string_value(json_object_get(object, "format"));
     if (format == NULL || strlen(format) >= sizeof(ret->format)) {
         return false;

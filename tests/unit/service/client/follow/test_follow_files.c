@@ -294,6 +294,28 @@ Test(follow_files, of_many_rotated_files_the_newest_are_remembered)
     cr_expect_not(follow_files_forget(files), "there is room for more");
 }
 
+/* a-443.log may be another server's log, and grow all the time. */
+Test(follow_files, what_had_rotated_at_the_first_look_is_never_read)
+{
+    put_text("a-443.log", "other\n");
+    put_text("a.log", "new\n");
+    first_watch();
+    put_text("a-443.log", "other\nmore\n");
+    for (int i = 0; i < 2; i++) {
+        watch();
+        cr_assert_eq(state.n, 2);
+        cr_expect(state.files[0].is_past && state.files[0].is_done && files->open[0].fd < 0);
+        cr_expect_eq(state.files[0].place.offset, 6);
+        follow_files_free(files); /* and started again */
+        files = follow_files_new(path, &state, &report);
+        cr_assert_not_null(files);
+    }
+    cr_assert_eq(rename(in_base("a-443.log"), path), 0); /* now it is the log */
+    watch();
+    cr_expect(!state.files[0].is_past && files->open[0].fd >= 0);
+    cr_expect_eq(state.files[0].place.offset, 6);
+}
+
 /* Wherever they stand in the directory. */
 Test(follow_files, of_too_many_rotated_files_those_that_are_known_are_found)
 {

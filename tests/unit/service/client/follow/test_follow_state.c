@@ -18,7 +18,8 @@ static struct follow_state full_state(void)
                 .in_long_line = i % 3 == 0},
             .size = INT64_MAX,
             .mtime_ns = INT64_MAX,
-            .is_done = i % 5 == 0};
+            .is_done = i % 5 == 0,
+            .is_past = i % 7 == 0};
         memset(state.files[i].id.bytes, (int)(200 + i % 50), sizeof(state.files[i].id.bytes));
     }
     state.has_piece = true;
@@ -40,6 +41,7 @@ Test(follow_state, what_is_written_is_read)
     cr_expect_eq(follow_state_print(&read, again), n);
     cr_expect_str_eq(again, text);
     cr_expect_eq(read.files[3].place.header, 7);
+    cr_expect(read.files[7].is_past && !read.files[8].is_past);
     cr_expect_eq(read.files[3].id.bytes[0], 203);
     cr_expect_eq(read.files[4].inode, UINT64_MAX);
     cr_expect_eq(read.piece.to.offset, INT64_MAX);
