@@ -211,6 +211,18 @@ static void add_files(struct follow_files *files, bool is_first, int64_t now_ms)
     }
 }
 
+/* The log was seen only empty, and still is.  If it was written and truncated meanwhile, the look
+ * at the directory has found the copy. */
+static void note_empty_log(struct follow_files *files)
+{
+    size_t last = files->state->n - 1;
+    struct follow_file *file = &files->state->files[last];
+    size_t entry = files->plan.entries[last];
+    if (entry != FOLLOW_NONE && files->listing.entries[entry].is_log && file->head.n == 0) {
+        file->mtime_ns = files->listing.entries[entry].mtime_ns;
+    }
+}
+
 /* Can the log itself be read, now or later?  False: it was said why not. */
 static bool may_read(struct follow_files *files)
 {
@@ -250,6 +262,9 @@ static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
         } else if (!find_file(files, i, now_ms)) {
             files->must_look = true;
         }
+    }
+    if (files->state->n > 0) {
+        note_empty_log(files);
     }
     for (size_t i = 0; i < files->plan.n_unread; i++) {
         const struct follow_entry *entry = &files->listing.entries[files->plan.unread[i]];
@@ -328,12 +343,19 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
 
 /* ---- reading ---- */
 
+/* Is it not known yet what file @index has?  What is behind it must wait. */
+static bool is_in_question(const struct follow_files *files, size_t index)
+{
+    const struct follow_open *open = &files->open[index];
+    return open->is_moving || (open->fd >= 0 && open->is_unsure);
+}
+
 size_t follow_files_due(
     const struct follow_files *files, int64_t now_ms, int64_t patience_ms, enum follow_end *ret_end)
 {
     size_t first = FOLLOW_NONE; /* with bytes, however long they have waited */
     enum follow_end end;
-    for (size_t i = 0; i < files->state->n && !files->open[i].is_moving; i++) {
+    for (size_t i = 0; i < files->state->n && !is_in_question(files, i); i++) {
         const struct follow_open *open = &files->open[i];
         const struct follow_file *file = &files->state->files[i];
         if (first == FOLLOW_NONE && follow_open_due(open, file, now_ms, 0, ret_end)) {

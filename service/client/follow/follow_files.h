@@ -45,7 +45,8 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
 /* The first file that has bytes to be read now.  They are if they have waited for @patience_ms, or
  * are many.  *ret_end says how its end is to be taken.  FOLLOW_NONE: there is none.  Lines are read
  * in the order of their files, for visits count in the order of arrival: a file comes behind the
- * bytes of those before it, and is not due behind one which is just being renamed. */
+ * bytes of those before it, and is not due behind one which is just being renamed, or was seen only
+ * empty until now. */
 size_t follow_files_due(const struct follow_files *files, int64_t now_ms, int64_t patience_ms,
     enum follow_end *ret_end) MUST_CHECK;
 

@@ -41,7 +41,9 @@ enum follow_news follow_open_watch(
     }
     int64_t size = (int64_t)about.st_size;
     int64_t mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
-    if (file->head.n == 0 && size > 0) {
+    bool was_written = size > 0 || (!open->is_replaced && mtime_ns != file->mtime_ns);
+    open->is_unsure = file->head.n == 0 && was_written;
+    if (open->is_unsure) {
         return FOLLOW_UNSURE;
     }
     if (size != file->size || mtime_ns != open->mtime_ns) {

@@ -19,6 +19,7 @@ struct follow_open {
     int fd;             /* -1: not open */
     bool is_gone;       /* what was not read of the file is not there any more */
     bool is_moving;     /* it was renamed while it was looked for: the next look finds it */
+    bool is_unsure;     /* at the last look at it: see FOLLOW_UNSURE */
     bool is_replaced;   /* the log's path leads elsewhere */
     bool has_half_line; /* the bytes from offset to the end are no whole line */
     int64_t grew_ms;    /* when the file was last seen to be longer */
@@ -32,7 +33,7 @@ void follow_open_close(struct follow_open *open); /* one that is not open is fin
 
 enum follow_news {
     FOLLOW_NO_NEWS,
-    FOLLOW_UNSURE, /* it has grown, but may have been truncated since it was seen empty */
+    FOLLOW_UNSURE, /* it was seen only empty, and written since; it may have been truncated, too */
     FOLLOW_DONE,   /* nothing more will be written to it: file->is_done is news */
 };
 

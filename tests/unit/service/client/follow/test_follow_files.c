@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/lib/gzip.h"
@@ -231,6 +232,58 @@ Test(follow_files, what_was_renamed_is_read_first)
     cr_expect_eq(end, FOLLOW_END_OPEN);
     was_read(0, 4);
     cr_expect_eq(follow_files_due(files, now_ms, 400, &end), 1);
+}
+
+/* The log is there, empty, and was made a minute ago. */
+static void make_old_log(void)
+{
+    put_text("a.log", "");
+    struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+    times[1] = (struct timespec){.tv_sec = time(NULL) - 60};
+    cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* Nothing tells that its content was not seen, but the time. */
+Test(follow_files, a_log_that_is_empty_again_was_truncated)
+{
+    make_old_log();
+    first_watch();
+    watch();
+    put_text("a.log.1", "1\n"); /* a copy */
+    cr_assert_eq(truncate(path, 0), 0);
+    watch();
+    cr_assert_eq(state.n, 2);
+    cr_expect(!state.files[0].is_done && files->open[0].fd >= 0);
+    cr_expect_eq(files->plan.n_new, 1, "the log is new");
+    int64_t looked_ms = files->looked_ms;
+    watch();
+    cr_assert_eq(state.n, 2);
+    cr_assert_eq(utimensat(AT_FDCWD, path, NULL, 0), 0); /* it was written, and there is no copy */
+    watch();
+    cr_assert_eq(state.n, 2);
+    cr_expect_gt(files->looked_ms, looked_ms);
+    looked_ms = files->looked_ms;
+    watch();
+    cr_expect_eq(files->looked_ms, looked_ms, "once");
+}
+
+/* The log that follows it has many bytes, which need not wait. */
+Test(follow_files, a_copy_of_what_was_seen_only_empty_is_read_first)
+{
+    static char many[512 * 1024];
+    enum follow_end end;
+    memset(many, 'x', sizeof(many));
+    make_old_log();
+    first_watch();
+    watch();
+    put_text("a.log.1", "1\n");
+    put("a.log", many, sizeof(many));
+    for (int i = 0; i < 3; i++) {
+        watch();
+        cr_assert_eq(state.n, 2);
+        size_t due = follow_files_due(files, now_ms, 0, &end);
+        cr_expect(due == 0 || (due == FOLLOW_NONE && i < 2), "look %d: %zu", i, due);
+    }
 }
 
 /* The state knows a file of @bytes, read up to @offset, that is there only as a.log.1.gz. */
