@@ -1,7 +1,6 @@
 #include "service/client/import_batch.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "handlers/dimension/campaign.h"
 #include "handlers/dimension/source.h"
 #include "handlers/text/check.h"
+#include "handlers/text/json_scan.h"
 #include "handlers/text/utf8.h"
 #include "service/client/line_reader.h"
 #include "storage/job/event.h"
@@ -21,12 +21,17 @@
 
 #define HOST_HASH_BYTES 16
 
+/* A line of NDJSON, with a site in front. */
+#define JSON_BYTES_MAX (LINE_READER_MAX + EVENT_SITE_MAX + 16)
+#define JSON_DEPTH_MAX 2048 /* the server takes less, and says so */
+
 struct import_batch {
     const char *site;
     size_t count;
     size_t starts[IMPORT_BATCH_EVENTS + 1]; /* event i is body[starts[i], starts[i + 1]) */
     uint64_t lines[IMPORT_BATCH_EVENTS];
     char body[IMPORT_BATCH_BYTES];
+    char scratch[JSON_BYTES_MAX]; /* JSON is changed while it is read */
 };
 
 struct import_batch *import_batch_new(const char *site)
@@ -216,28 +221,50 @@ void import_batch_add_event(
     end_event(batch, p, number);
 }
 
-static json_t *load(struct slice line)
+/* What a JSON object has. */
+struct json_facts {
+    bool is_empty, has_site;
+};
+
+/* Is @text a JSON object whose texts are usable?  It is read as the server reads it: a number of
+ * any size is one. */
+static bool is_object(struct import_batch *batch, struct slice text, struct json_facts *ret)
 {
-    /* A number too large for json_int_t is the server's to judge. */
-    return json_loadb(line.p, line.n, JSON_DECODE_INT_AS_REAL, NULL);
+    struct json_scan scan;
+    *ret = (struct json_facts){.is_empty = true};
+    if (text.n == 0 || text.n > sizeof(batch->scratch)) {
+        return false;
+    }
+    memcpy(batch->scratch, text.p, text.n);
+    json_scan_init(&scan, batch->scratch, text.n, JSON_DEPTH_MAX);
+    if (json_scan_peek(&scan) != SCAN_OBJECT) {
+        return false;
+    }
+    enum scan_step step = json_scan_open(&scan, '}');
+    for (; step == SCAN_ITEM; step = json_scan_next(&scan, '}')) {
+        struct slice name;
+        if (!json_scan_name(&scan, &name) || !json_scan_skip(&scan)) {
+            return false;
+        }
+        ret->is_empty = false;
+        ret->has_site = ret->has_site || slice_equal(name, SLICE("site"));
+    }
+    return step == SCAN_CLOSED && json_scan_finish(&scan) && scan.fault == NULL;
 }
 
 bool import_batch_add_json(struct import_batch *batch, struct slice line, uint64_t number)
 {
     char *p = batch->body + batch->starts[batch->count];
     if (batch->site != NULL) {
-        json_t *event = load(line);
-        bool is_object = json_is_object(event), has_site = json_object_get(event, "site") != NULL;
-        bool is_empty = json_object_size(event) == 0;
-        const char *brace = memchr(line.p, '{', line.n);
-        json_decref(event);
-        if (!is_object || brace == NULL) {
+        struct json_facts facts;
+        if (!is_object(batch, line, &facts)) {
             return false;
         }
-        if (!has_site) {
+        if (!facts.has_site) {
+            const char *brace = memchr(line.p, '{', line.n);
             *p++ = '{';
             p = put_site(p, slice_of(batch->site));
-            if (!is_empty) {
+            if (!facts.is_empty) {
                 *p++ = ',';
             }
             line.n -= (size_t)(brace + 1 - line.p);
@@ -259,10 +286,8 @@ struct slice import_batch_body(const struct import_batch *batch, size_t first, s
     return (struct slice){batch->body + start, batch->starts[first + count] - start};
 }
 
-bool import_batch_is_object(const struct import_batch *batch, size_t index)
+bool import_batch_is_object(struct import_batch *batch, size_t index)
 {
-    json_t *event = load(import_batch_body(batch, index, 1));
-    bool is_object = json_is_object(event);
-    json_decref(event);
-    return is_object;
+    struct json_facts ignored;
+    return is_object(batch, import_batch_body(batch, index, 1), &ignored);
 }

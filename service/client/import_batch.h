@@ -57,6 +57,6 @@ struct slice import_batch_body(const struct import_batch *batch, size_t first, s
 
 /* Is event @index a JSON object?  The check is not cheap: use it for lines that the server
  * rejected. */
-bool import_batch_is_object(const struct import_batch *batch, size_t index);
+bool import_batch_is_object(struct import_batch *batch, size_t index);
 
 #endif
