@@ -469,6 +469,18 @@ def test_the_server_comes_later(start_redis, start_tallyd, site, log, follow):
     wait_until(lambda: follower.said("answers again"), "it says so")
 
 
+def test_what_is_written_while_the_server_is_away_counts_when_it_is_back(start_redis, start_tallyd, site, log, follow):
+    """Without a further line."""
+    redis = start_redis()
+    port = free_port()
+    log.write(rows(3))
+    follower = follow(url=f"http://127.0.0.1:{port}")
+    wait_until(lambda: follower.said("waiting, and trying again"), "it waits")
+    log.write(rows(4, 3))
+    http = start_tallyd(*FOREVER, redis=redis, listen=f"127.0.0.1:{port}").client()
+    await_pv(http, site, 7)
+
+
 def test_sigterm_while_the_server_is_away(site, log, follow):
     log.write(rows(10))
     follower = follow(url=f"http://127.0.0.1:{free_port()}")

@@ -93,7 +93,8 @@ bool follow_open_due(const struct follow_open *open, const struct follow_file *f
 void follow_open_read(
     struct follow_open *open, const struct follow_file *file, const struct follow_cut *cut)
 {
-    if (!cut->is_full) {
+    /* While the piece was sent, more may have been written. */
+    if (!cut->is_full && file->size <= cut->seen) {
         open->noticed_ms = -1;
         open->has_half_line = cut->to.offset < file->size;
     }

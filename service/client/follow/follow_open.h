@@ -51,7 +51,7 @@ bool follow_open_check(const struct follow_open *open, struct follow_file *file,
 bool follow_open_due(const struct follow_open *open, const struct follow_file *file, int64_t now_ms,
     int64_t patience_ms, enum follow_end *ret_end) MUST_CHECK;
 
-/* The file was read up to @cut's end. */
+/* The file was read up to @cut's end, perhaps a while ago. */
 void follow_open_read(
     struct follow_open *open, const struct follow_file *file, const struct follow_cut *cut);
 

@@ -151,5 +151,6 @@ bool follow_read(struct follow_reader *reader, int fd, const struct follow_file 
         (reading.start < reading.end || ret->to.in_long_line)) {
         reading_take(&reading, reading.end - reading.start, 0);
     }
+    ret->seen = ret->to.offset + (int64_t)(reading.end - reading.start);
     return n >= 0;
 }

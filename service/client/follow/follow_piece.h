@@ -29,6 +29,7 @@ struct follow_cut {
     int64_t from; /* offset in the file; that of `to` if there was no whole line */
     struct follow_place to;
     bool is_full; /* the file did not end the piece: there may be more */
+    int64_t seen; /* up to there the file was read: behind `to` stands a piece of a line */
     struct follow_place ends[IMPORT_BATCH_EVENTS]; /* behind the line of each event of the batch */
 };
 

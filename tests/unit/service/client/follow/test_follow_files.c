@@ -95,7 +95,7 @@ static void first_watch(void)
 /* File @index was read up to @to. */
 static void was_read(size_t index, int64_t to)
 {
-    struct follow_cut cut = {.to = {.offset = to}};
+    struct follow_cut cut = {.to = {.offset = to}, .seen = to};
     state.files[index].place.offset = to;
     follow_files_read(files, index, &cut);
 }
@@ -284,6 +284,28 @@ Test(follow_files, a_copy_of_what_was_seen_only_empty_is_read_first)
         size_t due = follow_files_due(files, now_ms, 0, &end);
         cr_expect(due == 0 || (due == FOLLOW_NONE && i < 2), "look %d: %zu", i, due);
     }
+}
+
+/* The file may have grown while a piece of it was sent, and never again. */
+Test(follow_files, what_is_written_while_a_piece_is_sent_is_due)
+{
+    enum follow_end end;
+    put_text("a.log", "1\n2");
+    first_watch();
+    watch();
+    cr_expect_eq(follow_files_due(files, now_ms, 0, &end), 0);
+    struct follow_cut cut = {.to = {.offset = 2}, .seen = 3};
+    put_text("a.log", "\n");
+    watch();
+    state.files[0].place.offset = 2;
+    follow_files_read(files, 0, &cut);
+    cr_expect_eq(follow_files_due(files, now_ms, 400, &end), 0);
+    put_text("a.log", "3");
+    watch();
+    cut = (struct follow_cut){.to = {.offset = 4}, .seen = 5};
+    state.files[0].place.offset = 4;
+    follow_files_read(files, 0, &cut);
+    cr_expect_eq(follow_files_due(files, now_ms + 400, 400, &end), FOLLOW_NONE, "half a line");
 }
 
 /* The state knows a file of @bytes, read up to @offset, that is there only as a.log.1.gz. */
