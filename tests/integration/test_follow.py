@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import stat
@@ -328,6 +329,30 @@ def test_compressed_meanwhile_is_said_in_bytes(http, site, log, follow):
     assert f"missing: {missing} bytes of {first}, from byte {read} on" in said, said
     assert f"missing: {whole} bytes of {second}, from byte 0 on" in said, said
     assert f"zcat {first} | tail -c +{read + 1} | tallyd import -` counts them, with this site, token and other options" in said
+
+
+def test_the_command_for_what_is_missing_names_the_fields_too(http, site, log, follow, tallyd):
+    """Of a W3C log: a line is nothing without the line "#Fields:"."""
+    fields = "#Fields: date time cs-method cs-uri-stem c-ip sc-status cs(User-Agent)\n"
+
+    def lines(n, start):
+        return "".join(f"2023-11-14 22:13:{start + i} GET /{i} 192.0.2.{i} 200 Firefox\n" for i in range(n))
+
+    follower = follow()
+    log.write("#Version: 1.0\n" + fields + lines(3, 10))
+    await_pv(http, site, 3)
+    follower.terminate()
+    log.write(lines(4, 20))
+    log.rename()
+    squeeze(log.rotated(1))
+    follower.start()
+    wait_until(lambda: follower.said("counts them"), "what is missing is said")
+    command = re.search("`(.*) \\| tallyd import -`", follower.log_text())[1]
+    missing = subprocess.run(["sh", "-c", command], capture_output=True, check=True, timeout=20).stdout
+    rest = log.path.with_name("rest")
+    rest.write_bytes(missing)
+    assert run("import", "--url", tallyd.url, "--site", site, rest).returncode == 0
+    await_pv(http, site, 7)
 
 
 def test_deleted_meanwhile_is_said(http, site, log, follow):

@@ -52,21 +52,29 @@ static void say_once(struct follow_files *files, enum said what, const char *ver
 
 /* ---- what is missing ---- */
 
-static void say_packed(
-    struct follow_files *files, const struct follow_entry *entry, int64_t size, int64_t from)
+/* What @entry has behind @from is missing.  A line of a W3C log is nothing without the line that
+ * names its fields, so the command has that line, too. */
+static void say_packed(struct follow_files *files, const struct follow_entry *entry, int64_t size,
+    const struct follow_place *from)
 {
+    const char *directory = files->listing.directory;
+    char header[sizeof(files->listing.directory) + sizeof(entry->name) + 64] = "";
+    if (from->header >= 0) {
+        (void)snprintf(header, sizeof(header), "(zcat %s%s | tail -c +%" PRId64 " | head -n 1; ",
+            directory, entry->name, from->header + 1);
+    }
     if (size < 0) {
         import_report_say(files->report,
             "missing: what %s%s has behind byte %" PRId64
             ": it is compressed, and cannot be read to its end",
-            files->listing.directory, entry->name, from);
-    } else if (size > from) {
+            directory, entry->name, from->offset);
+    } else if (size > from->offset) {
         import_report_say(files->report,
             "missing: %" PRId64 " bytes of %s%s, from byte %" PRId64
-            " on: only what is not compressed is followed; `zcat %s%s | tail -c +%" PRId64
-            " | tallyd import -` counts them, with this site, token and other options",
-            size - from, files->listing.directory, entry->name, from, files->listing.directory,
-            entry->name, from + 1);
+            " on: only what is not compressed is followed; `%szcat %s%s | tail -c +%" PRId64
+            "%s | tallyd import -` counts them, with this site, token and other options",
+            size - from->offset, directory, entry->name, from->offset, header, directory,
+            entry->name, from->offset + 1, from->header >= 0 ? ")" : "");
     }
 }
 
@@ -76,7 +84,8 @@ static void say_unread(struct follow_files *files, const struct follow_entry *en
         import_report_say(files->report, "missing: %" PRId64 " bytes of %s%s: it may not be read",
             entry->size, files->listing.directory, entry->name);
     } else if (entry->kind == FOLLOW_GZIP) {
-        say_packed(files, entry, follow_entry_unpacked_size(&files->listing, entry), 0);
+        say_packed(files, entry, follow_entry_unpacked_size(&files->listing, entry),
+            &(struct follow_place){.header = -1});
     } else {
         import_report_say(files->report,
             "missing: all of %s%s, %" PRId64
@@ -92,8 +101,7 @@ void follow_files_give_up(struct follow_files *files, size_t index)
     int64_t least = file->size - file->place.offset;
     if (packed != FOLLOW_NONE) {
         const struct follow_entry *entry = &files->listing.entries[packed];
-        say_packed(
-            files, entry, follow_entry_unpacked_size(&files->listing, entry), file->place.offset);
+        say_packed(files, entry, follow_entry_unpacked_size(&files->listing, entry), &file->place);
     } else if (least > 0) {
         import_report_say(files->report,
             "missing: at least %" PRId64 " bytes of %s, from byte %" PRId64

@@ -323,7 +323,7 @@ static void find_packed(size_t offset, bool is_whole)
     state.n = 1;
     state.files[0] = (struct follow_file){.inode = 1,
         .head = follow_head_of((struct slice){text, FOLLOW_HEAD}),
-        .place = {.offset = (int64_t)offset},
+        .place = {.offset = (int64_t)offset, .header = -1},
         .size = (int64_t)offset};
     watch();
     cr_expect(state.files[0].is_done);
