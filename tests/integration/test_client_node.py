@@ -122,7 +122,7 @@ def test_the_middleware_counts_answers_of_people(script, tallyd, http, site):
     ("192.0.2.1", "6.6.6.6", "192.0.2.1"), ("10.0.0.1", "6.6.6.6, 192.0.2.1", "192.0.2.1"), ("10.0.0.1", "192.0.2.1:80,10.9.9.9", "192.0.2.1"),
     ("10.0.0.1", "[2001:db8::1]:80", "2001:db8::1"), ("::1", None, "::1"), ("10.0.0.1", "192.0.2.1, unknown", "10.0.0.1"), ("", "192.0.2.1", None),
     ("::ffff:10.0.0.1", "192.0.2.1", "192.0.2.1"), (None, None, None),
-    ("fe80::1%eth0", None, "fe80::1"), ("10.1.1.1", "203.0.113.9, fe80::1%eth0", "10.1.1.1")])
+    ("10.0.0.1", " , ,198.51.100.7,, ", "198.51.100.7"), ("fe80::1%eth0", None, "fe80::1"), ("10.1.1.1", "203.0.113.9, fe80::1%eth0", "10.1.1.1")])
 def test_whose_address(script, peer, forwarded, expected):
     """The same rows as tallyd's own: tests/unit/handlers/access/test_client.c."""
     process = script(f"""

@@ -362,7 +362,8 @@ function referrerOf({ referer, host }) {
 function clientAddress(peer, forwarded, trusted) {
   let address;
   const own = (peer ?? '').replace(/%.*$/, ''); // behind it the link of a link-local address is named
-  for (const entry of [own, ...(forwarded ?? '').split(',').reverse()]) {
+  const entries = (forwarded ?? '').split(',').filter((entry) => entry.trim()).reverse();
+  for (const entry of [own, ...entries]) {
     const plain = entry.trim().replace(/^\[(.*)\].*$|^([^:]*):\d+$/, '$1$2').replace(/^::ffff:(?=[\d.]+$)/i, '');
     if (!net.isIP(plain) || plain.includes('%')) break;
     address = plain;

@@ -375,7 +375,7 @@ class _Middleware:
         address = None
         with contextlib.suppress(ValueError):  # what is no address ends the list
             own = (peer or "").partition("%")[0]  # behind it the link of a link-local address is named
-            for entry in [own, *reversed((forwarded or "").split(","))]:
+            for entry in [own, *filter(str.strip, reversed((forwarded or "").split(",")))]:
                 host = re.sub(r"^\[(.*)\].*$|^([^:]*):\d+$", r"\1\2", entry.strip())
                 if "%" in host:
                     break
