@@ -155,6 +155,7 @@ static bool find_file(struct follow_files *files, size_t index, int64_t now_ms)
     size_t entry = files->plan.entries[index];
     files->open[index].is_moving = false;
     if (file->is_past && (entry == FOLLOW_NONE || !files->listing.entries[entry].is_log)) {
+        file->is_past = entry != FOLLOW_NONE || !files->listing.is_complete;
         return true;
     }
     file->is_past = false;
@@ -387,7 +388,7 @@ bool follow_files_forget(struct follow_files *files)
     struct follow_state *state = files->state;
     bool has_changed = false;
     for (size_t i = 0; i < state->n && state->n > KEPT_FILES;) {
-        if (!state->files[i].is_done) {
+        if (!state->files[i].is_done || state->files[i].is_past) {
             i++;
             continue;
         }

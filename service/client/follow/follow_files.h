@@ -53,7 +53,8 @@ size_t follow_files_due(const struct follow_files *files, int64_t now_ms, int64_
 /* File @index was read up to @cut's end, which has become its place. */
 void follow_files_read(struct follow_files *files, size_t index, const struct follow_cut *cut);
 
-/* Forget files that are done, the oldest first, if there are many.  True: indices have changed. */
+/* Forget files that are done, the oldest first, if there are many, but none that is never to be
+ * read.  True: indices have changed. */
 bool follow_files_forget(struct follow_files *files);
 
 /* File @index is gone, and the state has no piece of it any more: say what is missing. */

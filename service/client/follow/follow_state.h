@@ -45,7 +45,7 @@ struct follow_file {
     int64_t size;              /* when the file was last looked at */
     int64_t mtime_ns;          /* when it was last written, seen while it was the log itself */
     bool is_done;              /* another file has taken its place, and nothing more was written */
-    bool is_past;              /* it had rotated at the first look of all: it is never read */
+    bool is_past;              /* it had rotated at the first look, and is there: never read */
 };
 
 struct follow_state {

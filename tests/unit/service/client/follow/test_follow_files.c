@@ -391,6 +391,26 @@ Test(follow_files, what_had_rotated_at_the_first_look_is_never_read)
     cr_expect_eq(state.files[0].place.offset, 6);
 }
 
+/* Else it would be new one day. */
+Test(follow_files, what_is_never_read_is_remembered_while_it_is_there)
+{
+    put_text("a-443.log", "other\n");
+    put_text("a.log", "new\n");
+    first_watch();
+    uint64_t inode = state.files[0].inode;
+    for (; state.n < FOLLOW_FILES; state.n++) {
+        files->open[state.n] = FOLLOW_NOT_OPEN;
+        state.files[state.n] = (struct follow_file){.is_done = true};
+    }
+    cr_expect(follow_files_forget(files));
+    cr_expect_lt(state.n, FOLLOW_FILES);
+    cr_expect(state.files[0].inode == inode && state.files[0].is_past);
+    cr_assert_eq(unlink(in_base("a-443.log")), 0);
+    files->must_look = true;
+    watch();
+    cr_expect(state.files[0].is_done && !state.files[0].is_past);
+}
+
 /* Wherever they stand in the directory. */
 Test(follow_files, of_too_many_rotated_files_those_that_are_known_are_found)
 {
