@@ -94,9 +94,11 @@ static bool take_value(struct json_scan *scan, struct slice *ret_text)
     bool is_first = true;
     enum scan_step step = json_scan_open(scan, ']');
     for (; step == SCAN_ITEM; step = json_scan_next(scan, ']')) {
+        const char *fault = scan->fault;
         if (!(is_first ? take_scalar(scan, ret_text) : json_scan_skip(scan))) {
             return false;
         }
+        scan->fault = is_first ? scan->fault : fault; /* only the first matters */
         is_first = false;
     }
     return step == SCAN_CLOSED;

@@ -28,6 +28,9 @@ Test(json_log, caddy)
     expect_request(&parser, CADDY_("1646861401524", "\"User-Agent\":[\"curl/7.82.0\"],"), &want);
     expect_request(
         &parser, CADDY_("\"2022-03-09T21:30:01Z\"", "\"User-Agent\":\"curl/7.82.0\","), &want);
+    expect_request(&parser,
+        CADDY_("1646861401.5", "\"User-Agent\":[\"curl/7.82.0\",\"\xc3\",{\"a\":\"\xc3\"}],"),
+        &want);
     want.ua = NULL;
     expect_request(&parser, CADDY_("1646861401.5", ""), &want);
     expect_request(&parser, CADDY_("1646861401.5", "\"User-Agent\":[],\"Referer\":[7],"), &want);
@@ -64,6 +67,7 @@ Test(json_log, caddy_malformed)
     expect_malformed(&parser, CADDY_("1e9", ""), "no valid time");
     expect_malformed(&parser, CADDY_("1646861401", "\"User-Agent\":[\"\\u0000\"],"), "");
     expect_malformed(&parser, CADDY_("1646861401", "\"User-Agent\":[\"\xc3\"],"), "");
+    expect_malformed(&parser, CADDY_("1646861401", "\"User-Agent\":[\"\xc3\",\"b\"],"), "");
     expect_malformed(&parser, CADDY_("1646861401", "") "x", "nothing may follow");
     expect_malformed(&parser, "[]", "not a JSON object");
     expect_malformed(&parser, "{", "");
