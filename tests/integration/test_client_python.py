@@ -156,7 +156,8 @@ def test_asgi(client, http, site):
     ("192.0.2.1", "6.6.6.6", "192.0.2.1"), ("10.0.0.1", "6.6.6.6, 192.0.2.1", "192.0.2.1"), ("10.0.0.1", "192.0.2.1:80,10.9.9.9", "192.0.2.1"),
     ("10.0.0.1", "[2001:db8::1]:80", "2001:db8::1"), ("::1", None, "::1"), ("10.0.0.1", "192.0.2.1, unknown", "10.0.0.1"), ("", "192.0.2.1", None),
     ("::ffff:10.0.0.1", "192.0.2.1", "192.0.2.1"), (None, None, None),
-    ("10.0.0.1", " , ,198.51.100.7,, ", "198.51.100.7"), ("fe80::1%eth0", None, "fe80::1"), ("10.1.1.1", "203.0.113.9, fe80::1%eth0", "10.1.1.1")])
+    ("10.0.0.1", " , ,198.51.100.7,, ", "198.51.100.7"), ("10.0.0.1", "198.51.100.7:", "198.51.100.7"),
+    ("fe80::1%eth0", None, "fe80::1"), ("10.1.1.1", "203.0.113.9, fe80::1%eth0", "10.1.1.1")])
 def test_whose_address(peer, forwarded, expected):
     """The same rows as tallyd's own: tests/unit/handlers/access/test_client.c."""
     assert WsgiMiddleware(None, None, trusted_proxies=["10.0.0.0/8", "::1"]).address(peer, forwarded) == expected
@@ -173,6 +174,7 @@ REFERRERS = [  # and the host that was asked: is it sent?
     ("https://example.org/a?b", "shop.example", True), ("http://shop.example/", "shop.example", False), ("https://WWW.Shop.Example:8443/x", "shop.example:80", False),
     ("https://shop.example./", "www.shop.example", False), ("https://blog.shop.example/", "shop.example", True), ("https://shop.example/", None, True),
     ("http://[2001:db8::1]:80/", "[2001:db8::1]", False), ("android-app://com.google.android.gm/", "shop.example", True),
+    ("android-app://Shop.Example/", "shop.example", False),
     ("https://u:p@shop.example/", "shop.example", False), ("", "shop.example", False), (None, "shop.example", False), ("https://a/\x7f", "shop.example", False),
     ("https://\u00e9/", "shop.example", False), ("https://a/ b", "shop.example", False), ("https://a/" + "x" * 5000, "shop.example", False)]
 

@@ -354,7 +354,7 @@ function campaign(query) {
 
 /** The referrer, if it can be one and is no page of the host that was asked. */
 function referrerOf({ referer, host }) {
-  const name = (url) => attempt(() => new URL(url).hostname.replace(/\.+$/, '').replace(/^www\./, ''));
+  const name = (url) => attempt(() => new URL(url).hostname.toLowerCase().replace(/\.+$/, '').replace(/^www\./, ''));
   return /^[!-~]{1,4096}$/.test(referer ?? '') && name(referer) !== name(`http://${host ?? ''}`) ? referer : undefined;
 }
 
@@ -364,7 +364,7 @@ function clientAddress(peer, forwarded, trusted) {
   const own = (peer ?? '').replace(/%.*$/, ''); // behind it the link of a link-local address is named
   const entries = (forwarded ?? '').split(',').filter((entry) => entry.trim()).reverse();
   for (const entry of [own, ...entries]) {
-    const plain = entry.trim().replace(/^\[(.*)\].*$|^([^:]*):\d+$/, '$1$2').replace(/^::ffff:(?=[\d.]+$)/i, '');
+    const plain = entry.trim().replace(/^\[(.*)\].*$|^([^:]*):\d*$/, '$1$2').replace(/^::ffff:(?=[\d.]+$)/i, '');
     if (!net.isIP(plain) || plain.includes('%')) break;
     address = plain;
     if (!trusted.check(plain, net.isIPv6(plain) ? 'ipv6' : 'ipv4')) break;

@@ -376,7 +376,7 @@ class _Middleware:
         with contextlib.suppress(ValueError):  # what is no address ends the list
             own = (peer or "").partition("%")[0]  # behind it the link of a link-local address is named
             for entry in [own, *filter(str.strip, reversed((forwarded or "").split(",")))]:
-                host = re.sub(r"^\[(.*)\].*$|^([^:]*):\d+$", r"\1\2", entry.strip())
+                host = re.sub(r"^\[(.*)\].*$|^([^:]*):\d*$", r"\1\2", entry.strip())
                 if "%" in host:
                     break
                 address = getattr(ipaddress.ip_address(host), "ipv4_mapped", None) or ipaddress.ip_address(host)
