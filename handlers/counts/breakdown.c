@@ -45,7 +45,6 @@ static void release(struct http_exchange *exchange)
     struct breakdown_state *state = exchange->state;
     window_params_release(&state->asked);
     storage_job_release(&state->rows);
-    storage_job_release(&exchange->job);
     json_decref(state->answer);
     free(state);
 }

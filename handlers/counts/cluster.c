@@ -5,17 +5,11 @@
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 
-static void release(struct http_exchange *exchange)
-{
-    storage_job_release(&exchange->job);
-}
-
 enum handler_result cluster_start(struct http_exchange *exchange)
 {
     if (!query_empty(exchange)) {
         return HANDLER_REPLY;
     }
-    exchange->release = release;
     exchange->job.op = STORAGE_CLUSTER;
     exchange->job.deadline_ms = exchange->request.deadline_ms;
     return HANDLER_WAIT;

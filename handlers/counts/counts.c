@@ -60,7 +60,6 @@ static void release(struct http_exchange *exchange)
 {
     struct counts_state *state = exchange->state;
     window_params_release(&state->asked);
-    storage_job_release(&exchange->job);
     json_decref(state->names);
     free(state);
 }

@@ -51,7 +51,6 @@ static json_t *answer(
 
 static void release(struct http_exchange *exchange)
 {
-    storage_job_release(&exchange->job);
     free(exchange->state);
 }
 

@@ -23,7 +23,6 @@ static const struct param_spec specs[] = {{"site", false}, {"page", true}, {"pag
 static void release(struct http_exchange *exchange)
 {
     window_params_release(exchange->state);
-    storage_job_release(&exchange->job);
     free(exchange->state);
 }
 

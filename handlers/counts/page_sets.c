@@ -30,7 +30,6 @@ static void release(struct http_exchange *exchange)
 {
     struct page_sets_state *state = exchange->state;
     params_release(&state->params);
-    storage_job_release(&exchange->job);
     json_decref(state->body);
     free(state->pages);
     free(state);

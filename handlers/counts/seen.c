@@ -35,7 +35,6 @@ static void release(struct http_exchange *exchange)
 {
     struct seen_state *state = exchange->state;
     params_release(&state->params);
-    storage_job_release(&exchange->job);
     seen_body_release(&state->body);
     free(state->each);
     free(state);

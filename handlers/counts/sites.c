@@ -40,9 +40,8 @@ static const struct csv_shape figures_shape = {"sites", {"site", "pv", "uv", "vi
 static void release(struct http_exchange *exchange)
 {
     struct sites_state *state = exchange->state;
-    storage_job_release(&exchange->job);
-    exchange->job = (struct storage_job){.op = STORAGE_SITES, .u.sites = state->list};
-    storage_job_release(&exchange->job);
+    struct storage_job list = {.op = STORAGE_SITES, .u.sites = state->list};
+    storage_job_release(&list);
     window_params_release(&state->asked);
     json_decref(state->row);
     json_decref(state->rows);

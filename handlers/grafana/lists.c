@@ -50,7 +50,6 @@ struct list_state {
 static void release(struct http_exchange *exchange)
 {
     struct list_state *state = exchange->state;
-    storage_job_release(&exchange->job);
     json_decref(state->body);
     json_decref(state->names);
     free(state);

@@ -113,7 +113,8 @@ struct http_exchange {
     void (*drop_body)(struct http_exchange *exchange);
     struct http_request request;
     struct http_response response;
-    struct storage_job job; /* to submit it: fill it and return HANDLER_WAIT */
+    struct storage_job job; /* to submit it: fill it and return HANDLER_WAIT.  What it owns is freed
+                               with the exchange */
     bool again;             /* set by finish(): the job is filled once more.  It is submitted, and
                                finish() is called again when it is done */
     void *state;            /* the handler's own */

@@ -34,9 +34,6 @@ static void release(struct http_exchange *exchange)
     site_sums_release(&state->sites);
     ingest_guard_release(&state->guard);
     request_key_release(&state->key);
-    if (exchange->job.op == STORAGE_FIRST) {
-        storage_job_release(&exchange->job);
-    }
     free(state);
 }
 

@@ -15,7 +15,6 @@ static const struct param_spec specs[] = {{"site", false}, {"action", false}, {"
 static void release(struct http_exchange *exchange)
 {
     date_params_release(exchange->state);
-    storage_job_release(&exchange->job);
     free(exchange->state);
 }
 

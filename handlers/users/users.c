@@ -39,7 +39,6 @@ static void release(struct http_exchange *exchange)
 {
     struct users_state *state = exchange->state;
     date_params_release(&state->asked);
-    storage_job_release(&exchange->job);
     free(state->active);
     free(state);
 }

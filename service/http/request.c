@@ -304,7 +304,7 @@ void request_end(struct request *request)
         exchange->release(exchange);
     }
     exchange->release = NULL;
-    storage_job_free_chunk(&exchange->job);
+    storage_job_release(&exchange->job);
     free(exchange->response.body);
     exchange->response.body = NULL;
     body_release(&request->body);
