@@ -11,7 +11,6 @@ enum handler_result cluster_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_CLUSTER;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     return HANDLER_WAIT;
 }
 

@@ -74,7 +74,6 @@ static bool read_limit(struct http_exchange *exchange, size_t *ret)
 enum handler_result hotkeys_start(struct http_exchange *exchange)
 {
     size_t limit;
-    int64_t until_ms = monotonic_ms() + OTHERS_MS;
     if (!read_limit(exchange, &limit)) {
         return HANDLER_REPLY;
     }
@@ -84,8 +83,7 @@ enum handler_result hotkeys_start(struct http_exchange *exchange)
     }
     *state = limit;
     exchange->job.op = STORAGE_HOT_PAGES;
-    exchange->job.deadline_ms =
-        until_ms < exchange->request.deadline_ms ? until_ms : exchange->request.deadline_ms;
+    exchange->job.deadline_ms = monotonic_ms() + OTHERS_MS;
     exchange->job.u.hot = (struct hot_pages_job){.pages = NULL};
     return HANDLER_WAIT;
 }

@@ -56,7 +56,6 @@ static struct page_sets_state *begin(struct http_exchange *exchange, enum storag
         return NULL;
     }
     exchange->job.op = op;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.page_set =
         (struct page_set_job){.site = state->site, .name = exchange->request.segment};
     return state;

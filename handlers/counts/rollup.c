@@ -16,7 +16,6 @@ static enum handler_result start(struct http_exchange *exchange, enum storage_op
         return HANDLER_REPLY;
     }
     exchange->job.op = op;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     return HANDLER_WAIT;
 }
 

@@ -83,7 +83,6 @@ static enum handler_result start(struct http_exchange *exchange, enum filter_act
     }
     bool reads = action == FILTER_INFO || action == FILTER_CHECK;
     exchange->job.op = reads ? STORAGE_FILTER_READ : STORAGE_FILTER_WRITE;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.filter = job;
     return HANDLER_WAIT;
 }

@@ -113,13 +113,15 @@ struct http_exchange {
     void (*drop_body)(struct http_exchange *exchange);
     struct http_request request;
     struct http_response response;
-    struct storage_job job; /* to submit it: fill it and return HANDLER_WAIT.  What it owns is freed
-                               with the exchange */
-    bool again;             /* set by finish(): the job is filled once more.  It is submitted, and
-                               finish() is called again when it is done */
-    void *state;            /* the handler's own */
-    void (*release)(struct http_exchange *exchange); /* frees state: called once, last; NULL:
-                                                        there is nothing to free */
+    /* To submit it: fill it and return HANDLER_WAIT.  A handler may give it less time than the
+     * request has.  What it owns is freed with the exchange. */
+    struct storage_job job;
+    /* Set by finish(): the job is filled once more.  It is submitted, and finish() is called again
+     * when it is done. */
+    bool again;
+    void *state; /* the handler's own */
+    /* Frees state: called once, last.  NULL: there is nothing to free. */
+    void (*release)(struct http_exchange *exchange);
 };
 
 enum handler_result {

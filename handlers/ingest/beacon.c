@@ -107,7 +107,6 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
         return BEACON_REFUSED;
     }
     exchange->job.op = STORAGE_WRITE;
-    exchange->job.deadline_ms = request->deadline_ms;
     exchange->job.u.write = (struct write_job){.events = beacon->events, .n = beacon->n};
     return ingest_guard_admit(exchange, &beacon->guard, beacon->events, beacon->n) ? BEACON_WAIT
                                                                                    : BEACON_REFUSED;

@@ -85,7 +85,6 @@ static void read_first(
     struct http_exchange *exchange, struct events_state *state, const struct event_batch *batch)
 {
     exchange->job.op = STORAGE_FIRST;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.first = (struct first_job){.ticket = state->ticket};
     if (batch != NULL) {
         exchange->job.u.first.events = batch->events;
@@ -218,7 +217,6 @@ static enum handler_result prepare(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_WRITE;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     state->key.answer = (struct slice){exchange->response.body, exchange->response.body_n};
     exchange->job.u.write = (struct write_job){.events = batch->events,
         .n = batch->n,
@@ -243,7 +241,6 @@ static enum handler_result prepare(struct http_exchange *exchange)
 static void look_key(struct http_exchange *exchange, struct events_state *state)
 {
     exchange->job.op = STORAGE_LOOK_KEY;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.look_key = &state->key;
 }
 

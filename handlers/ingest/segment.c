@@ -255,7 +255,6 @@ static enum handler_result write_events(struct http_exchange *exchange, struct s
 {
     const struct segment_body *body = &state->body;
     exchange->job.op = STORAGE_WRITE;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     state->key.answer = (struct slice){exchange->response.body, exchange->response.body_n};
     exchange->job.u.write = (struct write_job){
         .events = body->events, .n = body->n, .keyed = state->keyed ? &state->key : NULL};
@@ -292,7 +291,6 @@ enum handler_result segment_start(struct http_exchange *exchange)
     /* A repeat gets its first answer, also where it is over the limit now. */
     if (state->keyed && exchange->app->guard_by != GUARD_OFF) {
         exchange->job.op = STORAGE_LOOK_KEY;
-        exchange->job.deadline_ms = exchange->request.deadline_ms;
         exchange->job.u.look_key = &state->key;
         return HANDLER_WAIT;
     }

@@ -12,7 +12,6 @@ void *question_begin(
         problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
         return NULL;
     }
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     return state_begin(exchange, size, release);
 }
 

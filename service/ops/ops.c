@@ -90,7 +90,6 @@ static void drop_probe(struct http_exchange *exchange)
 static enum handler_result readyz_start(struct http_exchange *exchange)
 {
     struct write_probe *probe = ops_of(exchange)->probe;
-    struct http_request *request = &exchange->request;
     if (!query_empty(exchange)) {
         return HANDLER_REPLY;
     }
@@ -119,8 +118,7 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
     exchange->release = drop_probe;
     exchange->job.op = STORAGE_PROBE;
     exchange->job.u.probe.degraded[0] = '\0';
-    exchange->job.deadline_ms =
-        request->deadline_ms < now_ms + PROBE_MS ? request->deadline_ms : now_ms + PROBE_MS;
+    exchange->job.deadline_ms = now_ms + PROBE_MS;
     return HANDLER_WAIT;
 }
 
