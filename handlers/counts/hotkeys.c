@@ -92,7 +92,7 @@ void hotkeys_finish(struct http_exchange *exchange)
 {
     const size_t *limit = exchange->state;
     if (exchange->job.err == STORAGE_NOMEM) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
     } else {
         csv_reply(exchange, 200, answer(exchange, &exchange->job.u.hot, *limit), &rows);
     }

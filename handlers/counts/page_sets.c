@@ -101,8 +101,7 @@ static bool read_pages(struct http_exchange *exchange, struct page_sets_state *s
     }
     state->pages = malloc(n * sizeof(*state->pages));
     if (state->pages == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
+        return problem_no_memory(&exchange->response);
     }
     for (size_t i = 0; i < n; i++) {
         if (!read_page(exchange, state, json_array_get(list, i), i)) {

@@ -120,7 +120,7 @@ static bool refuse_body(struct http_exchange *exchange, enum seen_json_result re
         problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %zu, column %zu: %s",
             fault->line, fault->column, fault->detail);
     } else {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
     }
     return false;
 }

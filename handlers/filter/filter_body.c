@@ -118,8 +118,7 @@ static bool read_items(struct http_exchange *exchange, struct filter_items *item
     items->items = calloc(items->n, sizeof(*items->items));
     items->numbers = calloc(items->n, sizeof(*items->numbers));
     if (items->items == NULL || items->numbers == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
+        return problem_no_memory(&exchange->response);
     }
     for (size_t i = 0; i < items->n; i++) {
         if (!read_item(exchange, items, i)) {

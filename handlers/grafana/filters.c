@@ -32,7 +32,7 @@ static bool narrow(const struct target_reader *r, json_t *names)
     struct grafana_target *target = r->target;
     size_t n = json_object_size(names);
     if (names == NULL) {
-        return grafana_no_memory(r->exchange);
+        return problem_no_memory(&r->exchange->response);
     }
     if (n == 0 || n > PAGE_SET_MAX) {
         json_decref(names);
@@ -55,7 +55,7 @@ static bool read_one(const struct target_reader *r, const char *what, const json
     json_t *names = grafana_names(value);
     size_t n = json_object_size(names);
     if (names == NULL) {
-        return grafana_no_memory(r->exchange);
+        return problem_no_memory(&r->exchange->response);
     }
     if (n != 1) {
         json_decref(names);
@@ -157,7 +157,7 @@ static bool list_pages(const struct target_reader *r)
     }
     target->pages = calloc(json_object_size(target->names) + 1, sizeof(*target->pages));
     if (target->pages == NULL) {
-        return grafana_no_memory(r->exchange);
+        return problem_no_memory(&r->exchange->response);
     }
     json_object_keylen_foreach(target->names, page.p, page.n, value)
     {

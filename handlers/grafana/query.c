@@ -49,12 +49,6 @@ bool grafana_metric_is_counted(const struct app *app, enum grafana_metric metric
     return metric != GRAFANA_IPS || app->addresses;
 }
 
-bool grafana_no_memory(struct http_exchange *exchange)
-{
-    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-    return false;
-}
-
 static void reply_about(struct http_exchange *exchange, struct slice id, enum problem problem,
     const char *format, va_list arguments)
 {
@@ -106,7 +100,7 @@ json_t *grafana_body(struct http_exchange *exchange)
     if (exchange->request.body.n == 0) {
         json_t *empty = json_object();
         if (empty == NULL) {
-            (void)grafana_no_memory(exchange);
+            (void)problem_no_memory(&exchange->response);
         }
         return empty;
     }
@@ -201,7 +195,7 @@ static bool read_name(
     json_decref(names);
     *ret = n == 1 && ok ? json_text_of(text) : (struct slice){0};
     return ok ? n <= 1 || grafana_refuse(r, "%s: one at a time", member)
-              : grafana_no_memory(r->exchange);
+              : problem_no_memory(&r->exchange->response);
 }
 
 /* What a payload may have. */
@@ -366,7 +360,7 @@ static bool read_targets(struct target_reader *r)
     }
     r->query->targets = calloc(n + 1, sizeof(*r->query->targets));
     if (r->query->targets == NULL) {
-        return grafana_no_memory(r->exchange);
+        return problem_no_memory(&r->exchange->response);
     }
     json_array_foreach(targets, i, target)
     {

@@ -133,8 +133,7 @@ static bool make_sets(struct http_exchange *exchange, struct grafana_target *tar
     state->sets = calloc(state->n_sets, sizeof(*state->sets));
     state->counts = calloc(state->n_sets, sizeof(*state->counts));
     if (state->sets == NULL || state->counts == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
+        return problem_no_memory(&exchange->response);
     }
     for (size_t i = 0; i < state->n_sets; i++) {
         state->sets[i] = (struct activity_set){.n_actions = 1,

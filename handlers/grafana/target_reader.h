@@ -30,7 +30,4 @@ bool grafana_filters_read(const struct target_reader *r, const json_t *payload);
 bool grafana_refuse(const struct target_reader *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Answer 503: out of memory.  Always false. */
-bool grafana_no_memory(struct http_exchange *exchange);
-
 #endif

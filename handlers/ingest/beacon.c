@@ -73,8 +73,7 @@ static bool derive(struct http_exchange *exchange, struct beacon *beacon)
     read_traits(exchange, &beacon->traits);
     for (size_t i = 0; i < beacon->n; i++) {
         if (!derive_view(exchange->app, &beacon->traits, &beacon->events[i], &beacon->arena)) {
-            problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-            return false;
+            return problem_no_memory(&exchange->response);
         }
     }
     return true;

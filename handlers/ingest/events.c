@@ -137,8 +137,7 @@ static bool decode(struct http_exchange *exchange, struct events_state *state)
             "a request may bring at most %zu events", app->max_events);
         return false;
     case EVENT_JSON_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
+        return problem_no_memory(&exchange->response);
     }
     return false;
 }
@@ -213,7 +212,7 @@ static enum handler_result prepare(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     if (!site_sums_take(exchange->app->site_stats, batch->events, batch->n, &state->sites)) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_WRITE;
@@ -264,7 +263,7 @@ enum handler_result events_start(struct http_exchange *exchange)
     }
     struct events_state *state = malloc(sizeof(*state));
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
         return HANDLER_REPLY;
     }
     *state = fresh;

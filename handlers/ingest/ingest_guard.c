@@ -124,8 +124,7 @@ bool ingest_guard_admit(struct http_exchange *exchange, struct ingest_guard *gua
     case GUARD_FAILED:
         break;
     }
-    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-    return false;
+    return problem_no_memory(&exchange->response);
 }
 
 void ingest_guard_headers(struct http_exchange *exchange, const struct ingest_guard *guard)

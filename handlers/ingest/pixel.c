@@ -70,8 +70,7 @@ static bool read_query(struct http_exchange *exchange, struct params *params)
     case PARAMS_NOMEM:
         break;
     }
-    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-    return false;
+    return problem_no_memory(&exchange->response);
 }
 
 /* The page that the query names; else that of the request which a trusted proxy mirrors here.  An

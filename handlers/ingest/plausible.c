@@ -120,7 +120,7 @@ enum handler_result plausible_start(struct http_exchange *exchange)
     case PLAUSIBLE_FAULT:
         return reply_fault(exchange, &fault);
     case PLAUSIBLE_NOMEM:
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
         return HANDLER_REPLY;
     }
     if (event->kind == PLAUSIBLE_ENGAGEMENT) {

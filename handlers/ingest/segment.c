@@ -118,8 +118,7 @@ static bool read_query(struct http_exchange *exchange, struct params *params)
     case PARAMS_NOMEM:
         break;
     }
-    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-    return false;
+    return problem_no_memory(&exchange->response);
 }
 
 static bool read_body(
@@ -143,8 +142,7 @@ static bool read_body(
     case SEGMENT_NOMEM:
         break;
     }
-    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-    return false;
+    return problem_no_memory(&exchange->response);
 }
 
 static bool read_token(struct http_exchange *exchange, const struct segment_body *body)
@@ -183,8 +181,7 @@ static bool read_site(struct http_exchange *exchange, struct segment_state *stat
         memcpy(traits.utm, sent->utm, sizeof(traits.utm));
         body->events[i].site = site;
         if (!derive_view(exchange->app, &traits, &body->events[i], &body->arena)) {
-            problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-            return false;
+            return problem_no_memory(&exchange->response);
         }
     }
     return true;
@@ -285,7 +282,7 @@ enum handler_result segment_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     if (!read_key(exchange, state)) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
         return HANDLER_REPLY;
     }
     /* A repeat gets its first answer, also where it is over the limit now. */

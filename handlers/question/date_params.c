@@ -49,8 +49,7 @@ static bool read_actions(struct http_exchange *exchange, struct date_params *p)
     }
     p->actions = calloc(p->params.n + 1, sizeof(*p->actions)); /* each parameter may be one */
     if (p->actions == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
+        return problem_no_memory(&exchange->response);
     }
     for (const struct param *at = NULL; (at = params_next(&p->params, "action", at)) != NULL;) {
         if (!date_params_action(exchange, p, "action", at->value, &ignored)) {
@@ -219,7 +218,7 @@ json_t *date_params_answer(struct http_exchange *exchange, const struct date_par
     }
     json_t *root = json_object();
     if (root == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
         return NULL;
     }
     json_object_set_new(root, "site", text_json(p->site));

@@ -29,8 +29,7 @@ static bool read_pages(struct http_exchange *exchange, struct window_params *p)
     }
     p->pages = malloc(n * sizeof(*p->pages));
     if (p->pages == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
+        return problem_no_memory(&exchange->response);
     }
     for (const struct param *at = NULL; (at = params_next(&p->params, "page", at)) != NULL;) {
         const char *fault = event_check_page(at->value);
@@ -104,8 +103,7 @@ static bool read_names(struct http_exchange *exchange, struct window_params *p)
     }
     p->names = malloc(n * sizeof(*p->names) + bytes);
     if (p->names == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
+        return problem_no_memory(&exchange->response);
     }
     char *to = (char *)(p->names + n);
     for (size_t i = 0; i < p->params.n; i++) {

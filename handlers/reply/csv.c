@@ -210,7 +210,7 @@ void csv_reply(
     struct table table = {.shape = shape, .root = root, .out = &out};
     put_table(&table);
     if (out.failed) {
-        problem_from_storage(response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(response);
     } else {
         reply_text(response, status, CSV_TYPE, out.p, out.n);
     }

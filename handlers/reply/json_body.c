@@ -99,7 +99,7 @@ json_t *json_body_read(struct http_exchange *exchange, size_t flags)
     }
     json_t *root = json_body_load(exchange->request.body, flags | JSON_DECODE_ANY, &error);
     if (root == NULL && json_memory_failed()) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
     } else if (root == NULL) {
         problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %d, column %d: %s",
             error.line < 1 ? 1 : error.line, error.column < 1 ? 1 : error.column,

@@ -256,3 +256,9 @@ void problem_from_storage(struct http_response *response, enum storage_err err, 
     bool own = detail == NULL || detail[0] == '\0';
     problem_reply(response, storage_problem(err), "%s", own ? storage_err_text(err) : detail);
 }
+
+bool problem_no_memory(struct http_response *response)
+{
+    problem_from_storage(response, STORAGE_NOMEM, NULL);
+    return false;
+}

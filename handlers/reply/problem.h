@@ -91,6 +91,9 @@ void problem_reply_limited(struct http_response *response, int64_t capacity,
  *     500    @err is STORAGE_OK, which is the caller's mistake */
 void problem_from_storage(struct http_response *response, enum storage_err err, const char *detail);
 
+/* The same for memory that could not be had.  Returns false. */
+bool problem_no_memory(struct http_response *response);
+
 /* Add a header field.  @static_name is static, @value is copied.  False, with nothing added, if
  * there are HTTP_HEADERS_MAX already or @value is too long.  (reply_header() adds static text of
  * any length.) */

@@ -19,8 +19,7 @@ bool query_read(struct http_exchange *exchange, const struct param_spec *specs, 
     case PARAMS_NOMEM:
         break;
     }
-    problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-    return false;
+    return problem_no_memory(&exchange->response);
 }
 
 bool query_empty(struct http_exchange *exchange)

@@ -9,7 +9,7 @@ void *state_begin(
 {
     void *state = calloc(1, size);
     if (state == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
         return NULL;
     }
     exchange->state = state;

@@ -55,8 +55,7 @@ static bool make_sets(struct http_exchange *exchange, struct activity_state *sta
     state->counts = calloc(n, sizeof(*state->counts));
     state->n_sets = n;
     if (state->sets == NULL || state->counts == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
-        return false;
+        return problem_no_memory(&exchange->response);
     }
     return true;
 }

@@ -42,7 +42,7 @@ enum handler_result frequency_start(struct http_exchange *exchange)
     state->set.min_days = 1;
     state->users = calloc(state->set.days.n + 1, sizeof(*state->users));
     if (state->users == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_FREQUENCY;

@@ -181,7 +181,7 @@ enum handler_result retention_start(struct http_exchange *exchange)
     }
     if (!make_sets(state, day, date_params_today(exchange, &state->asked), &n_days) ||
         !make_counts(state)) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
         return HANDLER_REPLY;
     }
     if (n_days > ACTIVITY_PAIRS_MAX || state->n_counts > ACTIVITY_PAIRS_MAX) {

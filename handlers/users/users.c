@@ -72,7 +72,7 @@ enum handler_result user_activity_start(struct http_exchange *exchange)
     }
     state->active = calloc(state->window.n, 1);
     if (state->active == NULL) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_USER_DAYS;

@@ -283,7 +283,7 @@ static enum handler_result metrics_start(struct http_exchange *exchange)
     print_process(ops, &out);
     http_metrics_print(ops->http, &out);
     if (out.failed) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
     } else {
         reply_text(
             &exchange->response, 200, "text/plain; version=0.0.4; charset=utf-8", out.p, out.n);
