@@ -2,17 +2,7 @@
 
 #include "handlers/http/app.h"
 #include "handlers/text/check.h"
-
-static struct slice trim(struct slice text)
-{
-    while (text.n > 0 && (text.p[0] == ' ' || text.p[0] == '\t')) {
-        text = (struct slice){text.p + 1, text.n - 1};
-    }
-    while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t')) {
-        text.n--;
-    }
-    return text;
-}
+#include "handlers/text/split.h"
 
 /* The address of @entry, without port and brackets. */
 static struct slice host_of(struct slice entry)
@@ -37,7 +27,7 @@ static struct slice take_last(struct slice *list)
     }
     struct slice entry = {list->p + at, list->n - at};
     list->n = at > 0 ? at - 1 : 0;
-    return trim(entry);
+    return text_trim(entry, " \t");
 }
 
 struct event_address client_address(const struct http_exchange *exchange)

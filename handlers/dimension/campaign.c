@@ -1,5 +1,6 @@
 #include "handlers/dimension/campaign.h"
 
+#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 #include "storage/job/dimension.h"
 
@@ -107,10 +108,6 @@ void campaign_read(struct slice page, char *to, struct slice utm[UTM_N])
 {
     struct slice rest = query_of(page);
     while (rest.n > 0) {
-        const char *end = memchr(rest.p, '&', rest.n);
-        size_t n = end == NULL ? rest.n : (size_t)(end - rest.p);
-        to = read_pair((struct slice){rest.p, n}, to, utm);
-        n += end != NULL;
-        rest = (struct slice){rest.p + n, rest.n - n};
+        to = read_pair(text_until(&rest, '&'), to, utm);
     }
 }

@@ -2,16 +2,15 @@
 
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
+#include "handlers/text/split.h"
 #include "storage/job/counted_name.h"
 
 /* Cut the part up to the next slash, and the slash, off @rest.  *ret_more: there was a slash. */
 static struct slice take_part(struct slice *rest, bool *ret_more)
 {
-    const char *slash = rest->n > 0 ? memchr(rest->p, '/', rest->n) : NULL;
-    struct slice part = {rest->p, slash == NULL ? rest->n : (size_t)(slash - rest->p)};
-    size_t used = part.n + (slash != NULL);
-    *ret_more = slash != NULL;
-    *rest = (struct slice){rest->p + used, rest->n - used};
+    size_t n = rest->n;
+    struct slice part = text_until(rest, '/');
+    *ret_more = part.n < n;
     return part;
 }
 
@@ -34,17 +33,6 @@ bool page_pattern_fits(struct slice pattern, struct slice page)
         }
     }
     return !page_more;
-}
-
-static struct slice trim(struct slice text)
-{
-    while (text.n > 0 && text.p[0] == ' ') {
-        text = (struct slice){text.p + 1, text.n - 1};
-    }
-    while (text.n > 0 && text.p[text.n - 1] == ' ') {
-        text.n--;
-    }
-    return text;
 }
 
 unsigned page_rule_number(struct slice name)
@@ -78,9 +66,9 @@ const char *page_rule_parse(struct slice text, struct page_rule *ret)
     if (at == NULL) {
         return "a pattern, ` -> ` and a page, as /user/*/** -> /user/:id";
     }
-    struct slice pattern = trim((struct slice){text.p, (size_t)(at - text.p)});
+    struct slice pattern = text_trim((struct slice){text.p, (size_t)(at - text.p)}, " ");
     at += arrow.n;
-    struct slice page = trim((struct slice){at, (size_t)(text.p + text.n - at)});
+    struct slice page = text_trim((struct slice){at, (size_t)(text.p + text.n - at)}, " ");
     if (event_check_page(pattern) != NULL || event_check_page(page) != NULL) {
         return "pattern and page must be 1 to 2048 bytes without control characters";
     }
@@ -105,8 +93,7 @@ size_t page_sections_of(const struct app *app, struct slice page, struct slice *
 {
     size_t n = 0;
     for (size_t i = 0; i < app->n_sections && n < DIMENSION_SECTIONS_MAX; i++) {
-        struct slice prefix = app->sections[i].prefix;
-        if (page.n >= prefix.n && memcmp(page.p, prefix.p, prefix.n) == 0) {
+        if (text_begins(page, app->sections[i].prefix)) {
             ret[n++] = app->sections[i].name;
         }
     }
@@ -129,8 +116,7 @@ static size_t section_index(const struct app *app, struct slice marked)
 static bool lies_in(const struct app *app, size_t i, size_t j)
 {
     struct slice inner = app->sections[i].prefix, outer = app->sections[j].prefix;
-    return i != j && inner.n >= outer.n && memcmp(inner.p, outer.p, outer.n) == 0 &&
-           (inner.n > outer.n || j < i);
+    return i != j && text_begins(inner, outer) && (inner.n > outer.n || j < i);
 }
 
 size_t page_sections_apart(const struct app *app, struct slice *names, size_t n)

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "handlers/text/ascii.h"
+#include "handlers/text/split.h"
 #include "handlers/text/url.h"
 #include "handlers/text/utf8.h"
 
@@ -181,8 +182,7 @@ struct slice source_name(struct slice host)
     }
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         struct slice head = slice_of(families[i].host);
-        if (host.n > head.n && memcmp(host.p, head.p, head.n) == 0 &&
-            is_top((struct slice){host.p + head.n, host.n - head.n})) {
+        if (text_begins(host, head) && is_top((struct slice){host.p + head.n, host.n - head.n})) {
             return slice_of(families[i].name);
         }
     }

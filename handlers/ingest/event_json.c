@@ -2,6 +2,7 @@
 
 #include "handlers/dimension/derive.h"
 #include "handlers/ingest/event_members.h"
+#include "handlers/text/split.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -299,9 +300,8 @@ static enum event_json_result decode_lines(struct decoder *d)
 
 static enum event_json_result decode_body(struct decoder *d, enum event_body form)
 {
-    struct slice mark = BYTE_ORDER_MARK;
-    size_t n = (size_t)(d->scan.end - d->scan.at);
-    if (n >= mark.n && memcmp(d->scan.at, mark.p, mark.n) == 0) {
+    struct slice body = {d->scan.at, (size_t)(d->scan.end - d->scan.at)};
+    if (text_begins(body, BYTE_ORDER_MARK)) {
         json_scan_fail(&d->scan, "a byte order mark is not allowed");
         return EVENT_JSON_MALFORMED;
     }

@@ -4,22 +4,11 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
+#include "handlers/text/split.h"
 
 static bool is_printable(char c)
 {
     return c >= 0x20 && c <= 0x7e;
-}
-
-static struct slice trimmed(struct slice text)
-{
-    while (text.n > 0 && (text.p[0] == ' ' || text.p[0] == '\t')) {
-        text.p++;
-        text.n--;
-    }
-    while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t')) {
-        text.n--;
-    }
-    return text;
 }
 
 /* Read a quoted string.  False: it is none, or is too long. */
@@ -66,7 +55,7 @@ enum idempotency_key idempotency_key_read(
     if ((request->repeated >> FIELD_IDEMPOTENCY_KEY & 1) != 0) {
         return IDEMPOTENCY_MALFORMED;
     }
-    text = trimmed(text);
+    text = text_trim(text, " \t");
     bool ok = text.n > 0 && text.p[0] == '"' ? unquote(text, key, &n) : copy(text, key, &n);
     if (!ok || n == 0) {
         return IDEMPOTENCY_MALFORMED;

@@ -9,6 +9,7 @@
 #include "handlers/text/ascii.h"
 #include "handlers/text/csv_text.h"
 #include "handlers/text/media_type.h"
+#include "handlers/text/split.h"
 #include "storage/base/buffer.h"
 
 #define CSV_TYPE "text/csv; charset=utf-8; header=present"
@@ -47,9 +48,7 @@ struct weights {
 
 static void weigh(struct slice range, struct weights *weights)
 {
-    while (range.n > 0 && (range.p[0] == ' ' || range.p[0] == '\t')) {
-        range = (struct slice){range.p + 1, range.n - 1};
-    }
+    range = text_trim(range, " \t");
     int weight = (int)weight_of(range);
     if (media_type_is(range, "text/csv")) {
         weights->csv = weight;
@@ -64,11 +63,7 @@ bool csv_wanted(struct slice accept)
 {
     struct weights weights = {-1, -1, -1};
     while (accept.n > 0) {
-        const char *comma = memchr(accept.p, ',', accept.n);
-        size_t n = comma != NULL ? (size_t)(comma - accept.p) : accept.n;
-        weigh((struct slice){accept.p, n}, &weights);
-        n += comma != NULL;
-        accept = (struct slice){accept.p + n, accept.n - n};
+        weigh(text_until(&accept, ','), &weights);
     }
     if (weights.json >= 0) {
         return weights.csv > weights.json;

@@ -2,24 +2,12 @@
 
 #include <stdlib.h>
 
+#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 
 static const char bad_escape[] = "a '%' must be followed by two hexadecimal digits";
 static const char has_nul[] = "must not contain a NUL byte (%00)";
 static const char bad_utf8[] = "is not valid UTF-8";
-
-/* Cut the bytes up to the first @end off the front of @rest; @end itself goes, too. */
-static struct slice take_until(struct slice *rest, char end)
-{
-    const char *at = rest->n > 0 ? memchr(rest->p, end, rest->n) : NULL;
-    struct slice head = {rest->p, at != NULL ? (size_t)(at - rest->p) : rest->n};
-    size_t used = head.n + (at != NULL);
-    if (used > 0) {
-        rest->p += used;
-    }
-    rest->n -= used;
-    return head;
-}
 
 /* Decode @raw to *@to, which has room for as many bytes, and move *@to behind the result.  Returns
  * NULL, or what is wrong. */
@@ -83,7 +71,7 @@ static enum params_result refuse(struct params *params, struct slice name, const
 static enum params_result add_pair(struct params *params, struct slice pair,
     const struct param_spec *specs, size_t n_specs, bool strict, char **to)
 {
-    struct slice raw_name = take_until(&pair, '=');
+    struct slice raw_name = text_until(&pair, '=');
     struct slice name, value;
     const char *fault = decode(raw_name, true, to, &name);
     if (fault != NULL) {
@@ -144,7 +132,7 @@ static enum params_result parse(struct slice query, const struct param_spec *spe
     char *to = ret->bytes;
     enum params_result result = ret->pairs == NULL || ret->bytes == NULL ? PARAMS_NOMEM : PARAMS_OK;
     while (result == PARAMS_OK && query.n > 0) {
-        struct slice pair = take_until(&query, '&');
+        struct slice pair = text_until(&query, '&');
         if (pair.n > 0) {
             result = add_pair(ret, pair, specs, n_specs, strict, &to);
         }

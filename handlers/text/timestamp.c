@@ -2,6 +2,7 @@
 
 #include "handlers/text/ascii.h"
 #include "handlers/text/calendar.h"
+#include "handlers/text/split.h"
 #include "storage/time/units.h"
 
 #define FIRST_AS_MS   INT64_C(100000000000) /* 10^11: as seconds the year 5138, as ms 1973 */
@@ -268,11 +269,6 @@ static bool is_number(struct slice text, struct slice *ret, struct slice *ret_fr
     return is;
 }
 
-static bool starts_with_now(struct slice text)
-{
-    return text.n >= 3 && memcmp(text.p, "now", 3) == 0;
-}
-
 bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now_ms,
     enum timestamp_round round, int64_t *ret_s, bool *ret_is_now, const char **ret_detail)
 {
@@ -281,7 +277,7 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
     bool part = false;
     const char *fault;
     struct slice number, fraction;
-    if (starts_with_now(text)) {
+    if (text_begins(text, SLICE("now"))) {
         /* now lies within its minute, even at second 0, and so does now-15m */
         border = false;
         fault = read_steps((struct slice){text.p + 3, text.n - 3}, zone, &at_s, &border);
@@ -308,7 +304,7 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
         return false;
     }
     *ret_s = at_s;
-    *ret_is_now = text.n == 3 && starts_with_now(text);
+    *ret_is_now = slice_equal(text, SLICE("now"));
     return true;
 }
 

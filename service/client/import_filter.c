@@ -1,6 +1,7 @@
 #include "service/client/import_filter.h"
 
 #include "handlers/text/ascii.h"
+#include "handlers/text/split.h"
 
 #define SUFFIX_MAX 5
 
@@ -98,7 +99,7 @@ static bool is_file(struct slice page)
 static bool begins(struct slice page, const struct slice *prefixes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (prefixes[i].n <= page.n && memcmp(page.p, prefixes[i].p, prefixes[i].n) == 0) {
+        if (text_begins(page, prefixes[i])) {
             return true;
         }
     }

@@ -4,6 +4,7 @@
 
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
+#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 
 /* May @text be a method?  RFC 9110 section 5.6.2. */
@@ -44,7 +45,7 @@ const char *log_line_take_target(struct log_line *line, struct slice target)
 /* Is @text "HTTP/1.1", "HTTP/2"..? */
 static bool is_protocol(struct slice text)
 {
-    if (text.n < sizeof("HTTP/1") - 1 || memcmp(text.p, "HTTP/", 5) != 0) {
+    if (text.n < sizeof("HTTP/1") - 1 || !text_begins(text, SLICE("HTTP/"))) {
         return false;
     }
     for (size_t i = 5; i < text.n; i++) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "handlers/text/ascii.h"
+#include "handlers/text/split.h"
 
 /* The tchar of RFC 9110 section 5.6.2, one bit a byte, 0x00..0x3f and 0x40..0x7f. */
 static const uint64_t token_bits[2] = {0x03FF6CFA00000000, 0x57FFFFFFC7FFFFFE};
@@ -210,10 +211,7 @@ static struct http_field without_blanks(const struct http_field *field)
         http_token_equal(out.name, SLICE("content-length"))) {
         return out;
     }
-    while (out.value.n > 0 &&
-           (out.value.p[out.value.n - 1] == ' ' || out.value.p[out.value.n - 1] == '\t')) {
-        out.value.n--;
-    }
+    out.value = text_trim(out.value, " \t");
     return out;
 }
 

@@ -3,20 +3,11 @@
 #include <stdlib.h>
 
 #include "handlers/access/cors.h"
+#include "handlers/text/split.h"
 
 struct slice list_option_take(struct slice *rest)
 {
-    const char *comma = memchr(rest->p, ',', rest->n);
-    struct slice entry = {rest->p, comma != NULL ? (size_t)(comma - rest->p) : rest->n};
-    size_t used = entry.n + (comma != NULL);
-    *rest = (struct slice){rest->p + used, rest->n - used};
-    while (entry.n > 0 && entry.p[0] == ' ') {
-        entry = (struct slice){entry.p + 1, entry.n - 1};
-    }
-    while (entry.n > 0 && entry.p[entry.n - 1] == ' ') {
-        entry.n--;
-    }
-    return entry;
+    return text_trim(text_until(rest, ','), " ");
 }
 
 static size_t count_entries(const char *text)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "handlers/dimension/page_rules.h"
+#include "handlers/text/split.h"
 #include "service/options/limit_option.h"
 #include "service/options/loader.h"
 #include "service/options/option_table.h"
@@ -60,7 +61,7 @@ static bool is_foreign(struct slice name)
 {
     return slice_equal(name, SLICE("TOOLS")) || slice_equal(name, SLICE("BIN")) ||
            slice_equal(name, SLICE("URL")) || slice_equal(name, SLICE("TOKEN")) ||
-           slice_equal(name, SLICE("SITE")) || (name.n >= 5 && memcmp(name.p, "TEST_", 5) == 0);
+           slice_equal(name, SLICE("SITE")) || text_begins(name, SLICE("TEST_"));
 }
 
 static bool read_environment(struct loader *loader, char *const *environment)

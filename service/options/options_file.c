@@ -6,26 +6,13 @@
 #include <string.h>
 
 #include "handlers/text/utf8.h"
+#include "handlers/text/split.h"
 #include "service/options/option_table.h"
 #include "storage/base/index.h"
 
 #define FILE_MAX (1u << 20) /* bytes of a configuration file */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static struct slice trim(struct slice text)
-{
-    while (text.n > 0 && is_blank(text.p[0])) {
-        text.p++, text.n--;
-    }
-    while (text.n > 0 && is_blank(text.p[text.n - 1])) {
-        text.n--;
-    }
-    return text;
-}
+static const char blanks[] = " \t\r\n";
 
 static bool has_family(const struct option_family *family, struct slice text, struct slice *ret)
 {
@@ -69,7 +56,7 @@ static bool add_entry(struct loader *loader, const struct option_family *family,
 /* @line has @n bytes and room for one more, and is changed. */
 static bool read_line(struct loader *loader, unsigned number, char *line, size_t n)
 {
-    struct slice all = trim((struct slice){line, n});
+    struct slice all = text_trim((struct slice){line, n}, blanks);
     if (memchr(line, '\0', n) != NULL) {
         return loader_fail(loader, "%s:%u: a NUL byte", loader->path, number);
     }
@@ -80,8 +67,9 @@ static bool read_line(struct loader *loader, unsigned number, char *line, size_t
     if (equals == NULL) {
         return loader_fail(loader, "%s:%u: no `name = value`", loader->path, number);
     }
-    struct slice name = trim((struct slice){all.p, (size_t)(equals - all.p)});
-    struct slice value = trim((struct slice){equals + 1, (size_t)(all.p + all.n - equals - 1)});
+    struct slice name = text_trim((struct slice){all.p, (size_t)(equals - all.p)}, blanks);
+    struct slice value =
+        text_trim((struct slice){equals + 1, (size_t)(all.p + all.n - equals - 1)}, blanks);
     size_t at = loader_find(name);
     for (size_t i = 0; at == LOADER_NONE && i < option_families_n; i++) {
         struct slice who;

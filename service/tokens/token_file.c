@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "handlers/text/check.h"
+#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 #include "storage/base/index.h"
 
@@ -27,26 +28,9 @@ static bool fail(const struct parser *p, const char *what)
     return false;
 }
 
-/* Cut the text before the first @separator off @rest, and the separator with it. */
-static struct slice cut(struct slice *rest, char separator)
-{
-    const char *at = rest->n > 0 ? memchr(rest->p, separator, rest->n) : NULL;
-    size_t n = at != NULL ? (size_t)(at - rest->p) : rest->n;
-    struct slice head = {rest->p, n};
-    size_t used = at != NULL ? n + 1 : n;
-    rest->p = used > 0 ? rest->p + used : rest->p;
-    rest->n -= used;
-    return head;
-}
-
-static bool begins_with_sites(struct slice word)
-{
-    return word.n >= sizeof(SITES) - 1 && memcmp(word.p, SITES, sizeof(SITES) - 1) == 0;
-}
-
 bool token_name_valid(struct slice name)
 {
-    if (name.n == 0 || name.n > TOKEN_NAME_MAX || begins_with_sites(name)) {
+    if (name.n == 0 || name.n > TOKEN_NAME_MAX || text_begins(name, SLICE(SITES))) {
         return false;
     }
     for (size_t i = 0; i < name.n; i++) {
@@ -62,7 +46,7 @@ bool token_scopes_parse(struct slice text, unsigned *ret)
     unsigned scopes = 0;
     struct slice rest = text;
     do {
-        struct slice word = cut(&rest, ',');
+        struct slice word = text_until(&rest, ',');
         unsigned known = 0;
         for (unsigned scope = ACCESS_INGEST; scope <= ACCESS_ADMIN; scope <<= 1) {
             const char *name = access_scope_name((enum access_scope)scope);
@@ -84,7 +68,7 @@ bool token_sites_valid(struct slice list)
         return false;
     }
     while (rest.n > 0) {
-        if (event_check_site(cut(&rest, ',')) != NULL) {
+        if (event_check_site(text_until(&rest, ',')) != NULL) {
             return false;
         }
     }
@@ -121,7 +105,7 @@ static bool take_sites(struct parser *p, struct slice list, struct access *token
         if (!array_reserve(&set->sites, &p->sites_capacity, p->n_sites, sizeof(*set->sites))) {
             return fail(p, "out of memory");
         }
-        set->sites[p->n_sites++] = cut(&list, ',');
+        set->sites[p->n_sites++] = text_until(&list, ',');
         token->n_sites++;
     }
     return true;
@@ -157,7 +141,7 @@ static bool take_line(struct parser *p, struct slice line)
     if (n == 0 || words[0].p[0] == '#') {
         return true;
     }
-    if (n < 3 || n > 4 || (n == 4) != begins_with_sites(words[2])) {
+    if (n < 3 || n > 4 || (n == 4) != text_begins(words[2], SLICE(SITES))) {
         return fail(p, "not of the form: sha256hex scope[,scope] [site=a,b] name");
     }
     if (!array_reserve(&set->tokens, &p->capacity, set->n, sizeof(*set->tokens))) {
@@ -266,7 +250,7 @@ struct token_set *token_file_parse(const char *name, const char *text, size_t n,
     rest = ok ? utf8_without_mark(rest) : rest;
     while (ok && rest.n > 0) {
         p.line++;
-        if (!take_line(&p, cut(&rest, '\n'))) {
+        if (!take_line(&p, text_until(&rest, '\n'))) {
             token_set_free(p.set);
             return NULL;
         }

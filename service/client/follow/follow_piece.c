@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 #include "service/client/line_reader.h"
 
@@ -42,13 +43,6 @@ static void reading_pass(struct reading *reading, size_t n)
     reading->cut->to.offset += (int64_t)n;
 }
 
-/* Is @line the header of a W3C log? */
-static bool names_fields(struct slice line)
-{
-    static const char fields[] = "#Fields:";
-    return line.n >= sizeof(fields) - 1 && memcmp(line.p, fields, sizeof(fields) - 1) == 0;
-}
-
 void follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines)
 {
     char text[LINE_READER_MAX];
@@ -83,7 +77,7 @@ static void reading_take(struct reading *reading, size_t n, size_t ending)
         return;
     }
     line = at == 0 ? utf8_without_mark(line) : line;
-    if (names_fields(line)) {
+    if (text_begins(line, SLICE("#Fields:"))) { /* of a W3C log */
         to->header = at;
     }
     import_lines_take(reading->lines, line, to->lines);
