@@ -59,17 +59,35 @@ static void find(const char *name, void *ret)
     __typeof__(&(name)) real;                                                                      \
     find(#name, &real)
 
-CURL *curl_easy_init(void)
-{
-    REAL(curl_easy_init);
-    return real();
-}
+/* A function of libcurl's that hands its call on. */
+#define HAND_ON(type, name, parameters, ...)                                                       \
+    type name parameters                                                                           \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        return real(__VA_ARGS__);                                                                  \
+    }
 
-void curl_easy_cleanup(CURL *easy)
-{
-    REAL(curl_easy_cleanup);
-    real(easy);
-}
+HAND_ON(CURL *, curl_easy_init, (void))
+HAND_ON(void, curl_easy_cleanup, (CURL * easy), easy)
+HAND_ON(CURLcode, curl_easy_perform, (CURL * easy), easy)
+HAND_ON(const char *, curl_easy_strerror, (CURLcode code), code)
+HAND_ON(CURLHcode, curl_easy_header,
+    (CURL * easy, const char *name, size_t index, unsigned int origin, int request,
+        struct curl_header **header),
+    easy, name, index, origin, request, header)
+HAND_ON(char *, curl_easy_escape, (CURL * easy, const char *text, int n), easy, text, n)
+HAND_ON(void, curl_free, (void *p), p)
+HAND_ON(struct curl_slist *, curl_slist_append, (struct curl_slist * list, const char *text), list,
+    text)
+HAND_ON(void, curl_slist_free_all, (struct curl_slist * list), list)
+HAND_ON(CURLU *, curl_url, (void))
+HAND_ON(void, curl_url_cleanup, (CURLU * url), url)
+HAND_ON(CURLUcode, curl_url_get, (CURLU * url, CURLUPart part, char **text, unsigned int flags),
+    url, part, text, flags)
+HAND_ON(CURLUcode, curl_url_set,
+    (CURLU * url, CURLUPart part, const char *text, unsigned int flags), url, part, text, flags)
+
+/* ---- those with a variable argument ---- */
 
 CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
 {
@@ -94,12 +112,6 @@ CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
     return code;
 }
 
-CURLcode curl_easy_perform(CURL *easy)
-{
-    REAL(curl_easy_perform);
-    return real(easy);
-}
-
 CURLcode curl_easy_getinfo(CURL *easy, CURLINFO info, ...)
 {
     REAL(curl_easy_getinfo);
@@ -108,65 +120,4 @@ CURLcode curl_easy_getinfo(CURL *easy, CURLINFO info, ...)
     CURLcode code = real(easy, info, va_arg(arguments, void *));
     va_end(arguments);
     return code;
-}
-
-const char *curl_easy_strerror(CURLcode code)
-{
-    REAL(curl_easy_strerror);
-    return real(code);
-}
-
-CURLHcode curl_easy_header(CURL *easy, const char *name, size_t index, unsigned int origin,
-    int request, struct curl_header **header)
-{
-    REAL(curl_easy_header);
-    return real(easy, name, index, origin, request, header);
-}
-
-char *curl_easy_escape(CURL *easy, const char *text, int n)
-{
-    REAL(curl_easy_escape);
-    return real(easy, text, n);
-}
-
-void curl_free(void *p)
-{
-    REAL(curl_free);
-    real(p);
-}
-
-struct curl_slist *curl_slist_append(struct curl_slist *list, const char *text)
-{
-    REAL(curl_slist_append);
-    return real(list, text);
-}
-
-void curl_slist_free_all(struct curl_slist *list)
-{
-    REAL(curl_slist_free_all);
-    real(list);
-}
-
-CURLU *curl_url(void)
-{
-    REAL(curl_url);
-    return real();
-}
-
-void curl_url_cleanup(CURLU *url)
-{
-    REAL(curl_url_cleanup);
-    real(url);
-}
-
-CURLUcode curl_url_get(CURLU *url, CURLUPart part, char **text, unsigned int flags)
-{
-    REAL(curl_url_get);
-    return real(url, part, text, flags);
-}
-
-CURLUcode curl_url_set(CURLU *url, CURLUPart part, const char *text, unsigned int flags)
-{
-    REAL(curl_url_set);
-    return real(url, part, text, flags);
 }
