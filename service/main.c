@@ -3,10 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "service/client/cluster_command.h"
-#include "service/client/import.h"
-#include "service/client/query/query.h"
-#include "service/client/token_command.h"
+#include "service/client/commands.h"
 #include "service/ops/version.h"
 #include "service/options/options.h"
 #include "service/serve.h"

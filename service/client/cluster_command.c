@@ -1,4 +1,4 @@
-#include "service/client/cluster_command.h"
+#include "service/client/commands.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "service/client/import.h"
+#include "service/client/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>

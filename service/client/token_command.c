@@ -1,4 +1,4 @@
-#include "service/client/token_command.h"
+#include "service/client/commands.h"
 
 #include <sodium.h>
 #include <stdio.h>

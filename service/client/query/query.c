@@ -1,4 +1,4 @@
-#include "service/client/query/query.h"
+#include "service/client/commands.h"
 
 #include <errno.h>
 #include <jansson.h>
