@@ -220,75 +220,65 @@ const struct option option_table[] = {
 };
 const size_t option_table_n = sizeof(option_table) / sizeof(option_table[0]);
 
-static const char *check_site_tz(struct slice name, const char *value)
+static const char *check_zone(const char *name)
 {
-    const char *fault = event_check_site(name);
-    if (fault != NULL) {
-        return fault;
-    }
+    const char *fault = NULL;
     struct zone_store *store = zone_store_new(NULL);
     if (store == NULL) {
         return "out of memory";
     }
-    (void)zone_store_get(store, slice_of(value), &fault); /* NULL: the fault is set */
+    (void)zone_store_get(store, slice_of(name), &fault); /* NULL: the fault is set */
     zone_store_free(store);
     return fault;
 }
 
-static const char *check_site_origins(struct slice name, const char *value)
+static const char *check_rule_number(struct slice name)
 {
-    const char *fault = event_check_site(name);
-    return fault != NULL ? fault : list_option_check_site_origins(value);
+    return page_rule_number(name) > 0 ? NULL : "the rules are page.1 to page.100";
 }
 
-static const char *check_site_dimensions(struct slice name, const char *value)
-{
-    const char *fault = event_check_site(name);
-    return fault != NULL ? fault : dimension_option_check(value);
-}
-
-static const char *check_site_props(struct slice name, const char *value)
-{
-    const char *fault = event_check_site(name);
-    return fault != NULL ? fault : dimension_option_check_props(value);
-}
-
-static const char *check_page_rule(struct slice name, const char *value)
+static const char *check_rule(const char *text)
 {
     struct page_rule rule;
-    return page_rule_number(name) > 0 ? page_rule_parse(slice_of(value), &rule)
-                                      : "the rules are page.1 to page.100";
+    return page_rule_parse(slice_of(text), &rule);
 }
 
-static const char *check_section(struct slice name, const char *value)
+static const char *check_name(struct slice name)
 {
-    return name_valid(name) ? event_check_page(slice_of(value))
-                            : "the name must be [A-Za-z0-9._-]{1,64}";
+    return name_valid(name) ? NULL : "the name must be [A-Za-z0-9._-]{1,64}";
 }
 
-static const char *check_policy(struct slice name, const char *value)
+static const char *check_prefix(const char *text)
+{
+    return event_check_page(slice_of(text));
+}
+
+static const char *check_policy(const char *text)
 {
     struct limit_policy policy;
-    return name_valid(name) ? limit_option_policy(value, &policy)
-                            : "the name must be [A-Za-z0-9._-]{1,64}";
+    return limit_option_policy(text, &policy);
 }
 
 const struct option_family option_families[] = {
-    [OPTION_FAMILY_SITE_TZ] = {OPTION_SITE, ".tz", check_site_tz, "zone",
+    [OPTION_FAMILY_SITE_TZ] = {OPTION_SITE, ".tz", event_check_site, check_zone, "zone",
         "reporting zone of a site, as Europe/Berlin"},
-    [OPTION_FAMILY_SITE_ORIGINS] = {OPTION_SITE, ".origins", check_site_origins, "origins",
+    [OPTION_FAMILY_SITE_ORIGINS] = {OPTION_SITE, ".origins", event_check_site,
+        list_option_check_site_origins, "origins",
         "pages whose browsers need no token for the site, as https://blog.example.org"},
-    [OPTION_FAMILY_SITE_DIMENSIONS] = {OPTION_SITE, ".dimensions", check_site_dimensions, "names",
+    [OPTION_FAMILY_SITE_DIMENSIONS] = {OPTION_SITE, ".dimensions", event_check_site,
+        dimension_option_check, "names",
         "what the site's page views are broken down by, in place of dimensions"},
-    [OPTION_FAMILY_SITE_VISITORS_BY] = {OPTION_SITE, ".visitors-by", check_site_dimensions, "names",
+    [OPTION_FAMILY_SITE_VISITORS_BY] = {OPTION_SITE, ".visitors-by", event_check_site,
+        dimension_option_check, "names",
         "those of them whose values' visitors are counted, in place of visitors-by"},
-    [OPTION_FAMILY_SITE_PROPS] = {OPTION_SITE, ".props", check_site_props, "names",
+    [OPTION_FAMILY_SITE_PROPS] = {OPTION_SITE, ".props", event_check_site,
+        dimension_option_check_props, "names",
         "properties of its own that a site is broken down by, at most two, as plan,variant"},
-    [OPTION_FAMILY_PAGE] = {"page.", "", check_page_rule, "rule",
+    [OPTION_FAMILY_PAGE] = {"page.", "", check_rule_number, check_rule, "rule",
         "a rule that makes one page of many, as /user/*/** -> /user/:id; page.1 comes first"},
-    [OPTION_FAMILY_SECTION] = {"section.", "", check_section, "prefix",
+    [OPTION_FAMILY_SECTION] = {"section.", "", check_name, check_prefix, "prefix",
         "a section: the pages that begin so, as /blog/"},
-    [OPTION_FAMILY_POLICY] = {"policy.", "", check_policy, "limit",
+    [OPTION_FAMILY_POLICY] = {"policy.", "", check_name, check_policy, "limit",
         "a named rate limit, as funnel 5/60s burst 4 + sliding 100/1d + penalty 15m after 3/1h"},
 };
 const size_t option_families_n = sizeof(option_families) / sizeof(option_families[0]);

@@ -44,8 +44,9 @@ struct option {
  * configuration file only, once for each name. */
 struct option_family {
     const char *before, *after; /* static; after may be "" */
-    /* NULL, or what is wrong with the name or the value, a static text. */
-    const char *(*check)(struct slice name, const char *value);
+    /* NULL, or what is wrong, a static text. */
+    const char *(*check_name)(struct slice name);
+    const char *(*check)(const char *value);
     const char *unit, *help; /* for people */
 };
 

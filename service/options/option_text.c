@@ -14,28 +14,37 @@ _Static_assert(
         sizeof(enum log_level) == sizeof(unsigned),
     "option_set() writes enums as unsigned");
 
-static bool parse_seconds(const char *text, int64_t *ret_s)
-{
-    int64_t ms;
-    if (!option_parse_duration(text, &ms) || ms % 1000 != 0) {
-        return false;
-    }
-    *ret_s = ms / 1000;
-    return true;
-}
+/* How the numbers of a type are written. */
+struct number_form {
+    bool (*parse)(const char *text, int64_t *ret);
+    const char *(*format)(int64_t value, char *text);
+    int64_t scale; /* these two have so many of what is one in the field */
+    const char *name, *examples;
+};
 
-static bool set_number(const struct option *option, const char *text,
-    bool (*parse)(const char *, int64_t *), int64_t *ret)
+static const struct number_form number_forms[] = {
+    [OPTION_INTEGER] = {option_parse_integer, option_format_integer, 1, "a whole number", ""},
+    [OPTION_SIZE] = {option_parse_size, option_format_size, 1, "a size",
+        ", as 64KiB, 8MiB, 1GiB or a number of bytes"},
+    [OPTION_SECONDS] = {option_parse_duration, option_format_duration, 1000, "a duration",
+        ", as 10s, 30m, 48h or 62d"},
+    [OPTION_MILLISECONDS] = {option_parse_duration, option_format_duration, 1, "a duration",
+        ", as 500ms, 10s, 30m, 48h or 62d"},
+};
+
+static bool set_number(const struct option *option, const char *text, int64_t *ret)
 {
+    const struct number_form *form = &number_forms[option->type];
+    int64_t value;
     if (option->word != NULL && strcmp(text, option->word) == 0) {
         *ret = option->word_value;
         return true;
     }
-    int64_t value;
-    if (!parse(text, &value) || value < option->min || value > option->max) {
+    if (!form->parse(text, &value) || value % form->scale != 0 ||
+        value / form->scale < option->min || value / form->scale > option->max) {
         return false;
     }
-    *ret = value;
+    *ret = value / form->scale;
     return true;
 }
 
@@ -71,26 +80,24 @@ bool option_set(const struct option *option, const char *text, struct options *o
     case OPTION_BOOL:
         return option_parse_bool(text, field);
     case OPTION_INTEGER:
-        return set_number(option, text, option_parse_integer, field);
     case OPTION_SIZE:
-        return set_number(option, text, option_parse_size, field);
     case OPTION_SECONDS:
-        return set_number(option, text, parse_seconds, field);
     case OPTION_MILLISECONDS:
-        return set_number(option, text, option_parse_duration, field);
+        return set_number(option, text, field);
     case OPTION_ENUM:
         return set_enum(option, text, field);
     }
     return false;
 }
 
-/* "PREFIX from MIN to MAX<SUFFIX>, or WORD" */
-static void describe_range(const struct option *option, const char *what, const char *examples,
-    int64_t scale, const char *(*format)(int64_t, char *), char *text, size_t room)
+/* "NAME from MIN to MAX<EXAMPLES>, or WORD" */
+static void describe_range(const struct option *option, char *text, size_t room)
 {
+    const struct number_form *form = &number_forms[option->type];
     char min[OPTION_VALUE_TEXT], max[OPTION_VALUE_TEXT];
-    (void)snprintf(text, room, "%s from %s to %s%s%s%s", what, format(option->min * scale, min),
-        format(option->max * scale, max), examples, option->word != NULL ? ", or " : "",
+    (void)snprintf(text, room, "%s from %s to %s%s%s%s", form->name,
+        form->format(option->min * form->scale, min), form->format(option->max * form->scale, max),
+        form->examples, option->word != NULL ? ", or " : "",
         option->word != NULL ? option->word : "");
 }
 
@@ -106,9 +113,6 @@ static void describe_words(const struct option *option, char *text, size_t room)
 
 void option_describe(const struct option *option, const char *refused, char *text, size_t room)
 {
-    static const char durations[] = ", as 500ms, 10s, 30m, 48h or 62d";
-    static const char whole[] = ", as 10s, 30m, 48h or 62d";
-    static const char sizes[] = ", as 64KiB, 8MiB, 1GiB or a number of bytes";
     const char *fault = NULL;
     switch (option->type) {
     case OPTION_STRING:
@@ -122,16 +126,10 @@ void option_describe(const struct option *option, const char *refused, char *tex
         (void)snprintf(text, room, "on, off, true or false");
         break;
     case OPTION_INTEGER:
-        describe_range(option, "a whole number", "", 1, option_format_integer, text, room);
-        break;
     case OPTION_SIZE:
-        describe_range(option, "a size", sizes, 1, option_format_size, text, room);
-        break;
     case OPTION_SECONDS:
-        describe_range(option, "a duration", whole, 1000, option_format_duration, text, room);
-        break;
     case OPTION_MILLISECONDS:
-        describe_range(option, "a duration", durations, 1, option_format_duration, text, room);
+        describe_range(option, text, room);
         break;
     case OPTION_ENUM:
         describe_words(option, text, room);

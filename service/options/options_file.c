@@ -47,7 +47,10 @@ static bool add_entry(struct loader *loader, const struct option_family *family,
     if (entry.name == NULL || entry.value == NULL) {
         return loader_fail(loader, "out of memory");
     }
-    const char *fault = family->check(name, entry.value);
+    const char *fault = family->check_name(name);
+    if (fault == NULL) {
+        fault = family->check(entry.value);
+    }
     return fault == NULL ||
            loader_fail(loader, "%s:%u: %s%s%s: \"%.100s\" is refused: %s", loader->path, number,
                family->before, entry.name, family->after, entry.value, fault);

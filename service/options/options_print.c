@@ -10,36 +10,22 @@
 #define COLUMNS   5
 #define WIDTH_MAX 40 /* of a column; longer values stick out */
 
-/* Write what stands for the value in --help. */
-static void placeholder(const struct option *option, char *text, size_t room)
+/* Print the option's name, and what stands for its value. */
+static void print_name(const struct option *option, FILE *out)
 {
-    switch (option->type) {
-    case OPTION_STRING:
-        (void)snprintf(text, room, " TEXT");
-        return;
-    case OPTION_PATH:
-        (void)snprintf(text, room, " PATH");
-        return;
-    case OPTION_BOOL:
-        (void)snprintf(text, room, "[=on|off]");
-        return;
-    case OPTION_INTEGER:
-        (void)snprintf(text, room, " NUMBER");
-        return;
-    case OPTION_SIZE:
-        (void)snprintf(text, room, " SIZE");
-        return;
-    case OPTION_SECONDS:
-    case OPTION_MILLISECONDS:
-        (void)snprintf(text, room, " DURATION");
-        return;
-    case OPTION_ENUM:
-        break;
-    }
-    size_t n = 0;
-    for (size_t i = 0; option->words[i] != NULL && n < room; i++) {
-        int more = snprintf(text + n, room - n, "%s%s", i == 0 ? " " : "|", option->words[i]);
-        n += more > 0 ? (size_t)more : 0;
+    static const char *const values[] = {
+        [OPTION_STRING] = " TEXT",
+        [OPTION_PATH] = " PATH",
+        [OPTION_BOOL] = "[=on|off]",
+        [OPTION_INTEGER] = " NUMBER",
+        [OPTION_SIZE] = " SIZE",
+        [OPTION_SECONDS] = " DURATION",
+        [OPTION_MILLISECONDS] = " DURATION",
+        [OPTION_ENUM] = "",
+    };
+    (void)fprintf(out, "  --%s%s", option->name, values[option->type]);
+    for (size_t i = 0; option->type == OPTION_ENUM && option->words[i] != NULL; i++) {
+        (void)fprintf(out, "%s%s", i == 0 ? " " : "|", option->words[i]);
     }
 }
 
@@ -48,13 +34,13 @@ void options_print_help(FILE *out)
     (void)fputs("Options:\n", out);
     for (size_t i = 0; i < option_table_n; i++) {
         const struct option *option = &option_table[i];
-        char value[64], allowed[256] = "";
-        placeholder(option, value, sizeof(value));
+        char allowed[256] = "";
         if (option->min != 0 || option->max != 0) {
             option_describe(option, "", allowed, sizeof(allowed));
         }
-        (void)fprintf(out, "  --%s%s\n        %s\n        %s%sdefault: %s\n", option->name, value,
-            option->help, allowed, allowed[0] != '\0' ? "; " : "",
+        print_name(option, out);
+        (void)fprintf(out, "\n        %s\n        %s%sdefault: %s\n", option->help, allowed,
+            allowed[0] != '\0' ? "; " : "",
             option->fallback[0] != '\0' ? option->fallback : "(empty)");
     }
     (void)fputs("\nIn the configuration file only, once for each name:\n", out);
