@@ -1,5 +1,6 @@
 #include "handlers/dimension/campaign.h"
 
+#include "handlers/text/check.h"
 #include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 #include "storage/job/dimension.h"
@@ -63,27 +64,6 @@ static struct slice decode(struct slice raw, char *to)
     return (struct slice){to, n};
 }
 
-static bool is_clean(struct slice text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
-            return false;
-        }
-    }
-    return text.n > 0 && utf8_valid(text);
-}
-
-static struct slice cut(struct slice text)
-{
-    if (text.n > DIMENSION_VALUE_MAX) {
-        text.n = DIMENSION_VALUE_MAX;
-        while (((unsigned char)text.p[text.n] & 0xc0) == 0x80) {
-            text.n--;
-        }
-    }
-    return text;
-}
-
 /* One parameter, `name=value`.  Returns the end of what was decoded. */
 static char *read_pair(struct slice pair, char *to, struct slice utm[UTM_N])
 {
@@ -97,10 +77,10 @@ static char *read_pair(struct slice pair, char *to, struct slice utm[UTM_N])
     }
     struct slice raw = {equals + 1, (size_t)(pair.p + pair.n - equals) - 1};
     struct slice value = decode(raw, to);
-    if (!is_clean(value)) {
+    if (value.n == 0 || text_has_control(value) || !utf8_valid(value)) {
         return to;
     }
-    utm[which] = cut(value);
+    utm[which] = (struct slice){value.p, utf8_fit(value, DIMENSION_VALUE_MAX)};
     return to + value.n;
 }
 

@@ -21,17 +21,11 @@ struct slice utm_name(enum utm which);
 /* The parameter of a name as "utm_source".  UTM_N: it is none. */
 enum utm utm_find(struct slice name);
 
-/* Bytes that the values of a page take when they are decoded, at most. */
-static inline size_t campaign_room(struct slice page)
-{
-    return page.n;
-}
-
 /* Has @page, a path or a URL, a query with a parameter whose name begins with utm_? */
 bool campaign_has(struct slice page);
 
 /* Read the parameters of @page's query into those of @utm that are empty.  Values are decoded to
- * @to, which has campaign_room() bytes.  A value that is no UTF-8, or has control characters, is
+ * @to, which has as many bytes as @page.  A value that is no UTF-8, or has control characters, is
  * passed over, and a long one is cut off behind a whole character. */
 void campaign_read(struct slice page, char *to, struct slice utm[UTM_N]);
 

@@ -109,7 +109,7 @@ static bool find_campaign(struct view *v)
     struct slice utm[UTM_N];
     memcpy(utm, v->traits->utm, sizeof(utm));
     if (campaign_has(v->url)) {
-        char *room = arena_alloc(v->arena, campaign_room(v->url));
+        char *room = arena_alloc(v->arena, v->url.n);
         if (room == NULL) {
             return false;
         }
