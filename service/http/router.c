@@ -4,15 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    enum router_method method;
-} methods_known[] = {
-    {"GET", ROUTER_GET},
-    {"POST", ROUTER_POST},
-    {"HEAD", ROUTER_HEAD},
-    {"PUT", ROUTER_PUT},
-    {"DELETE", ROUTER_DELETE},
+static const char *const method_names[ROUTER_OTHER] = {
+    [ROUTER_GET] = "GET",
+    [ROUTER_POST] = "POST",
+    [ROUTER_PUT] = "PUT",
+    [ROUTER_DELETE] = "DELETE",
+    [ROUTER_HEAD] = "HEAD",
 };
 
 static struct router_path split(const char *text)
@@ -46,14 +43,18 @@ void router_release(struct router *router)
     *router = (struct router){0};
 }
 
+const char *router_method_name(enum http_method method)
+{
+    return method_names[method];
+}
+
 enum router_method router_method(struct slice name)
 {
-    for (size_t i = 0; i < sizeof(methods_known) / sizeof(methods_known[0]); i++) {
-        if (slice_equal(name, slice_of(methods_known[i].name))) {
-            return methods_known[i].method;
-        }
+    enum router_method method = ROUTER_GET;
+    while (method < ROUTER_OTHER && !slice_equal(name, slice_of(method_names[method]))) {
+        method++;
     }
-    return ROUTER_OTHER;
+    return method;
 }
 
 static bool matches(const struct router_path *pattern, struct slice path, struct slice *ret_segment)
@@ -97,19 +98,14 @@ size_t router_find(const struct router *router, enum router_method method, struc
 
 void router_allow(unsigned methods, char ret[static ROUTER_ALLOW_MAX])
 {
-    static const struct {
-        enum http_method method;
-        const char *text;
-    } texts[] = {
-        {HTTP_GET, "GET, HEAD"}, {HTTP_POST, "POST"}, {HTTP_PUT, "PUT"}, {HTTP_DELETE, "DELETE"}};
     size_t n = 0;
     ret[0] = '\0';
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if ((methods & 1u << texts[i].method) == 0) {
+    for (enum router_method method = ROUTER_GET; method < ROUTER_HEAD; method++) {
+        if ((methods & 1u << method) == 0) {
             continue;
         }
-        int added =
-            snprintf(ret + n, ROUTER_ALLOW_MAX - n, "%s%s", n == 0 ? "" : ", ", texts[i].text);
+        int added = snprintf(ret + n, ROUTER_ALLOW_MAX - n, "%s%s%s", n == 0 ? "" : ", ",
+            method_names[method], method == ROUTER_GET ? ", HEAD" : "");
         n += added > 0 ? (size_t)added : 0;
     }
 }

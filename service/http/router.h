@@ -41,6 +41,9 @@ enum router_method {
 };
 enum router_method router_method(struct slice name);
 
+/* "GET", "POST".. */
+const char *router_method_name(enum http_method method);
+
 /* The index of the route that serves @method on @path; GET's route serves HEAD too.  *ret_segment
  * is the part of @path that stands for the braces, raw, and empty for an exact path.
  * Without such a route the result is the number of routes, and *ret_methods tells why: the bits

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "service/http/router.h"
+
 #define STATUS_MIN 100
 #define STATUS_MAX 600
 
@@ -86,21 +88,6 @@ static void line(struct buffer *out, const char *text, int n)
     buffer_append(out, text, n > 0 ? (size_t)n : 0);
 }
 
-static const char *method_name(enum http_method method)
-{
-    switch (method) {
-    case HTTP_GET:
-        return "GET";
-    case HTTP_POST:
-        return "POST";
-    case HTTP_PUT:
-        return "PUT";
-    case HTTP_DELETE:
-        return "DELETE";
-    }
-    return "";
-}
-
 static void print_answers(
     const struct http_metrics *m, size_t route, const char *labels, struct buffer *out)
 {
@@ -141,7 +128,7 @@ static void each_route(const struct http_metrics *m, struct buffer *out,
     char labels[128];
     for (size_t i = 0; i < m->n; i++) {
         (void)snprintf(labels, sizeof(labels), "method=\"%s\",route=\"%s\"",
-            method_name(m->routes[i].method), m->routes[i].path);
+            router_method_name(m->routes[i].method), m->routes[i].path);
         print(m, i, labels, out);
     }
     print(m, m->n, "method=\"\",route=\"\"", out);
