@@ -1,6 +1,6 @@
 #include "service/formats/json_log.h"
 
-#include "handlers/text/json_scan.h"
+#include "handlers/text/json_value.h"
 
 #define DEPTH_MAX 32
 
@@ -64,25 +64,14 @@ struct json_log {
 /* Take a text or a number.  *ret_text is untouched if the value is of another kind. */
 static bool take_scalar(struct json_scan *scan, struct slice *ret_text)
 {
-    struct json_number number;
-    switch (json_scan_peek(scan)) {
-    case SCAN_STRING:
-        return json_scan_string(scan, ret_text);
-    case SCAN_NUMBER:
-        if (!json_scan_number(scan, &number)) {
-            return false;
-        }
-        *ret_text = number.text;
-        return true;
-    case SCAN_BAD:
-    case SCAN_OBJECT:
-    case SCAN_ARRAY:
-    case SCAN_TRUE:
-    case SCAN_FALSE:
-    case SCAN_NULL:
-        break;
+    struct json_value value;
+    if (!json_value_read(scan, &value)) {
+        return false;
     }
-    return json_scan_skip(scan);
+    if (value.kind == SCAN_STRING || value.kind == SCAN_NUMBER) {
+        *ret_text = value.kind == SCAN_STRING ? value.text : value.number.text;
+    }
+    return true;
 }
 
 /* Take a value: itself, or the first of an array. */
