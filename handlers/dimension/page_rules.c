@@ -1,7 +1,7 @@
 #include "handlers/dimension/page_rules.h"
 
-#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
+#include "handlers/text/plain.h"
 #include "handlers/text/split.h"
 #include "storage/job/counted_name.h"
 
@@ -37,14 +37,9 @@ bool page_pattern_fits(struct slice pattern, struct slice page)
 
 unsigned page_rule_number(struct slice name)
 {
-    unsigned number = 0;
-    for (size_t i = 0; i < name.n; i++) {
-        if (!ascii_is_digit(name.p[i]) || (i == 0 && name.p[i] == '0') || i == 3) {
-            return 0;
-        }
-        number = number * 10 + (unsigned)(name.p[i] - '0');
-    }
-    return number <= PAGE_RULES_MAX ? number : 0;
+    uint64_t number = 0;
+    bool is_number = name.n > 0 && name.p[0] != '0' && text_number(name, PAGE_RULES_MAX, &number);
+    return is_number ? (unsigned)number : 0;
 }
 
 /* Does `**` stand anywhere but at the end? */

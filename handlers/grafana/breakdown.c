@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "handlers/reply/json_body.h"
-#include "handlers/text/ascii.h"
+#include "handlers/text/plain.h"
 
 #define ROWS      10 /* where no limit is given */
 #define ROWS_TEXT 4  /* digits of a limit */
@@ -12,16 +12,16 @@
 static bool read_limit(const json_t *value, size_t *ret)
 {
     struct slice text = json_text_of(value);
-    json_int_t n = json_is_integer(value) ? json_integer_value(value) : 0;
+    json_int_t whole = json_integer_value(value);
+    uint64_t n = whole > 0 ? (uint64_t)whole : 0;
     if (value == NULL || json_is_null(value) || (json_is_string(value) && text.n == 0)) {
         n = ROWS;
     }
-    for (size_t i = 0; i < text.n && text.n <= ROWS_TEXT; i++) {
-        bool digit = ascii_is_digit(text.p[i]) && n >= 0;
-        n = digit ? n * 10 + (text.p[i] - '0') : -1;
+    if (text.n > 0 && (text.n > ROWS_TEXT || !text_number(text, PAGES_LIMIT_MAX, &n))) {
+        return false;
     }
-    *ret = n < 1 || n > PAGES_LIMIT_MAX ? 0 : (size_t)n;
-    return *ret > 0;
+    *ret = n;
+    return n >= 1 && n <= PAGES_LIMIT_MAX;
 }
 
 const char *grafana_breakdown_read(const struct app *app, struct slice site, struct slice by,

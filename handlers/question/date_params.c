@@ -10,6 +10,7 @@
 #include "handlers/reply/reply.h"
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
+#include "handlers/text/plain.h"
 #include "handlers/text/timestamp.h"
 #include "storage/time/day.h"
 #include "storage/time/units.h"
@@ -173,15 +174,13 @@ bool date_params_new_within(
     struct http_exchange *exchange, const struct date_params *p, size_t *ret_days)
 {
     struct slice text;
-    size_t days = 0;
+    uint64_t days = 0;
     if (!params_get(&p->params, "new_within", &text)) {
         return true;
     }
-    for (size_t i = 0; i + 1 < text.n && days <= ACTIVITY_PAIRS_MAX; i++) {
-        bool digit = ascii_is_digit(text.p[i]);
-        days = digit ? days * 10 + (size_t)(text.p[i] - '0') : ACTIVITY_PAIRS_MAX + 1;
-    }
-    if (text.p[0] == '0' || days == 0 || days > ACTIVITY_PAIRS_MAX || text.p[text.n - 1] != 'd') {
+    struct slice digits = {text.p, text.n - 1};
+    if (text.p[0] == '0' || text.p[digits.n] != 'd' ||
+        !text_number(digits, ACTIVITY_PAIRS_MAX, &days)) {
         problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "new_within",
             "must be a number of days, 1d to %dd", ACTIVITY_PAIRS_MAX);
         return false;

@@ -2,24 +2,10 @@
 
 #include <string.h>
 
-#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
+#include "handlers/text/plain.h"
 
 #define MAPPED_BITS 96 /* of an IPv4-mapped IPv6 address, in front of the IPv4 one */
-
-/* Read a number from 0 to @max, in decimal digits. */
-static bool parse_bits(struct slice text, unsigned max, unsigned *ret)
-{
-    unsigned bits = 0;
-    for (size_t i = 0; i < text.n; i++) {
-        if (!ascii_is_digit(text.p[i]) || bits > max) {
-            return false;
-        }
-        bits = bits * 10 + (unsigned)(text.p[i] - '0');
-    }
-    *ret = bits;
-    return text.n > 0 && bits <= max;
-}
 
 const char *network_parse(struct slice text, struct network *ret)
 {
@@ -31,16 +17,16 @@ const char *network_parse(struct slice text, struct network *ret)
     }
     bool six = memchr(address.p, ':', address.n) != NULL;
     bool mapped = six && network.address.len == 4;
-    unsigned max = six ? 128 : 32;
-    unsigned bits = max;
+    uint64_t max = six ? 128 : 32;
+    uint64_t bits = max;
     if (slash != NULL &&
-        !parse_bits((struct slice){slash + 1, text.n - address.n - 1}, max, &bits)) {
+        !text_number((struct slice){slash + 1, text.n - address.n - 1}, max, &bits)) {
         return "the bits of a network are a number from 0 to 32, or 128 for IPv6";
     }
     if (mapped && bits < MAPPED_BITS) {
         return "a network of mapped addresses has at least 96 bits";
     }
-    network.bits = mapped ? bits - MAPPED_BITS : bits;
+    network.bits = (unsigned)(mapped ? bits - MAPPED_BITS : bits);
     *ret = network;
     return NULL;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "handlers/text/plain.h"
 #include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 
@@ -202,18 +203,11 @@ bool params_flag(const struct params *params, const char *name, bool *ret)
 bool params_number(const struct params *params, const char *name, size_t max, size_t *ret)
 {
     struct slice text;
-    size_t value = 0;
+    uint64_t value = 0;
     if (!params_get(params, name, &text)) {
         return true;
     }
-    for (size_t i = 0; i < text.n; i++) {
-        bool digit = text.p[i] >= (i == 0 ? '1' : '0') && text.p[i] <= '9';
-        if (!digit || value > max) {
-            return false;
-        }
-        value = value * 10 + (size_t)(text.p[i] - '0');
-    }
-    if (value < 1 || value > max) {
+    if (!text_number(text, max, &value) || text.p[0] == '0') {
         return false;
     }
     *ret = value;

@@ -12,8 +12,9 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
-#include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
+#include "handlers/text/plain.h"
+#include "handlers/text/split.h"
 #include "handlers/users/streaks.h"
 
 #define DAYS_DEFAULT  1100 /* of one user's activity */
@@ -133,29 +134,12 @@ void user_activity_finish(struct http_exchange *exchange)
 
 /* ---- GET /active/users ---- */
 
-/* Take decimal digits, without leading zeros, off the front of @text, and @end behind them; NUL is
- * the end of the text. */
-static bool take_decimal(struct slice *text, char end, uint64_t max, uint64_t *ret)
+/* Take decimal digits, without leading zeros, off the front of @text, and the '.' behind them. */
+static bool take_decimal(struct slice *text, uint64_t max, uint64_t *ret)
 {
-    uint64_t value = 0;
-    size_t n = 0;
-    while (n < text->n && text->p[n] != end) {
-        if (!ascii_is_digit(text->p[n]) || (n > 0 && text->p[0] == '0')) {
-            return false;
-        }
-        value = value * 10 + (uint64_t)(text->p[n] - '0');
-        if (value > max) {
-            return false;
-        }
-        n++;
-    }
-    if (n == 0 || (end != '\0' && n == text->n)) {
-        return false;
-    }
-    n += end != '\0';
-    *text = (struct slice){text->p + n, text->n - n};
-    *ret = value;
-    return true;
+    size_t n = text->n;
+    struct slice digits = text_until(text, '.');
+    return digits.n < n && text_number(digits, max, ret) && (digits.n == 1 || digits.p[0] != '0');
 }
 
 /* FNV-1a (Fowler, Noll, Vo). */
@@ -198,8 +182,8 @@ static bool read_cursor(struct http_exchange *exchange, const struct users_state
         return true;
     }
     (void)snprintf(hash, sizeof(hash), "%08x", (unsigned)question_hash(state));
-    if (!take_decimal(&text, '.', PARTITIONS_MAX - 1, &partition) ||
-        !take_decimal(&text, '.', UINT32_MAX, &index) || !slice_equal(text, slice_of(hash))) {
+    if (!take_decimal(&text, PARTITIONS_MAX - 1, &partition) ||
+        !take_decimal(&text, UINT32_MAX, &index) || !slice_equal(text, slice_of(hash))) {
         return query_refuse(exchange, "cursor",
             "must be the next_cursor of an answer to the same question (site, action, match and "
             "min_days)");

@@ -7,6 +7,7 @@
 
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
+#include "handlers/text/plain.h"
 #include "service/client/server_url.h"
 #include "storage/time/units.h"
 
@@ -66,7 +67,7 @@ static const char *take_url(void *field, const char *value)
 
 static const char *take_token(void *field, const char *value)
 {
-    return take_text(field, value, bearer_token_valid(value), TOKEN_EXPECTED);
+    return take_text(field, value, text_is_graphic(slice_of(value)), TOKEN_EXPECTED);
 }
 
 static const char *take_state(void *field, const char *value)

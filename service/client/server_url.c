@@ -1,6 +1,5 @@
 #include "service/client/server_url.h"
 
-#include <ctype.h>
 #include <curl/curl.h>
 #include <string.h>
 
@@ -39,15 +38,4 @@ bool server_url_is_loopback(const char *url)
     size_t n = strcspn(host, ":/");
     return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
            (n == 9 && strncmp(host, "localhost", n) == 0);
-}
-
-bool bearer_token_valid(const char *token)
-{
-    size_t n = strlen(token);
-    for (size_t i = 0; i < n; i++) {
-        if (!isgraph((unsigned char)token[i])) {
-            return false;
-        }
-    }
-    return n > 0;
 }

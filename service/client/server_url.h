@@ -22,7 +22,4 @@ size_t server_url_length(const char *url);
 /* Is @url an address of this machine?  A proxy of the environment is for the world outside. */
 bool server_url_is_loopback(const char *url);
 
-/* Is @token printable ASCII without blanks, and not empty? */
-bool bearer_token_valid(const char *token);
-
 #endif

@@ -4,24 +4,13 @@
 
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
+#include "handlers/text/plain.h"
 #include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 
-/* May @text be a method?  RFC 9110 section 5.6.2. */
-static bool is_token(struct slice text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        if (c == '\0' || (!ascii_is_alnum(c) && strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
-            return false;
-        }
-    }
-    return text.n > 0;
-}
-
 const char *log_line_take_method(struct log_line *line, struct slice name)
 {
-    if (!is_token(name)) {
+    if (!text_is_token(name)) {
         return "no valid request";
     }
     line->method = slice_equal(name, SLICE("GET"))    ? LOG_GET
@@ -93,13 +82,8 @@ const char *log_line_take_client(struct log_line *line, struct slice client)
 
 void log_line_take_status(struct log_line *line, struct slice status)
 {
-    line->status = 0;
-    if (status.n != 3 || !ascii_is_digit(status.p[0]) || !ascii_is_digit(status.p[1]) ||
-        !ascii_is_digit(status.p[2])) {
-        return;
-    }
-    line->status = (unsigned)(status.p[0] - '0') * 100 + (unsigned)(status.p[1] - '0') * 10 +
-                   (unsigned)(status.p[2] - '0');
+    uint64_t number = 0;
+    line->status = status.n == 3 && text_number(status, 999, &number) ? (unsigned)number : 0;
 }
 
 const char *log_line_check(const struct log_line *line)

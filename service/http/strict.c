@@ -3,21 +3,8 @@
 #include <string.h>
 
 #include "handlers/text/ascii.h"
+#include "handlers/text/plain.h"
 #include "handlers/text/split.h"
-
-/* The tchar of RFC 9110 section 5.6.2, one bit a byte, 0x00..0x3f and 0x40..0x7f. */
-static const uint64_t token_bits[2] = {0x03FF6CFA00000000, 0x57FFFFFFC7FFFFFE};
-
-static bool is_token(struct slice text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        if (c > 0x7f || (token_bits[c >> 6] >> (c & 63) & 1) == 0) {
-            return false;
-        }
-    }
-    return text.n > 0;
-}
 
 /* A field value: no control character but TAB. */
 static bool is_field_value(struct slice text)
@@ -63,22 +50,6 @@ bool http_token_equal(struct slice a, struct slice b)
     return true;
 }
 
-static bool parse_length(struct slice text, uint64_t *ret)
-{
-    uint64_t value = 0;
-    if (text.n == 0 || text.n > 19) { /* 19 digits always fit */
-        return false;
-    }
-    for (size_t i = 0; i < text.n; i++) {
-        if (!ascii_is_digit(text.p[i])) {
-            return false;
-        }
-        value = value * 10 + (uint64_t)(text.p[i] - '0');
-    }
-    *ret = value;
-    return true;
-}
-
 /* How often each field was met that may stand only once. */
 struct seen {
     unsigned hosts, lengths, codings;
@@ -90,7 +61,9 @@ static const char *take_content_length(
     if (seen->lengths++ > 0) {
         return "Content-Length stands twice";
     }
-    return parse_length(value, &message->content_length) ? NULL : "Content-Length is not a number";
+    /* 19 digits always fit. */
+    bool valid = value.n <= 19 && text_number(value, UINT64_MAX, &message->content_length);
+    return valid ? NULL : "Content-Length is not a number";
 }
 
 static const char *take_transfer_encoding(
@@ -188,7 +161,7 @@ static const char *take_field(
 
 static const char *check_request_line(const struct http_head *head)
 {
-    if (!is_token(head->method)) {
+    if (!text_is_token(head->method)) {
         return "the method is not a token";
     }
     if (!is_target(head->target)) {
@@ -222,7 +195,7 @@ const char *http_strict_check(const struct http_head *head, struct http_message 
     const char *fault = check_request_line(head);
     for (size_t i = 0; fault == NULL && i < head->n_fields; i++) {
         const struct http_field *field = &head->fields[i];
-        if (!is_token(field->name)) {
+        if (!text_is_token(field->name)) {
             fault = "a header name is not a token";
         } else if (!is_field_value(field->value)) {
             fault = "a header value holds a control character";
@@ -330,13 +303,5 @@ struct slice http_request_id(const struct http_head *head)
 
 bool http_request_id_valid(struct slice id)
 {
-    if (id.n == 0 || id.n > 128) {
-        return false;
-    }
-    for (size_t i = 0; i < id.n; i++) {
-        if (id.p[i] < '!' || id.p[i] > '~') {
-            return false;
-        }
-    }
-    return true;
+    return id.n <= 128 && text_is_graphic(id);
 }

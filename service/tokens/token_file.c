@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "handlers/text/check.h"
+#include "handlers/text/plain.h"
 #include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 #include "storage/base/index.h"
@@ -30,15 +31,7 @@ static bool fail(const struct parser *p, const char *what)
 
 bool token_name_valid(struct slice name)
 {
-    if (name.n == 0 || name.n > TOKEN_NAME_MAX || text_begins(name, SLICE(SITES))) {
-        return false;
-    }
-    for (size_t i = 0; i < name.n; i++) {
-        if (name.p[i] <= ' ' || name.p[i] > '~') {
-            return false;
-        }
-    }
-    return true;
+    return name.n <= TOKEN_NAME_MAX && text_is_graphic(name) && !text_begins(name, SLICE(SITES));
 }
 
 bool token_scopes_parse(struct slice text, unsigned *ret)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/text/plain.h"
 #include "service/client/server_url.h"
 
 static const struct {
@@ -99,7 +100,7 @@ static bool add_parameter(struct query_options *options, const char *name, const
     return true;
 }
 
-/* Take option @i.  NULL, or what the value should have been. */
+/* Take option @i; the value of a flag is "1".  NULL, or what the value should have been. */
 static const char *take(struct query_options *options, size_t i, const char *value)
 {
     const char *name = option_table[i].name;
@@ -115,9 +116,9 @@ static const char *take(struct query_options *options, size_t i, const char *val
     }
     if (strcmp(name, "token") == 0) {
         options->token = value;
-        return bearer_token_valid(value) ? NULL : TOKEN_EXPECTED;
+        return text_is_graphic(slice_of(value)) ? NULL : TOKEN_EXPECTED;
     }
-    return add_parameter(options, name, value != NULL ? value : "1") ? NULL : "given less often";
+    return add_parameter(options, name, value) ? NULL : "given less often";
 }
 
 /* Does @arg name option @i?  *ret_value is what stands behind the '=', NULL without one. */
@@ -147,11 +148,13 @@ static int take_option(
             (void)snprintf(ret_error, error_n, "--%s takes no value", option_table[i].name);
             return 0;
         }
-        if (option_table[i].value_name != NULL && value == NULL && left > 1) {
+        if (option_table[i].value_name == NULL) {
+            value = "1";
+        } else if (value == NULL && left > 1) {
             value = args[1];
             taken = 2;
         }
-        if (option_table[i].value_name != NULL && value == NULL) {
+        if (value == NULL) {
             (void)snprintf(ret_error, error_n, "--%s needs a value", option_table[i].name);
             return 0;
         }
@@ -211,7 +214,7 @@ static bool take_environment(struct query_options *options, char *ret_error, siz
     }
     if (options->token == NULL && token != NULL && *token != '\0') {
         options->token = token;
-        if (!bearer_token_valid(token)) {
+        if (!text_is_graphic(slice_of(token))) {
             (void)snprintf(ret_error, error_n, "TALLYD_TOKEN must be " TOKEN_EXPECTED);
             return false;
         }

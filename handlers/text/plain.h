@@ -1,0 +1,24 @@
+/* plain.h - texts of plain ASCII: numbers, tokens, what can be printed.
+ *
+ * Layer: handlers, pure.  Thread-safe: no state.
+ */
+#ifndef HANDLERS_TEXT_PLAIN_H
+#define HANDLERS_TEXT_PLAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "storage/base/compiler.h"
+#include "storage/base/slice.h"
+
+/* Read @text as a number of decimal digits, at most @max.  Zeros may lead.  False: the text has
+ * other bytes or none, or the number is larger; *ret is untouched. */
+bool text_number(struct slice text, uint64_t max, uint64_t *ret) MUST_CHECK;
+
+/* Is @text a token of HTTP (RFC 9110 section 5.6.2), as a method or a field's name is? */
+bool text_is_token(struct slice text) MUST_CHECK;
+
+/* Is @text printable ASCII without blanks, and not empty? */
+bool text_is_graphic(struct slice text) MUST_CHECK;
+
+#endif
