@@ -37,13 +37,22 @@ static void refuse_named(struct event_reader *reader, struct slice name, const c
     refuse(reader, pointer, detail);
 }
 
-static const char *set_page(struct event *event, const struct json_value *value)
+/* Take a text that passes @check.  @no_text: what is wrong with any other value. */
+static inline const char *set_text(struct slice *to, const struct json_value *value,
+    const char *no_text, const char *(*check)(struct slice text))
 {
     if (value->kind != SCAN_STRING) {
-        return "page must be a string";
+        return no_text;
     }
-    event->page = value->text;
-    return event_check_page(value->text);
+    *to = value->text;
+    return check(value->text);
+}
+
+/* The same, where null is as good as nothing. */
+static inline const char *set_text_or_null(struct slice *to, const struct json_value *value,
+    const char *no_text, const char *(*check)(struct slice text))
+{
+    return value->kind == SCAN_NULL ? NULL : set_text(to, value, no_text, check);
 }
 
 static const char *set_event(struct event_reader *reader, const struct json_value *value)
@@ -58,24 +67,6 @@ static const char *set_event(struct event_reader *reader, const struct json_valu
     return detail;
 }
 
-static const char *set_visitor(struct event *event, const struct json_value *value)
-{
-    if (value->kind != SCAN_STRING) {
-        return "visitor must be a string";
-    }
-    event->visitor = value->text;
-    return event_check_visitor(value->text);
-}
-
-static const char *set_site(struct event *event, const struct json_value *value)
-{
-    if (value->kind != SCAN_STRING) {
-        return "site must be a string";
-    }
-    event->site = value->text;
-    return event_check_site(value->text);
-}
-
 static const char *set_ip(struct event *event, const struct json_value *value)
 {
     if (value->kind != SCAN_STRING) {
@@ -84,40 +75,9 @@ static const char *set_ip(struct event *event, const struct json_value *value)
     return event_parse_address(value->text, &event->address);
 }
 
-static const char *set_agent(struct event *event, const struct json_value *value)
-{
-    if (value->kind == SCAN_NULL) {
-        return NULL;
-    }
-    if (value->kind != SCAN_STRING) {
-        return "ua must be a string or null";
-    }
-    event->agent = value->text;
-    return event_check_agent(value->text);
-}
-
-static const char *set_referrer(struct view_traits *traits, const struct json_value *value)
-{
-    if (value->kind == SCAN_NULL) {
-        return NULL;
-    }
-    if (value->kind != SCAN_STRING) {
-        return "referrer must be a string or null";
-    }
-    traits->referrer = value->text;
-    return event_check_referrer(value->text);
-}
-
 static const char *set_value(struct slice *to, const struct json_value *value)
 {
-    if (value->kind == SCAN_NULL) {
-        return NULL;
-    }
-    if (value->kind != SCAN_STRING) {
-        return "must be a string or null";
-    }
-    *to = value->text;
-    return event_check_value(value->text);
+    return set_text_or_null(to, value, "must be a string or null", event_check_value);
 }
 
 static const char *set_country(struct slice *to, const struct json_value *value)
@@ -151,25 +111,29 @@ static const char *set_time(struct event_reader *reader, const struct json_value
 static const char *set_member(
     struct event_reader *reader, enum member member, const struct json_value *value)
 {
+    struct event *event = reader->event;
+    struct view_traits *traits = &reader->traits;
     switch (member) {
     case MEMBER_PAGE:
-        return set_page(reader->event, value);
+        return set_text(&event->page, value, "page must be a string", event_check_page);
     case MEMBER_USER:
-        return json_value_user(value, &reader->event->user);
+        return json_value_user(value, &event->user);
     case MEMBER_SITE:
-        return set_site(reader->event, value);
+        return set_text(&event->site, value, "site must be a string", event_check_site);
     case MEMBER_IP:
-        return set_ip(reader->event, value);
+        return set_ip(event, value);
     case MEMBER_UA:
-        return set_agent(reader->event, value);
+        return set_text_or_null(
+            &event->agent, value, "ua must be a string or null", event_check_agent);
     case MEMBER_TS:
         return set_time(reader, value);
     case MEMBER_REFERRER:
-        return set_referrer(&reader->traits, value);
+        return set_text_or_null(
+            &traits->referrer, value, "referrer must be a string or null", event_check_referrer);
     case MEMBER_COUNTRY:
-        return set_country(&reader->traits.country, value);
+        return set_country(&traits->country, value);
     case MEMBER_LANGUAGE:
-        return set_value(&reader->traits.language, value);
+        return set_value(&traits->language, value);
     case MEMBER_PROPS: /* an object would have gone to read_props() */
         return value->kind == SCAN_NULL ? NULL : "props must be an object or null";
     case MEMBER_ACTIONS: /* an array would have gone to read_actions() */
@@ -177,12 +141,12 @@ static const char *set_member(
     case MEMBER_EVENT:
         return set_event(reader, value);
     case MEMBER_VISITOR:
-        return set_visitor(reader->event, value);
+        return set_text(&event->visitor, value, "visitor must be a string", event_check_visitor);
     case MEMBER_UTM:
     case MEMBER_UNKNOWN:
         break;
     }
-    return set_value(&reader->traits.utm[member - MEMBER_UTM], value);
+    return set_value(&traits->utm[member - MEMBER_UTM], value);
 }
 
 static bool read_action(struct event_reader *reader, unsigned index)
