@@ -1,9 +1,9 @@
 #include "service/client/import_filter.h"
 
-#include "handlers/text/ascii.h"
-#include "handlers/text/split.h"
+#include <string.h>
+#include <strings.h>
 
-#define SUFFIX_MAX 5
+#include "handlers/text/split.h"
 
 #define IMPORT_CLASS_NAME(name, text) text,
 static const char *const class_names[] = {IMPORT_CLASSES(IMPORT_CLASS_NAME)};
@@ -74,22 +74,13 @@ const char *import_filter_only(struct import_filter *filter, struct slice value)
 /* Is @page, to judge by its suffix, a part of a page and no page itself? */
 static bool is_file(struct slice page)
 {
-    static const char suffixes[][SUFFIX_MAX + 1] = {"css", "js", "mjs", "map", "json", "xml", "txt",
-        "ico", "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "woff", "woff2", "ttf",
-        "otf", "eot", "mp3", "mp4", "webm", "ogg"};
-    char suffix[SUFFIX_MAX + 1] = {0};
-    size_t n = 0;
-    while (n < page.n && n <= SUFFIX_MAX && page.p[page.n - 1 - n] != '.') {
-        n++;
-    }
-    if (n == 0 || n > SUFFIX_MAX || n == page.n) {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        suffix[i] = ascii_lower(page.p[page.n - n + i]);
-    }
+    static const char *const suffixes[] = {"css", "js", "mjs", "map", "json", "xml", "txt", "ico",
+        "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "woff", "woff2", "ttf", "otf",
+        "eot", "mp3", "mp4", "webm", "ogg"};
+    const char *dot = memrchr(page.p, '.', page.n);
+    size_t n = dot != NULL ? (size_t)(page.p + page.n - dot) - 1 : 0;
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        if (memcmp(suffix, suffixes[i], sizeof(suffix)) == 0) {
+        if (n == strlen(suffixes[i]) && strncasecmp(dot + 1, suffixes[i], n) == 0) {
             return true;
         }
     }

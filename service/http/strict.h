@@ -82,7 +82,7 @@ struct slice http_request_id(const struct http_head *head);
 /* May @id be echoed as a request id?  1..128 bytes of [!-~]. */
 bool http_request_id_valid(struct slice id);
 
-/* Are @a and @b equal, without regard to the case of ASCII letters? */
+/* Are @a and @b, of which one has no NUL, equal without regard to the case of ASCII letters? */
 bool http_token_equal(struct slice a, struct slice b);
 
 /* Keep the field @name (static, lower case; empty: none) as FIELD_COUNTRY.  Called before the first

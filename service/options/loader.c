@@ -1,5 +1,6 @@
 #include "service/options/loader.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,10 +31,7 @@ size_t loader_find(struct slice name)
 /* The form that a character of an option's name takes in the environment. */
 static char environment_form(char c)
 {
-    static const char small[] = "abcdefghijklmnopqrstuvwxyz-";
-    static const char large[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    const char *at = c != '\0' ? strchr(small, c) : NULL;
-    return at != NULL ? large[at - small] : c;
+    return c == '-' ? '_' : (char)toupper((unsigned char)c); /* in the C locale, always */
 }
 
 bool loader_is_variable(const char *option, struct slice name)
