@@ -93,9 +93,19 @@ static char *put_escaped(char *p, struct slice text)
     return p;
 }
 
+static char *put_text(char *p, struct slice name, struct slice text)
+{
+    p = put(p, SLICE(",\""));
+    p = put(p, name);
+    p = put(p, SLICE("\":\""));
+    p = put_escaped(p, text);
+    return put(p, SLICE("\""));
+}
+
 static char *put_host_user(char *p, const struct log_line *line)
 {
     unsigned char hash[HOST_HASH_BYTES];
+    char user[sizeof("host-") + 2 * sizeof(hash)] = "host-";
     crypto_generichash_state state;
     /* Fails only for sizes out of range, and these are constants. */
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
@@ -105,10 +115,9 @@ static char *put_host_user(char *p, const struct log_line *line)
         (void)crypto_generichash_update(&state, (const unsigned char *)line->ua.p, line->ua.n);
     }
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
-    p = put(p, SLICE(",\"user\":\"host-"));
-    (void)sodium_bin2hex(p, 2 * sizeof(hash) + 1, hash, sizeof(hash));
-    p += 2 * sizeof(hash);
-    return put(p, SLICE("\""));
+    size_t n = strlen(user);
+    (void)sodium_bin2hex(user + n, sizeof(user) - n, hash, sizeof(hash));
+    return put_text(p, SLICE("user"), slice_of(user));
 }
 
 static char *put_visitor(char *p, const struct log_line *line)
@@ -116,24 +125,8 @@ static char *put_visitor(char *p, const struct log_line *line)
     if (!line->client_is_ip) {
         return put_host_user(p, line);
     }
-    p = put(p, SLICE(",\"ip\":\""));
-    p = put(p, line->client);
-    p = put(p, SLICE("\""));
-    if (line->ua.p == NULL) {
-        return p;
-    }
-    p = put(p, SLICE(",\"ua\":\""));
-    p = put_escaped(p, line->ua);
-    return put(p, SLICE("\""));
-}
-
-static char *put_text(char *p, struct slice name, struct slice text)
-{
-    p = put(p, SLICE(",\""));
-    p = put(p, name);
-    p = put(p, SLICE("\":\""));
-    p = put_escaped(p, text);
-    return put(p, SLICE("\""));
+    p = put_text(p, SLICE("ip"), line->client);
+    return line->ua.p == NULL ? p : put_text(p, SLICE("ua"), line->ua);
 }
 
 /* Is the referrer a page of the host that was asked?  Then the visitor was there already. */

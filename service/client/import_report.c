@@ -98,6 +98,13 @@ static void print_count(const char *name, uint64_t count)
     printf("%-15s %" PRIu64 "\n", name, count);
 }
 
+static void print_any(const char *name, uint64_t count)
+{
+    if (count > 0) {
+        print_count(name, count);
+    }
+}
+
 static uint64_t sum_left_out(const struct import_report *report)
 {
     uint64_t sum = 0;
@@ -179,18 +186,10 @@ void import_report_finish(struct import_report *report, uint64_t lines, bool jso
     print_count("rejected", report->rejected);
     print_count("malformed", report->left_out[IMPORT_MALFORMED]);
     print_count("other methods", report->left_out[IMPORT_METHOD]);
-    if (report->blank > 0) {
-        print_count("blank", report->blank);
-    }
-    if (report->before > 0) {
-        print_count("counted before", report->before);
-    }
-    if (report->dropped > 0) {
-        print_count("dropped", report->dropped);
-    }
-    if (report->in_doubt > 0) {
-        print_count("in doubt", report->in_doubt);
-    }
+    print_any("blank", report->blank);
+    print_any("counted before", report->before);
+    print_any("dropped", report->dropped);
+    print_any("in doubt", report->in_doubt);
     printf("%-15s %.1f\n%-15s %.0f\n", "seconds", seconds, "events/s",
         (double)report->accepted / seconds);
     print_left_out(report, lines);
