@@ -182,8 +182,7 @@ static void bound_log(const struct redis_child *child)
     }
 }
 
-/* End an orphan, mend the file that it left, and start the server. */
-static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
+bool redis_child_start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
 {
     struct orphan orphan;
     *report = (struct redis_child_report){
@@ -201,11 +200,6 @@ static bool start(struct redis_child *child, int64_t now_ms, struct redis_child_
     report->orphan = orphan.pid;
     report->orphan_forced = orphan.forced;
     return true;
-}
-
-bool redis_child_start(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
-{
-    return start(child, now_ms, report);
 }
 
 static void schedule(struct redis_child *child, int64_t now_ms, struct redis_child_report *report)
@@ -270,7 +264,7 @@ void redis_child_tick(struct redis_child *child, int64_t now_ms, struct redis_ch
     if (now_ms < child->next_ms || child->process.pidfd >= 0) {
         return;
     }
-    if (!start(child, now_ms, report)) {
+    if (!redis_child_start(child, now_ms, report)) {
         schedule(child, now_ms, report);
     }
 }
