@@ -16,6 +16,7 @@
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
+#include "handlers/reply/reply.h"
 
 static const struct param_spec specs[] = {{"site", false}, {"by", false}, {"metric", false},
     {"limit", false}, {"from", false}, {"to", false}, {"tz", false}, {"step", false},
@@ -127,12 +128,8 @@ static json_t *answer_of_rows(
     uint64_t total = job->total_pv + job->other_pv;
     json_object_set_new(root, "total", json_integer((json_int_t)total));
     window_tail_json(exchange, &job->asked, root);
-    if (job->clamped) {
-        json_object_set_new(root, "clamped", json_true());
-    }
-    if (job->other_pv > 0) {
-        json_object_set_new(root, "capped", json_true());
-    }
+    flag_json(root, "clamped", job->clamped);
+    flag_json(root, "capped", job->other_pv > 0);
     if (!state->found.counted) { /* what was counted before is told all the same */
         json_object_set_new(root, "counted", json_false());
     }

@@ -332,13 +332,10 @@ static json_t *answer(const struct app *app, const struct counts_state *state,
     if (job->step != STEP_NONE) {
         json_object_set_new(root, "step", json_string(step_name(job->used)));
     }
-    if (clamped) {
-        json_object_set_new(root, "clamped", json_true());
-    }
-    if ((state->all_metrics || state->metric != METRIC_PV) &&
-        window_spans_rotation(app, job->asked.answered)) {
-        json_object_set_new(root, "spans_rotation", json_true());
-    }
+    flag_json(root, "clamped", clamped);
+    flag_json(root, "spans_rotation",
+        (state->all_metrics || state->metric != METRIC_PV) &&
+            window_spans_rotation(app, job->asked.answered));
     return root;
 }
 

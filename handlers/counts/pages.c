@@ -9,6 +9,7 @@
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/query.h"
+#include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
 
 static const struct param_spec specs[] = {
@@ -114,12 +115,8 @@ void pages_finish(struct http_exchange *exchange)
         json_object_set_new(root, "error", json_pack("{s:f}", "relative", WINDOW_STANDARD_ERROR));
     }
     window_tail_json(exchange, asked, root);
-    if (job->other_pv > 0) {
-        json_object_set_new(root, "capped", json_true());
-    }
-    if (job->clamped) {
-        json_object_set_new(root, "clamped", json_true());
-    }
+    flag_json(root, "capped", job->other_pv > 0);
+    flag_json(root, "clamped", job->clamped);
     static const struct csv_shape shape = {"pages", {"site", "page", "pv", "uv"}};
     static const struct csv_shape entries = {"pages", {"site", "page", "visits"}};
     csv_reply(exchange, 200, root, job->entries ? &entries : &shape);

@@ -15,6 +15,7 @@
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
 
 #define NOW_S       300  /* `now` counts the visitors of the last so many seconds */
 #define FIGURES_MAX 1000 /* sites with figures in an answer */
@@ -102,15 +103,11 @@ static void reply(struct http_exchange *exchange)
         json_object_set_new(root, "tz", json_string(zone_name(state->asked.zone)));
     }
     json_object_set(root, "sites", state->rows);
-    if (state->clamped) {
-        json_object_set_new(root, "clamped", json_true());
-    }
+    flag_json(root, "clamped", state->clamped);
     if (state->figures && json_array_size(state->rows) == FIGURES_MAX) {
         json_object_set_new(root, "truncated", json_boolean(state->next < state->list.n_sites));
     }
-    if (state->rotated) {
-        json_object_set_new(root, "spans_rotation", json_true());
-    }
+    flag_json(root, "spans_rotation", state->rotated);
     csv_reply(exchange, 200, root, state->figures ? &figures_shape : &names_shape);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
 #include "handlers/text/timestamp.h"
 #include "storage/job/counted_name.h"
 
@@ -150,9 +151,7 @@ void window_tail_json(
 {
     json_object_set_new(root, "cover",
         window_cover_json(asked->per_level, asked->explain, asked->keys, asked->n_keys));
-    if (window_spans_rotation(exchange->app, asked->answered)) {
-        json_object_set_new(root, "spans_rotation", json_true());
-    }
+    flag_json(root, "spans_rotation", window_spans_rotation(exchange->app, asked->answered));
 }
 
 void window_no_set(struct http_exchange *exchange, struct slice site, struct slice name)

@@ -36,6 +36,14 @@ static inline json_t *text_json(struct slice text)
     return json_stringn(text.p, text.n);
 }
 
+/* Give @object the member @name, true, if @is_so.  Else it has no such member. */
+static inline void flag_json(json_t *object, const char *name, bool is_so)
+{
+    if (is_so) {
+        json_object_set_new(object, name, json_true());
+    }
+}
+
 /* Answer @status with @n bytes of @text, which are copied.  @content_type is static.  Without
  * memory the answer is a 503 problem. */
 void reply_text(struct http_response *response, unsigned status, const char *content_type,
