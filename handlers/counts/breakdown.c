@@ -78,9 +78,7 @@ enum handler_result breakdown_start(struct http_exchange *exchange)
 {
     struct breakdown_state *state = question_begin(exchange, sizeof(*state), release);
     struct pages_job job = {0};
-    if (state == NULL ||
-        !window_params_read_with(
-            exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->asked) ||
+    if (state == NULL || !window_params_read_with(exchange, PARAM_SPECS(specs), &state->asked) ||
         !read_params(exchange, state, &job)) {
         return HANDLER_REPLY;
     }

@@ -75,12 +75,10 @@ static enum handler_result start(
     state->all_metrics = all_metrics;
     state->addresses = exchange->app->addresses;
     struct window_params *asked = &state->asked;
-    bool visits = metric == METRIC_VISITS;
-    size_t n_specs = sizeof(other_specs) / sizeof(other_specs[0]);
-    if (visits) {
-        n_specs = sizeof(visits_specs) / sizeof(visits_specs[0]);
-    }
-    if (!window_params_read_with(exchange, visits ? visits_specs : other_specs, n_specs, asked)) {
+    bool read = metric == METRIC_VISITS
+                    ? window_params_read_with(exchange, PARAM_SPECS(visits_specs), asked)
+                    : window_params_read_with(exchange, PARAM_SPECS(other_specs), asked);
+    if (!read) {
         return HANDLER_REPLY;
     }
     bool named = asked->n_names > 0;

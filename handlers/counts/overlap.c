@@ -97,8 +97,7 @@ enum handler_result overlap_start(struct http_exchange *exchange)
 {
     struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
     struct overlap_job job = {0};
-    if (asked == NULL ||
-        !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
+    if (asked == NULL || !window_params_read_with(exchange, PARAM_SPECS(specs), asked) ||
         !read_second_window(exchange, asked, &job) ||
         !read_sides(exchange, asked, job.two_windows, job.sides) ||
         !check_counted(exchange, asked)) {

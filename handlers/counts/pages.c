@@ -44,8 +44,7 @@ enum handler_result pages_start(struct http_exchange *exchange)
 {
     struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
     struct pages_job job = {0};
-    if (asked == NULL ||
-        !window_params_read_with(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
+    if (asked == NULL || !window_params_read_with(exchange, PARAM_SPECS(specs), asked) ||
         !read_order(exchange, &asked->params, &job) ||
         !question_read_limit(exchange, &asked->params, &job.limit) ||
         !read_prefix(exchange, &asked->params, &job.prefix)) {

@@ -84,7 +84,7 @@ static const char *check_set(struct slice name)
 static bool read_params(struct http_exchange *exchange, struct seen_job *job)
 {
     struct seen_state *state = exchange->state;
-    if (!query_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->params)) {
+    if (!query_read(exchange, PARAM_SPECS(specs), &state->params)) {
         return false;
     }
     struct slice *set = &job->set.name;

@@ -71,8 +71,8 @@ bool events_query_read(struct http_exchange *exchange, struct events_query *ret)
     if (exchange->request.query.n == 0) {
         return true;
     }
-    bool ok = query_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &params) &&
-              read_params(exchange, &params, ret);
+    bool ok =
+        query_read(exchange, PARAM_SPECS(specs), &params) && read_params(exchange, &params, ret);
     params_release(&params);
     return ok;
 }

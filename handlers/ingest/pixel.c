@@ -59,8 +59,7 @@ static void refuse(
  * JSON: 400. */
 static bool read_query(struct http_exchange *exchange, struct params *params)
 {
-    switch (params_parse_known(
-        exchange->request.query, specs, sizeof(specs) / sizeof(specs[0]), params)) {
+    switch (params_parse_known(exchange->request.query, PARAM_SPECS(specs), params)) {
     case PARAMS_OK:
         return true;
     case PARAMS_REFUSED:

@@ -25,6 +25,9 @@ struct param_spec {
     bool repeatable; /* may be given more than once */
 };
 
+/* A table of them, and its length: two arguments. */
+#define PARAM_SPECS(specs) (specs), sizeof(specs) / sizeof((specs)[0])
+
 struct param {
     const struct param_spec *spec;
     struct slice value; /* decoded: valid UTF-8 without NUL, never empty */

@@ -96,8 +96,7 @@ static bool read_days(struct http_exchange *exchange, struct activity_state *sta
 
 enum handler_result dau_start(struct http_exchange *exchange)
 {
-    struct activity_state *state =
-        begin(exchange, dau_specs, sizeof(dau_specs) / sizeof(dau_specs[0]));
+    struct activity_state *state = begin(exchange, PARAM_SPECS(dau_specs));
     if (state == NULL || !read_days(exchange, state) ||
         !date_params_new_within(exchange, &state->asked, &state->new_days) ||
         !date_params_bounded(exchange, "new_within", state->window.n + state->new_days)) {
@@ -167,8 +166,7 @@ void dau_finish(struct http_exchange *exchange)
 
 enum handler_result active_start(struct http_exchange *exchange)
 {
-    struct activity_state *state =
-        begin(exchange, active_specs, sizeof(active_specs) / sizeof(active_specs[0]));
+    struct activity_state *state = begin(exchange, PARAM_SPECS(active_specs));
     if (state == NULL || !date_params_match(exchange, &state->asked, &state->all) ||
         !date_params_window(exchange, &state->asked, 1, &state->window)) {
         return HANDLER_REPLY;

@@ -33,8 +33,7 @@ static void release(struct http_exchange *exchange)
 enum handler_result frequency_start(struct http_exchange *exchange)
 {
     struct frequency_state *state = question_begin(exchange, sizeof(*state), release);
-    if (state == NULL ||
-        !date_params_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->asked) ||
+    if (state == NULL || !date_params_read(exchange, PARAM_SPECS(specs), &state->asked) ||
         !date_params_window(exchange, &state->asked, 1, &state->set.days)) {
         return HANDLER_REPLY;
     }

@@ -60,8 +60,7 @@ static bool read_steps(struct http_exchange *exchange, struct funnel_state *stat
 enum handler_result funnel_start(struct http_exchange *exchange)
 {
     struct funnel_state *state = question_begin(exchange, sizeof(*state), release);
-    if (state == NULL ||
-        !date_params_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->asked) ||
+    if (state == NULL || !date_params_read(exchange, PARAM_SPECS(specs), &state->asked) ||
         !read_steps(exchange, state) ||
         !date_params_window(exchange, &state->asked, 1, &state->window)) {
         return HANDLER_REPLY;

@@ -174,8 +174,7 @@ enum handler_result retention_start(struct http_exchange *exchange)
     int64_t day = 0;
     size_t n_days = 0;
     struct retention_state *state = question_begin(exchange, sizeof(*state), release);
-    if (state == NULL ||
-        !date_params_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), &state->asked) ||
+    if (state == NULL || !date_params_read(exchange, PARAM_SPECS(specs), &state->asked) ||
         !read_question(exchange, state, &day)) {
         return HANDLER_REPLY;
     }

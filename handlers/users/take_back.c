@@ -34,8 +34,7 @@ enum handler_result take_back_start(struct http_exchange *exchange)
 {
     int64_t day = 0;
     struct date_params *asked = question_begin(exchange, sizeof(*asked), release);
-    if (asked == NULL ||
-        !date_params_read(exchange, specs, sizeof(specs) / sizeof(specs[0]), asked) ||
+    if (asked == NULL || !date_params_read(exchange, PARAM_SPECS(specs), asked) ||
         !has(exchange, asked, "action") || !has(exchange, asked, "date") || !check_user(exchange) ||
         !date_params_date(exchange, asked, "date", &day)) {
         return HANDLER_REPLY;

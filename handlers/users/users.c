@@ -65,8 +65,7 @@ static bool check_user(struct http_exchange *exchange)
 enum handler_result user_activity_start(struct http_exchange *exchange)
 {
     struct slice ignored;
-    struct users_state *state =
-        begin(exchange, activity_specs, sizeof(activity_specs) / sizeof(activity_specs[0]));
+    struct users_state *state = begin(exchange, PARAM_SPECS(activity_specs));
     if (state == NULL || !check_user(exchange) ||
         !date_params_window(exchange, &state->asked, DAYS_DEFAULT, &state->window)) {
         return HANDLER_REPLY;
@@ -196,8 +195,7 @@ static bool read_cursor(struct http_exchange *exchange, const struct users_state
 enum handler_result active_users_start(struct http_exchange *exchange)
 {
     size_t limit = LIMIT_DEFAULT;
-    struct users_state *state =
-        begin(exchange, users_specs, sizeof(users_specs) / sizeof(users_specs[0]));
+    struct users_state *state = begin(exchange, PARAM_SPECS(users_specs));
     if (state == NULL || !date_params_match(exchange, &state->asked, &state->set.all) ||
         !date_params_window(exchange, &state->asked, 1, &state->set.days) ||
         !date_params_number(
@@ -244,8 +242,7 @@ void active_users_finish(struct http_exchange *exchange)
 
 enum handler_result delete_user_start(struct http_exchange *exchange)
 {
-    struct users_state *state =
-        begin(exchange, delete_specs, sizeof(delete_specs) / sizeof(delete_specs[0]));
+    struct users_state *state = begin(exchange, PARAM_SPECS(delete_specs));
     if (state == NULL || !check_user(exchange)) {
         return HANDLER_REPLY;
     }
