@@ -15,26 +15,18 @@
 static const struct param_spec pages_specs[] = {
     {"site", false}, {"page", false}, {"prefix", false}};
 
-struct deletion_state {
-    struct params params;
-};
-
 static void deletion_release(struct http_exchange *exchange)
 {
-    struct deletion_state *state = exchange->state;
-    params_release(&state->params);
-    free(state);
+    params_release(exchange->state);
+    free(exchange->state);
 }
 
 /* Read the query.  NULL: the response says what is wrong. */
-static struct deletion_state *deletion_begin(
+static struct params *deletion_begin(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
 {
-    struct deletion_state *state = state_begin(exchange, sizeof(*state), deletion_release);
-    if (state == NULL) {
-        return NULL;
-    }
-    return query_read(exchange, specs, n_specs, &state->params) ? state : NULL;
+    struct params *params = state_begin(exchange, sizeof(*params), deletion_release);
+    return params != NULL && query_read(exchange, specs, n_specs, params) ? params : NULL;
 }
 
 static enum handler_result deletion_of_site(struct http_exchange *exchange, enum storage_op op)
@@ -79,11 +71,10 @@ static bool read_pages(
 
 enum handler_result delete_pages_start(struct http_exchange *exchange)
 {
-    const size_t n_specs = sizeof(pages_specs) / sizeof(pages_specs[0]);
-    struct deletion_state *state = deletion_begin(exchange, pages_specs, n_specs);
+    struct params *params = deletion_begin(exchange, PARAM_SPECS(pages_specs));
     struct deletion_target target = {.is_prefix = false};
-    if (state == NULL || !access_read_site(exchange, &state->params, &target.site) ||
-        !read_pages(exchange, &state->params, &target)) {
+    if (params == NULL || !access_read_site(exchange, params, &target.site) ||
+        !read_pages(exchange, params, &target)) {
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_DELETE_PAGES;
