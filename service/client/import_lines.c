@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "handlers/text/ascii.h"
+#include "handlers/text/check.h"
 #include "service/client/import_filter.h"
-#include "service/client/site_of_host.h"
 #include "storage/time/units.h"
 
 /* The server cuts hours and days in its sites' zones.  Here they are those of UTC. */
@@ -73,6 +74,26 @@ static unsigned kept_of(const struct import_lines *lines, int64_t at_s)
     return levels;
 }
 
+bool import_site_of_host(struct slice host, char *to, struct slice *ret)
+{
+    struct slice name = log_without_port(host);
+    if (name.n > 0 && name.p[name.n - 1] == '.') {
+        name.n--;
+    }
+    if (name.n > EVENT_SITE_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < name.n; i++) {
+        to[i] = ascii_lower(name.p[i]);
+    }
+    struct slice site = {to, name.n};
+    if (event_check_site(site) != NULL) {
+        return false;
+    }
+    *ret = site;
+    return true;
+}
+
 /* Take a request: its line is left out, or added to the batch. */
 static void take_request(struct import_lines *lines, const struct log_line *line, uint64_t number)
 {
@@ -85,7 +106,7 @@ static void take_request(struct import_lines *lines, const struct log_line *line
     }
     if (lines->options->site_from_host && line->host.n == 0) {
         lines->without_host++;
-    } else if (lines->options->site_from_host && !site_of_host(line->host, host, &site)) {
+    } else if (lines->options->site_from_host && !import_site_of_host(line->host, host, &site)) {
         import_report_malformed(lines->report, number, "the host is not the name of a site");
         return;
     }

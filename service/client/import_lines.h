@@ -15,6 +15,8 @@
 #include "service/client/import_report.h"
 #include "service/client/import_upload.h"
 #include "service/formats/log_format.h"
+#include "storage/base/compiler.h"
+#include "storage/job/event.h"
 
 struct import_lines {
     const struct import_options *options; /* borrowed, like the next two */
@@ -36,6 +38,11 @@ void import_lines_take(struct import_lines *lines, struct slice text, uint64_t n
 /* Count what the server said about events [@first, @first + @count) of the batch. */
 void import_lines_answered(struct import_lines *lines, size_t first, size_t count,
     const struct import_upload_answer *answer);
+
+/* Write the name of @host's site to @to, EVENT_SITE_MAX bytes: lower case, without a port, and
+ * without the dot at the end that a full name may have.  *ret is that name.  False: no site may
+ * have it, as [2001:db8::1]. */
+bool import_site_of_host(struct slice host, char *to, struct slice *ret) MUST_CHECK;
 
 /* All lines were taken: say what there is to say about all of them. */
 void import_lines_finish(const struct import_lines *lines);

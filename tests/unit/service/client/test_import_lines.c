@@ -1,9 +1,9 @@
 /* A host's site. */
 #include <criterion/criterion.h>
 
-#include "service/client/site_of_host.h"
+#include "service/client/import_lines.h"
 
-Test(site_of_host, names)
+Test(import_lines, the_site_of_a_host)
 {
     static const struct {
         const char *host, *site; /* NULL: none */
@@ -33,7 +33,7 @@ Test(site_of_host, names)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char to[EVENT_SITE_MAX];
         struct slice site = {0};
-        bool found = site_of_host(slice_of(rows[i].host), to, &site);
+        bool found = import_site_of_host(slice_of(rows[i].host), to, &site);
         cr_assert_eq(found, rows[i].site != NULL, "%s", rows[i].host);
         cr_expect(!found || slice_equal(site, slice_of(rows[i].site)), "%s", rows[i].host);
     }
