@@ -68,9 +68,6 @@ bool events_query_read(struct http_exchange *exchange, struct events_query *ret)
     if (!read_form(exchange, &ret->form)) {
         return false;
     }
-    if (exchange->request.query.n == 0) {
-        return true;
-    }
     bool ok =
         query_read(exchange, PARAM_SPECS(specs), &params) && read_params(exchange, &params, ret);
     params_release(&params);

@@ -91,57 +91,36 @@ static bool find_page(struct http_exchange *exchange, const struct params *param
     return ret_page->n > 0;
 }
 
-/* Read where the visitor came from.  The rules are those of POST /events.  NULL, or what is wrong
- * with *ret_name. */
-static const char *read_traits(
-    const struct params *params, struct view_traits *traits, const char **ret_name)
-{
-    const struct {
-        const char *name;
-        struct slice *to;
-    } texts[] = {
-        {"utm_source", &traits->utm[UTM_SOURCE]},
-        {"utm_medium", &traits->utm[UTM_MEDIUM]},
-        {"utm_campaign", &traits->utm[UTM_CAMPAIGN]},
-        {"utm_term", &traits->utm[UTM_TERM]},
-        {"utm_content", &traits->utm[UTM_CONTENT]},
-        {"language", &traits->language},
-    };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        *ret_name = texts[i].name;
-        const char *fault =
-            params_get(params, texts[i].name, texts[i].to) ? event_check_value(*texts[i].to) : NULL;
-        if (fault != NULL) {
-            return fault;
-        }
-    }
-    *ret_name = "referrer";
-    return params_get(params, "referrer", &traits->referrer)
-               ? event_check_referrer(traits->referrer)
-               : NULL;
-}
-
-/* Read the event.  The rules are those of POST /events, and so is the 422. */
+/* Read the event, and where the visitor came from.  The rules are those of POST /events, and so is
+ * the 422. */
 static bool read_event(
     struct http_exchange *exchange, const struct params *params, struct beacon *beacon)
 {
     struct event *event = &beacon->events[0];
-    const char *fault = NULL;
+    struct view_traits *traits = &beacon->traits;
+    const struct {
+        const char *name;
+        struct slice *to;
+        const char *(*check)(struct slice text);
+    } texts[] = {
+        {"user", &event->user, event_check_user},
+        {"site", &event->site, event_check_site},
+        {"utm_source", &traits->utm[UTM_SOURCE], event_check_value},
+        {"utm_medium", &traits->utm[UTM_MEDIUM], event_check_value},
+        {"utm_campaign", &traits->utm[UTM_CAMPAIGN], event_check_value},
+        {"utm_term", &traits->utm[UTM_TERM], event_check_value},
+        {"utm_content", &traits->utm[UTM_CONTENT], event_check_value},
+        {"language", &traits->language, event_check_value},
+        {"referrer", &traits->referrer, event_check_referrer},
+    };
     const char *name = "page";
     *event = (struct event){.site = EVENT_SITE_DEFAULT};
-    fault = find_page(exchange, params, &event->page, &beacon->traits)
-                ? event_check_page(event->page)
-                : "page is required";
-    if (fault == NULL && params_get(params, "user", &event->user)) {
-        name = "user";
-        fault = event_check_user(event->user);
-    }
-    if (fault == NULL && params_get(params, "site", &event->site)) {
-        name = "site";
-        fault = event_check_site(event->site);
-    }
-    if (fault == NULL) {
-        fault = read_traits(params, &beacon->traits, &name);
+    const char *fault = find_page(exchange, params, &event->page, traits)
+                            ? event_check_page(event->page)
+                            : "page is required";
+    for (size_t i = 0; fault == NULL && i < sizeof(texts) / sizeof(texts[0]); i++) {
+        name = texts[i].name;
+        fault = params_get(params, name, texts[i].to) ? texts[i].check(*texts[i].to) : NULL;
     }
     if (fault != NULL) {
         refuse(exchange, PROBLEM_UNACCEPTABLE, name, fault);
