@@ -102,6 +102,6 @@ bool access_read_site(
     struct http_exchange *exchange, const struct params *params, struct slice *ret)
 {
     *ret = EVENT_SITE_DEFAULT;
-    const char *fault = params_get(params, "site", ret) ? event_check_site(*ret) : NULL;
-    return fault == NULL ? access_site(exchange, *ret) : query_refuse(exchange, "site", fault);
+    return query_text(exchange, params, "site", event_check_site, ret) &&
+           access_site(exchange, *ret);
 }

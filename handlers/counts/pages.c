@@ -21,14 +21,6 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-static bool read_prefix(
-    struct http_exchange *exchange, const struct params *params, struct slice *ret)
-{
-    /* The rules for a prefix are those for a page. */
-    const char *fault = params_get(params, "prefix", ret) ? event_check_page(*ret) : NULL;
-    return fault == NULL || query_refuse(exchange, "prefix", fault);
-}
-
 static bool read_order(
     struct http_exchange *exchange, const struct params *params, struct pages_job *job)
 {
@@ -47,7 +39,8 @@ enum handler_result pages_start(struct http_exchange *exchange)
     if (asked == NULL || !window_params_read_with(exchange, PARAM_SPECS(specs), asked) ||
         !read_order(exchange, &asked->params, &job) ||
         !question_read_limit(exchange, &asked->params, &job.limit) ||
-        !read_prefix(exchange, &asked->params, &job.prefix)) {
+        /* The rules for a prefix are those for a page. */
+        !query_text(exchange, &asked->params, "prefix", event_check_page, &job.prefix)) {
         return HANDLER_REPLY;
     }
     job.asked = window_params_question(asked);

@@ -63,37 +63,19 @@ static enum handler_result ask(struct http_exchange *exchange, const struct seen
 /* ---- GET ---- */
 
 /* False: the response says why. */
-static bool read_param(struct http_exchange *exchange, const char *name,
-    const char *(*check)(struct slice value), bool required, struct slice *ret)
-{
-    const struct seen_state *state = exchange->state;
-    const char *fault = NULL;
-    if (params_get(&state->params, name, ret)) {
-        fault = check(*ret);
-    } else if (required) {
-        fault = "is required";
-    }
-    return fault == NULL || query_refuse(exchange, name, fault);
-}
-
-static const char *check_set(struct slice name)
-{
-    return name_valid(name) ? NULL : NAME_DETAIL;
-}
-
 static bool read_params(struct http_exchange *exchange, struct seen_job *job)
 {
     struct seen_state *state = exchange->state;
     if (!query_read(exchange, PARAM_SPECS(specs), &state->params)) {
         return false;
     }
+    const struct params *params = &state->params;
     struct slice *set = &job->set.name;
-    job->site = EVENT_SITE_DEFAULT;
-    return read_param(exchange, "site", event_check_site, false, &job->site) &&
-           access_site(exchange, job->site) &&
-           read_param(exchange, "user", event_check_user, true, &job->user) &&
-           read_param(exchange, "pageset", check_set, false, set) &&
-           read_param(exchange, "page", event_check_page, set->n == 0, &state->page);
+    return access_read_site(exchange, params, &job->site) && query_has(exchange, params, "user") &&
+           query_text(exchange, params, "user", event_check_user, &job->user) &&
+           query_text(exchange, params, "pageset", name_check, set) &&
+           (set->n > 0 || query_has(exchange, params, "page")) &&
+           query_text(exchange, params, "page", event_check_page, &state->page);
 }
 
 enum handler_result seen_start(struct http_exchange *exchange)

@@ -55,7 +55,7 @@ static const char *check_name(const struct param *param)
         return event_check_name(param->value);
     }
     if (slice_equal(name, SLICE("section"))) {
-        return name_valid(param->value) ? NULL : NAME_DETAIL;
+        return name_check(param->value);
     }
     return event_check_value(param->value);
 }
@@ -117,12 +117,6 @@ static bool read_names(struct http_exchange *exchange, struct window_params *p)
         }
     }
     return true;
-}
-
-static bool read_pageset(struct http_exchange *exchange, struct window_params *p)
-{
-    return !params_get(&p->params, "pageset", &p->pageset) || name_valid(p->pageset) ||
-           query_refuse(exchange, "pageset", NAME_DETAIL);
 }
 
 static bool read_flag(
@@ -199,9 +193,11 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
     *ret = (struct window_params){0};
     return query_read(exchange, all, n_all, &ret->params) &&
            access_read_site(exchange, &ret->params, &ret->site) && read_pages(exchange, ret) &&
-           read_names(exchange, ret) && read_pageset(exchange, ret) && read_zone(exchange, ret) &&
-           read_step(exchange, ret) && read_flag(exchange, ret, "explain", &ret->explain) &&
-           read_round(exchange, ret) && read_window(exchange, ret);
+           read_names(exchange, ret) &&
+           query_text(exchange, &ret->params, "pageset", name_check, &ret->pageset) &&
+           read_zone(exchange, ret) && read_step(exchange, ret) &&
+           read_flag(exchange, ret, "explain", &ret->explain) && read_round(exchange, ret) &&
+           read_window(exchange, ret);
 }
 
 bool window_params_read_all_sites(

@@ -29,3 +29,15 @@ bool query_empty(struct http_exchange *exchange)
     params_release(&params);
     return empty;
 }
+
+bool query_text(struct http_exchange *exchange, const struct params *params, const char *name,
+    const char *(*check)(struct slice value), struct slice *ret)
+{
+    const char *fault = params_get(params, name, ret) ? check(*ret) : NULL;
+    return fault == NULL || query_refuse(exchange, name, fault);
+}
+
+bool query_has(struct http_exchange *exchange, const struct params *params, const char *name)
+{
+    return params_count(params, name) > 0 || query_refuse(exchange, name, "is required");
+}

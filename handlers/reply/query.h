@@ -24,6 +24,15 @@ bool query_read(struct http_exchange *exchange, const struct param_spec *specs, 
  * promise that is not kept. */
 bool query_empty(struct http_exchange *exchange) MUST_CHECK;
 
+/* Read the parameter @name, where there is one, into @ret, which stays as it is where there is
+ * none.  @check says what is wrong with a value; NULL: nothing is. */
+bool query_text(struct http_exchange *exchange, const struct params *params, const char *name,
+    const char *(*check)(struct slice value), struct slice *ret) MUST_CHECK;
+
+/* Is the parameter @name given? */
+bool query_has(
+    struct http_exchange *exchange, const struct params *params, const char *name) MUST_CHECK;
+
 /* Answer 400: @detail says what is wrong with @parameter.  Returns false. */
 bool query_refuse(struct http_exchange *exchange, const char *parameter, const char *detail);
 

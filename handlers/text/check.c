@@ -45,6 +45,11 @@ bool name_valid(struct slice name)
     return name.n >= 1 && name.n <= NAME_MAX_BYTES;
 }
 
+const char *name_check(struct slice name)
+{
+    return name_valid(name) ? NULL : NAME_DETAIL;
+}
+
 /* What is wrong with a text: it is empty, too long, or has a control character. */
 struct text_faults {
     const char *empty, *too_long, *control;

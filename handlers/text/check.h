@@ -40,6 +40,7 @@ const char *event_parse_address(struct slice text, struct event_address *ret);
 
 /* Is it a good name for what users keep: a filter, a page set, a policy? */
 bool name_valid(struct slice name) MUST_CHECK;
+const char *name_check(struct slice name) MUST_CHECK; /* NULL, or NAME_DETAIL */
 #define NAME_MAX_BYTES 64
 #define NAME_DETAIL    "must be [A-Za-z0-9._-]{1,64}"
 

@@ -18,12 +18,6 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-/* What is taken back must be said: there are no defaults. */
-static bool has(struct http_exchange *exchange, const struct date_params *asked, const char *name)
-{
-    return params_count(&asked->params, name) > 0 || query_refuse(exchange, name, "is required");
-}
-
 static bool check_user(struct http_exchange *exchange)
 {
     const char *fault = event_check_user(exchange->request.segment);
@@ -35,7 +29,9 @@ enum handler_result take_back_start(struct http_exchange *exchange)
     int64_t day = 0;
     struct date_params *asked = question_begin(exchange, sizeof(*asked), release);
     if (asked == NULL || !date_params_read(exchange, PARAM_SPECS(specs), asked) ||
-        !has(exchange, asked, "action") || !has(exchange, asked, "date") || !check_user(exchange) ||
+        /* What is taken back must be said: there are no defaults. */
+        !query_has(exchange, &asked->params, "action") ||
+        !query_has(exchange, &asked->params, "date") || !check_user(exchange) ||
         !date_params_date(exchange, asked, "date", &day)) {
         return HANDLER_REPLY;
     }
