@@ -1,5 +1,6 @@
 #include "service/formats/log_format.h"
 
+#include "handlers/text/split.h"
 #include "service/formats/alb.h"
 #include "service/formats/apache.h"
 #include "service/formats/json_log.h"
@@ -34,21 +35,12 @@ void log_parser_init(
 
 static bool is_blank(struct slice line)
 {
-    for (size_t i = 0; i < line.n; i++) {
-        if (line.p[i] != ' ' && line.p[i] != '\t') {
-            return false;
-        }
-    }
-    return true;
+    return text_trim(line, " \t").n == 0;
 }
 
 static bool is_object(struct slice line)
 {
-    size_t blanks = 0;
-    while (blanks < line.n && (line.p[blanks] == ' ' || line.p[blanks] == '\t')) {
-        blanks++;
-    }
-    return blanks < line.n && line.p[blanks] == '{';
+    return text_begins(text_trim(line, " \t"), SLICE("{"));
 }
 
 /* JSON is changed while it is read. */
@@ -60,14 +52,13 @@ static char *copy(struct log_parser *parser, struct slice text)
     return parser->scratch;
 }
 
-/* The members of a format with a JSON object a line. */
-static const struct log_table *json_table(enum log_format format)
-{
-    return format == LOG_FORMAT_CADDY        ? &json_log_caddy
-           : format == LOG_FORMAT_TRAEFIK    ? &json_log_traefik
-           : format == LOG_FORMAT_CLOUDFLARE ? &json_log_cloudflare
-                                             : &nginx_variables;
-}
+/* The members of the formats with a JSON object a line. */
+static const struct log_table *const json_tables[LOG_FORMAT_TEMPLATE + 1] = {
+    [LOG_FORMAT_NGINX_JSON] = &nginx_variables,
+    [LOG_FORMAT_CADDY] = &json_log_caddy,
+    [LOG_FORMAT_TRAEFIK] = &json_log_traefik,
+    [LOG_FORMAT_CLOUDFLARE] = &json_log_cloudflare,
+};
 
 /* A line of @format.  NULL, or what is wrong. */
 static const char *parse_line(
@@ -82,7 +73,7 @@ static const char *parse_line(
     case LOG_FORMAT_CADDY:
     case LOG_FORMAT_TRAEFIK:
     case LOG_FORMAT_CLOUDFLARE:
-        return json_log_parse(json_table(format), copy(parser, text), text.n, ret);
+        return json_log_parse(json_tables[format], copy(parser, text), text.n, ret);
     case LOG_FORMAT_ALB:
         return alb_parse(text, ret);
     case LOG_FORMAT_CLOUDFRONT:
@@ -102,15 +93,13 @@ static const char *parse_line(
 /* The format of a JSON object; LOG_FORMAT_AUTO if it has none of them. */
 static enum log_format detect_object(struct log_parser *parser, struct slice text)
 {
-    static const enum log_format formats[] = {
-        LOG_FORMAT_NGINX_JSON, LOG_FORMAT_CADDY, LOG_FORMAT_TRAEFIK, LOG_FORMAT_CLOUDFLARE};
     struct log_line ignored;
     if (json_log_is_event(copy(parser, text), text.n)) {
         return LOG_FORMAT_NDJSON;
     }
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-        if (parse_line(parser, formats[i], text, &ignored) == NULL) {
-            return formats[i];
+    for (enum log_format format = 0; format < LOG_FORMAT_COUNT; format++) {
+        if (json_tables[format] != NULL && parse_line(parser, format, text, &ignored) == NULL) {
+            return format;
         }
     }
     return LOG_FORMAT_AUTO;
@@ -154,9 +143,7 @@ static bool take_directive(struct log_parser *parser, struct slice text)
 /* May a line of @format be blank?  Programs that write JSON end it with blank lines. */
 static bool allows_blank(enum log_format format)
 {
-    return format == LOG_FORMAT_NDJSON || format == LOG_FORMAT_NGINX_JSON ||
-           format == LOG_FORMAT_CADDY || format == LOG_FORMAT_TRAEFIK ||
-           format == LOG_FORMAT_CLOUDFLARE;
+    return format == LOG_FORMAT_NDJSON || json_tables[format] != NULL;
 }
 
 enum log_result log_parser_read(
