@@ -2,11 +2,20 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "service/client/server_url.h"
+#include <string.h>
 
 #define CONNECT_TIMEOUT_S 10L
 #define TIMEOUT_S         60L
+
+/* Is @url an address of this machine?  A proxy of the environment is for the world outside. */
+static bool is_loopback(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host != NULL ? host + 3 : url;
+    size_t n = strcspn(host, ":/");
+    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
+           (n == 9 && strncmp(host, "localhost", n) == 0);
+}
 
 bool curl_handle_set_up(CURL *easy, const char *url, const char *agent, curl_write_callback take,
     void *data, char *error)
@@ -21,7 +30,7 @@ bool curl_handle_set_up(CURL *easy, const char *url, const char *agent, curl_wri
            curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, error) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_TIMEOUT, TIMEOUT_S) == CURLE_OK &&
-           (!server_url_is_loopback(url) || curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK);
+           (!is_loopback(url) || curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK);
 }
 
 /* @list with @header behind it.  NULL: out of memory, and @list is freed. */

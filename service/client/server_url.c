@@ -30,12 +30,3 @@ size_t server_url_length(const char *url)
     }
     return n;
 }
-
-bool server_url_is_loopback(const char *url)
-{
-    const char *host = strstr(url, "://");
-    host = host != NULL ? host + 3 : url;
-    size_t n = strcspn(host, ":/");
-    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
-           (n == 9 && strncmp(host, "localhost", n) == 0);
-}

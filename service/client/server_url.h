@@ -19,7 +19,4 @@ bool server_url_valid(const char *url);
 /* The length of @url without the slashes at its end. */
 size_t server_url_length(const char *url);
 
-/* Is @url an address of this machine?  A proxy of the environment is for the world outside. */
-bool server_url_is_loopback(const char *url);
-
 #endif
