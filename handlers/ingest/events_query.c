@@ -3,7 +3,7 @@
 #include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
-#include "handlers/text/media_type.h"
+#include "handlers/text/plain.h"
 
 static const struct param_spec specs[] = {
     {"strict", false}, {"bots", false}, {"dedupe", false}, {"first", false}};
@@ -11,11 +11,11 @@ static const struct param_spec specs[] = {
 static bool read_form(struct http_exchange *exchange, enum event_body *ret)
 {
     struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n == 0 || media_type_is(type, "application/json")) {
+    if (type.n == 0 || text_is_media_type(type, "application/json")) {
         *ret = EVENT_BODY_JSON;
         return true;
     }
-    if (media_type_is(type, "application/x-ndjson")) {
+    if (text_is_media_type(type, "application/x-ndjson")) {
         *ret = EVENT_BODY_NDJSON;
         return true;
     }

@@ -8,7 +8,7 @@
 #include "handlers/reply/reply.h"
 #include "handlers/text/ascii.h"
 #include "handlers/text/csv_text.h"
-#include "handlers/text/media_type.h"
+#include "handlers/text/plain.h"
 #include "handlers/text/split.h"
 #include "storage/base/buffer.h"
 
@@ -50,11 +50,11 @@ static void weigh(struct slice range, struct weights *weights)
 {
     range = text_trim(range, " \t");
     int weight = (int)weight_of(range);
-    if (media_type_is(range, "text/csv")) {
+    if (text_is_media_type(range, "text/csv")) {
         weights->csv = weight;
-    } else if (media_type_is(range, "application/json")) {
+    } else if (text_is_media_type(range, "application/json")) {
         weights->json = weight;
-    } else if (media_type_is(range, "*/*") || media_type_is(range, "application/*")) {
+    } else if (text_is_media_type(range, "*/*") || text_is_media_type(range, "application/*")) {
         weights->any = weight > weights->any ? weight : weights->any;
     }
 }

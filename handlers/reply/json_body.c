@@ -2,7 +2,7 @@
 
 #include "handlers/reply/json_memory.h"
 #include "handlers/reply/problem.h"
-#include "handlers/text/media_type.h"
+#include "handlers/text/plain.h"
 
 /* A value takes up to 300 bytes in a tree, however few bytes it has in the text: 8 MiB of "[],"
  * become 360 MB.  No body that is read here needs a tenth of these values. */
@@ -111,8 +111,8 @@ json_t *json_body_read(struct http_exchange *exchange, size_t flags)
 bool json_body_type(struct http_exchange *exchange, bool or_text)
 {
     struct slice type = exchange->request.fields[FIELD_CONTENT_TYPE];
-    if (type.n == 0 || media_type_is(type, "application/json") ||
-        (or_text && media_type_is(type, "text/plain"))) {
+    if (type.n == 0 || text_is_media_type(type, "application/json") ||
+        (or_text && text_is_media_type(type, "text/plain"))) {
         return true;
     }
     problem_reply(&exchange->response, PROBLEM_MEDIA_TYPE, "Content-Type must be %s",

@@ -1,5 +1,7 @@
 #include "handlers/text/plain.h"
 
+#include <strings.h>
+
 #include "handlers/text/ascii.h"
 
 bool text_number(struct slice text, uint64_t max, uint64_t *ret)
@@ -39,4 +41,14 @@ bool text_is_graphic(struct slice text)
         }
     }
     return text.n > 0;
+}
+
+bool text_is_media_type(struct slice content_type, const char *type)
+{
+    size_t n = strlen(type);
+    if (content_type.n < n || strncasecmp(content_type.p, type, n) != 0) {
+        return false;
+    }
+    return content_type.n == n || content_type.p[n] == ';' || content_type.p[n] == ' ' ||
+           content_type.p[n] == '\t';
 }

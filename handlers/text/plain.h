@@ -1,4 +1,4 @@
-/* plain.h - texts of plain ASCII: numbers, tokens, what can be printed.
+/* plain.h - texts of plain ASCII: numbers, tokens, media types, what can be printed.
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  */
@@ -20,5 +20,9 @@ bool text_is_token(struct slice text) MUST_CHECK;
 
 /* Is @text printable ASCII without blanks, and not empty? */
 bool text_is_graphic(struct slice text) MUST_CHECK;
+
+/* Is @text, a Content-Type, the type @type?  Parameters, and the case of letters, make no
+ * difference. */
+bool text_is_media_type(struct slice text, const char *type) MUST_CHECK;
 
 #endif

@@ -52,3 +52,13 @@ Test(plain, what_can_be_printed)
     }
     cr_expect_not(text_is_graphic(SLICE("")));
 }
+
+Test(plain, media_types)
+{
+    cr_expect(text_is_media_type(SLICE("text/csv"), "text/csv"));
+    cr_expect(text_is_media_type(SLICE("Text/CSV;charset=utf-8"), "text/csv"));
+    cr_expect(text_is_media_type(SLICE("text/csv ; q=1"), "text/csv"));
+    cr_expect_not(text_is_media_type(SLICE("text/csv2"), "text/csv"));
+    cr_expect_not(text_is_media_type(SLICE("text"), "text/csv"));
+    cr_expect_not(text_is_media_type(SLICE(""), "text/csv"));
+}
