@@ -3,6 +3,7 @@
 #include "handlers/dimension/derive.h"
 #include "handlers/ingest/event_members.h"
 #include "handlers/text/split.h"
+#include "storage/base/index.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,21 +64,6 @@ static bool reserve_event(struct decoder *d)
     return true;
 }
 
-static bool reserve_actions(struct event_batch *batch)
-{
-    if (batch->actions_capacity - batch->n_actions >= EVENT_ACTIONS_MAX) {
-        return true;
-    }
-    size_t capacity = batch->actions_capacity == 0 ? 64 : batch->actions_capacity * 2;
-    struct slice *actions = reallocarray(batch->actions, capacity, sizeof(*actions));
-    if (actions == NULL) {
-        return false;
-    }
-    batch->actions = actions;
-    batch->actions_capacity = capacity;
-    return true;
-}
-
 /* Keep the event.  Its pointer to its actions is set by attach_actions(): the array may still move.
  */
 static enum event_json_result accept_event(struct decoder *d, size_t index)
@@ -85,12 +71,12 @@ static enum event_json_result accept_event(struct decoder *d, size_t index)
     struct event_batch *batch = d->batch;
     size_t n = d->reader.event->n_actions;
     d->reader.event->index = (uint32_t)index;
-    if (n > 0) {
-        if (!reserve_actions(batch)) {
+    for (size_t i = 0; i < n; i++) {
+        if (!array_reserve(&batch->actions, &batch->actions_capacity, batch->n_actions,
+                sizeof(*batch->actions))) {
             return EVENT_JSON_NOMEM;
         }
-        memcpy(batch->actions + batch->n_actions, d->reader.actions, n * sizeof(struct slice));
-        batch->n_actions += n;
+        batch->actions[batch->n_actions++] = d->reader.actions[i];
     }
     batch->n++;
     return EVENT_JSON_OK;
