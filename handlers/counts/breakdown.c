@@ -32,7 +32,6 @@ struct breakdown_state {
     struct slice by; /* as it was asked for */
     struct breakdown_by found;
     struct slice class;      /* in it */
-    bool with_uv;            /* the values' visitors are counted */
     struct storage_job rows; /* done; owned */
     json_t *answer;          /* owned: what is known of it so far */
     size_t next;             /* the row whose series is asked for */
@@ -60,12 +59,11 @@ static bool read_params(
         return query_refuse(exchange, "by", BREAKDOWN_BY_FAULT);
     }
     state->class = (struct slice){state->found.text, state->found.n};
-    state->with_uv = state->found.with_uv;
     if (!question_read_pv_or_uv(exchange, params, "metric", &job->by_uv) ||
         !question_read_limit(exchange, params, &job->limit)) {
         return false;
     }
-    if (job->by_uv && !state->with_uv) {
+    if (job->by_uv && !state->found.with_uv) {
         problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "metric",
             "the visitors of %.*s are not counted: see the option visitors-by", (int)state->by.n,
             state->by.p);
@@ -84,7 +82,7 @@ enum handler_result breakdown_start(struct http_exchange *exchange)
     }
     job.asked = window_params_question(&state->asked);
     job.class = job.prefix = state->class;
-    job.without_uv = !state->with_uv;
+    job.without_uv = !state->found.with_uv;
     exchange->job.op = STORAGE_PAGES;
     exchange->job.u.pages = job;
     return HANDLER_WAIT;
@@ -97,7 +95,7 @@ static json_t *row_json(const struct breakdown_state *state, const struct page_r
     json_t *item = json_pack("{s:o,s:I}", "value",
         json_stringn(row->page.p + state->class.n, row->page.n - state->class.n), "pv",
         (json_int_t)row->pv);
-    if (state->with_uv) {
+    if (state->found.with_uv) {
         json_object_set_new(item, "uv", json_integer((json_int_t)row->uv));
         json_object_set_new(item, "error", window_error_json(row->uv));
     }
@@ -280,7 +278,7 @@ void breakdown_finish(struct http_exchange *exchange)
     state->answer = answer_of_rows(exchange, state);
     if (state->asked.step == STEP_NONE) {
         add_other_row(exchange, state->answer);
-        reply_answer(exchange, state->with_uv ? &rows_alone : &rows_without_uv);
+        reply_answer(exchange, state->found.with_uv ? &rows_alone : &rows_without_uv);
         return;
     }
     state->rows = exchange->job; /* its names are asked for */
