@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "handlers/text/ascii.h"
+#include "handlers/text/check.h"
 #include "handlers/text/plain.h"
 #include "handlers/text/split.h"
 
@@ -20,17 +21,10 @@ static bool is_field_value(struct slice text)
 }
 
 /* Bytes above 0x7f are let through.  Browsers send UTF-8 unescaped, and the decoder checks the
- * bytes.
- */
+ * bytes. */
 static bool is_target(struct slice text)
 {
-    for (size_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        if (c <= 0x20 || c == 0x7f) {
-            return false;
-        }
-    }
-    return text.n > 0;
+    return text.n > 0 && !text_has_control(text) && memchr(text.p, ' ', text.n) == NULL;
 }
 
 static bool is_version(struct slice version)

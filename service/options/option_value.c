@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/text/ascii.h"
+#include "handlers/text/plain.h"
 
 struct unit {
     const char *name;
@@ -34,26 +34,18 @@ static const struct unit duration_units[] = {
 
 static bool parse(const char *text, const struct unit *units, int64_t *ret)
 {
-    const char *p = text;
-    int64_t value = 0;
-    for (; ascii_is_digit(*p); p++) {
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, *p - '0', &value)) {
-            return false;
-        }
-    }
-    if (p == text) {
+    size_t n = strspn(text, "0123456789");
+    uint64_t value;
+    int64_t product;
+    if (!text_number((struct slice){text, n}, INT64_MAX, &value)) {
         return false;
     }
     for (const struct unit *unit = units; unit->name != NULL; unit++) {
-        if (strcmp(p, unit->name) != 0) {
-            continue;
+        if (strcmp(text + n, unit->name) == 0 &&
+            !__builtin_mul_overflow((int64_t)value, unit->factor, &product)) {
+            *ret = product;
+            return true;
         }
-        if (__builtin_mul_overflow(value, unit->factor, &value)) {
-            return false;
-        }
-        *ret = value;
-        return true;
     }
     return false;
 }
