@@ -117,7 +117,7 @@ static json_t *answer_of_rows(
 {
     const struct pages_job *job = &exchange->job.u.pages;
     json_t *root = window_head_json(&state->asked, job->asked.answered);
-    json_object_set_new(root, "by", json_stringn(state->by.p, state->by.n));
+    json_object_set_new(root, "by", text_json(state->by));
     json_object_set_new(root, "metric", json_string(job->by_uv ? "uv" : "pv"));
     json_object_set_new(root, "rows", rows_json(state, job));
     json_object_set_new(root, "other", json_integer((json_int_t)job->other_pv));

@@ -307,7 +307,7 @@ static json_t *answer(const struct app *app, const struct counts_state *state,
     const struct count_job *job, bool clamped)
 {
     json_t *root = json_object();
-    json_object_set_new(root, "site", json_stringn(state->asked.site.p, state->asked.site.n));
+    json_object_set_new(root, "site", text_json(state->asked.site));
     bool named = state->asked.n_names > 0;
     json_object_set_new(
         root, "pages", named ? json_null() : window_pages_json(job->pages, job->n_pages));

@@ -107,7 +107,7 @@ void get_site_finish(struct http_exchange *exchange)
     if (deletion_ended(exchange)) {
         json_t *root = json_object();
         json_t *state = state_json(job);
-        json_object_set_new(root, "site", json_stringn(job->target.site.p, job->target.site.n));
+        json_object_set_new(root, "site", text_json(job->target.site));
         json_object_update(root, state);
         json_decref(state);
         reply_json(&exchange->response, 200, root);

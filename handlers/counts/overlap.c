@@ -176,8 +176,7 @@ static json_t *side_json(
     if (name.n == 0) {
         name = side_name(side->page, &what);
     }
-    json_t *root =
-        json_pack("{s:o}", what, name.n > 0 ? json_stringn(name.p, name.n) : json_null());
+    json_t *root = json_pack("{s:o}", what, name.n > 0 ? text_json(name) : json_null());
     json_object_update_new(root, count_json(figure, most));
     return root;
 }

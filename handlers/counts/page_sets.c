@@ -75,7 +75,7 @@ static bool read_page(
     struct http_exchange *exchange, struct page_sets_state *state, const json_t *item, size_t i)
 {
     char pointer[32];
-    struct slice page = {json_string_value(item), json_string_length(item)};
+    struct slice page = json_text_of(item);
     const char *fault =
         json_is_string(item) ? event_check_page(page) : "must be a string of 1 to 2048 bytes";
     if (fault != NULL) {
@@ -152,8 +152,8 @@ static void reply_set(struct http_exchange *exchange, unsigned status)
 {
     const struct page_set_job *set = &exchange->job.u.page_set;
     json_t *root = json_object();
-    json_object_set_new(root, "site", json_stringn(set->site.p, set->site.n));
-    json_object_set_new(root, "name", json_stringn(set->name.p, set->name.n));
+    json_object_set_new(root, "site", text_json(set->site));
+    json_object_set_new(root, "name", text_json(set->name));
     json_object_set_new(root, "pages", window_pages_json(set->pages, set->n_pages));
     reply_json(&exchange->response, status, root);
 }

@@ -54,7 +54,7 @@ enum handler_result pages_start(struct http_exchange *exchange)
 
 static json_t *row_json(const struct pages_job *job, const struct page_row *row)
 {
-    json_t *page = json_stringn(row->page.p, row->page.n);
+    json_t *page = text_json(row->page);
     json_t *json = job->entries
                        ? json_pack("{s:o,s:I}", "page", page, "visits", (json_int_t)row->pv)
                        : json_pack("{s:o,s:I,s:I}", "page", page, "pv", (json_int_t)row->pv, "uv",

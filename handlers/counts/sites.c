@@ -121,8 +121,8 @@ static void take_figures(struct http_exchange *exchange)
     state->clamped = state->clamped || uv < estimate;
     if (!state->now) {
         struct slice site = state->list.sites[state->next];
-        state->row = json_pack("{s:o,s:o,s:o,s:o}", "site", json_stringn(site.p, site.n), "pv",
-            number(pv), "uv", number(uv), "visits", number(job->values[METRIC_VISITS]));
+        state->row = json_pack("{s:o,s:o,s:o,s:o}", "site", text_json(site), "pv", number(pv), "uv",
+            number(uv), "visits", number(job->values[METRIC_VISITS]));
         struct window asked = state->asked.window, answered = job->asked.answered;
         state->rotated = state->rotated || window_spans_rotation(exchange->app, answered);
         state->own_window = answered.from_s != asked.from_s || answered.to_s != asked.to_s;
@@ -149,7 +149,7 @@ static void go_on(struct http_exchange *exchange)
             continue;
         }
         if (!state->figures) {
-            json_array_append_new(state->rows, json_stringn(site.p, site.n));
+            json_array_append_new(state->rows, text_json(site));
         } else if (json_array_size(state->rows) < FIGURES_MAX) {
             ask_figures(exchange);
             return;

@@ -87,7 +87,7 @@ static bool read_item(struct http_exchange *exchange, struct filter_items *items
     const json_t *value = json_array_get(json_object_get(items->root, "items"), i);
     const char *fault = "an item must be a string or an integer of 64 bits";
     if (json_is_string(value)) {
-        items->items[i] = (struct slice){json_string_value(value), json_string_length(value)};
+        items->items[i] = json_text_of(value);
         fault = items->items[i].n == 0 ? "an item must not be empty" : NULL;
     } else if (json_is_integer(value)) {
         int n = snprintf(items->numbers[i], sizeof(items->numbers[i]), "%" JSON_INTEGER_FORMAT,

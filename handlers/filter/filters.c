@@ -118,12 +118,11 @@ static json_t *figures_json(const struct filter_job *job)
 {
     const struct filter_figures *f = &job->figures;
     return json_pack("{s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:f,s:I,s:f}", "site",
-        json_stringn(job->site.p, job->site.n), "name", json_stringn(job->name.p, job->name.n),
-        "capacity", (json_int_t)f->capacity, "items", (json_int_t)f->items, "layers",
-        (json_int_t)f->layers, "bytes", (json_int_t)f->bytes, "hashes", (json_int_t)f->hashes,
-        "bits_per_item", (double)f->bytes * 8 / (double)f->capacity, "fill", f->fill, "error_rate",
-        f->error, "expansion", (json_int_t)f->expansion, "expected_false_positive_rate",
-        f->false_positives);
+        text_json(job->site), "name", text_json(job->name), "capacity", (json_int_t)f->capacity,
+        "items", (json_int_t)f->items, "layers", (json_int_t)f->layers, "bytes",
+        (json_int_t)f->bytes, "hashes", (json_int_t)f->hashes, "bits_per_item",
+        (double)f->bytes * 8 / (double)f->capacity, "fill", f->fill, "error_rate", f->error,
+        "expansion", (json_int_t)f->expansion, "expected_false_positive_rate", f->false_positives);
 }
 
 static json_t *answers_json(const struct filter_job *job, const char *member)

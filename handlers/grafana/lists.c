@@ -57,7 +57,7 @@ static void release(struct http_exchange *exchange)
 
 static void add_name(json_t *list, const struct dress *dress, struct slice name)
 {
-    json_t *text = json_stringn(name.p, name.n);
+    json_t *text = text_json(name);
     if (dress->text == NULL) {
         json_array_append_new(list, text);
     } else if (dress->value == NULL) {

@@ -35,7 +35,7 @@ json_t *window_pages_json(const struct slice *pages, size_t n)
     for (size_t i = 0; list != NULL && i < n; i++) {
         bool is_marked = counted_name_mark(pages[i]) != '\0'; /* an event, or a section */
         struct slice name = is_marked ? event_name_bare(pages[i]) : pages[i];
-        json_array_append_new(list, json_stringn(name.p, name.n));
+        json_array_append_new(list, text_json(name));
     }
     return list;
 }
@@ -102,7 +102,7 @@ json_t *window_cover_json(
 json_t *window_head_json(const struct window_params *asked, struct window answered)
 {
     json_t *root = json_object();
-    json_object_set_new(root, "site", json_stringn(asked->site.p, asked->site.n));
+    json_object_set_new(root, "site", text_json(asked->site));
     json_object_set_new(root, "from", window_time_json(answered.from_s));
     json_object_set_new(root, "to", window_time_json(answered.to_s));
     json_object_set_new(root, "tz", json_string(zone_name(asked->zone)));
