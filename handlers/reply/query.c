@@ -1,11 +1,32 @@
 #include "handlers/reply/query.h"
 
 #include "handlers/reply/problem.h"
+#include "storage/base/buffer.h"
 
 bool query_refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
 {
     problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter, "%s", detail);
     return false;
+}
+
+/* Refuse a parameter that is not in @specs, and tell which ones are. */
+static void query_refuse_unknown(struct http_exchange *exchange, const char *parameter,
+    const struct param_spec *specs, size_t n_specs)
+{
+    struct buffer known;
+    buffer_init(&known);
+    for (size_t i = 0; i < n_specs; i++) {
+        buffer_text(&known, i > 0 ? ", " : "");
+        buffer_text(&known, specs[i].name);
+    }
+    buffer_append(&known, "", 1); /* the NUL */
+    if (known.failed) {
+        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+    } else {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter,
+            "unknown parameter; this path takes %s", n_specs > 0 ? known.p : "none");
+    }
+    buffer_release(&known);
 }
 
 bool query_read(struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs,
@@ -15,6 +36,10 @@ bool query_read(struct http_exchange *exchange, const struct param_spec *specs, 
     case PARAMS_OK:
         return true;
     case PARAMS_REFUSED:
+        if (ret->error.unknown) {
+            query_refuse_unknown(exchange, ret->error.parameter, specs, n_specs);
+            return false;
+        }
         return query_refuse(exchange, ret->error.parameter, ret->error.detail);
     case PARAMS_NOMEM:
         break;

@@ -8,6 +8,7 @@
 
 static const char bad_escape[] = "a '%' must be followed by two hexadecimal digits";
 static const char has_nul[] = "must not contain a NUL byte (%00)";
+static const char unknown[] = "unknown parameter";
 static const char bad_utf8[] = "is not valid UTF-8";
 
 /* Decode @raw to *@to, which has room for as many bytes, and move *@to behind the result.  Returns
@@ -65,6 +66,7 @@ static enum params_result refuse(struct params *params, struct slice name, const
     error->parameter[n] = '\0';
     error->detail = detail;
     error->malformed = detail == bad_escape;
+    error->unknown = detail == unknown;
     return PARAMS_REFUSED;
 }
 
@@ -83,7 +85,7 @@ static enum params_result add_pair(struct params *params, struct slice pair,
     }
     const struct param_spec *spec = find_spec(name, specs, n_specs);
     if (spec == NULL) {
-        return strict ? refuse(params, name, "unknown parameter") : PARAMS_OK;
+        return strict ? refuse(params, name, unknown) : PARAMS_OK;
     }
     if (!spec->repeatable && params_next(params, spec->name, NULL) != NULL) {
         return refuse(params, name, "given more than once");

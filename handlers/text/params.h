@@ -38,6 +38,7 @@ struct params_error {
                                             is no printable ASCII */
     const char *detail;                  /* static */
     bool malformed; /* a '%' without two digits; false: it can be read, but is not taken */
+    bool unknown;   /* a name that is not in the route's table */
 };
 
 /* Zeroed it is empty.  Release with params_release. */

@@ -213,11 +213,11 @@ static const char *read_midnight(struct slice text, const struct zone *zone, int
     return range_fault(*ret_s);
 }
 
-/* Take "-15m", and go there. */
+/* Take "-15m", and go there.  In a query '+' is a blank, so a blank is read as '+'. */
 static const char *take_shift(struct slice *rest, const struct zone *zone, int64_t *at_s)
 {
     bool back = take(rest, '-');
-    if (!back && !take(rest, '+')) {
+    if (!back && !take(rest, '+') && !take(rest, ' ')) {
         return not_relative;
     }
     size_t n = count_digits(*rest);

@@ -125,7 +125,8 @@ static bool find_route(struct request *request, enum router_method method)
     }
     request->flags = refusal_flags(router, inner->path);
     if (methods == 0) {
-        problem_reply(response, PROBLEM_NOT_FOUND, "no such path");
+        problem_reply(
+            response, PROBLEM_NOT_FOUND, "no such path; GET /openapi.yaml lists all of them");
         return false;
     }
     char allow[ROUTER_ALLOW_MAX];

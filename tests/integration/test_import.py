@@ -79,7 +79,7 @@ def test_an_address_with_the_path_of_a_route(tallyd, site, tmp_path):
     path.write_text(line() + "\n")
     done = subprocess.run([binary(), "import", "--site", site, "--url", tallyd.url + "/events", path], capture_output=True,
                           text=True, timeout=60, check=False)
-    assert done.returncode == 1 and "404 Not Found: no such path (is --url right? it ends before /events)\n" in done.stderr
+    assert done.returncode == 1 and "404 Not Found: no such path; GET /openapi.yaml lists all of them (is --url right? it ends before /events)\n" in done.stderr
 
 
 @pytest.mark.parametrize("program, head", [

@@ -151,7 +151,7 @@ def test_tokens(redis, filled):
 
 @pytest.mark.parametrize("args, says", [
     ((), "a question is missing"), (("uvs",), "unknown question uvs"), (("uv", "pv"), "one question at a time"), (("uv", "--form", "x"), "unknown option --form"),
-    (("uv", "--from"), "--from needs a value"), (("uv", "--json", "--csv"), "--csv must be given without"), (("uv", "--json=1"), "--json takes no value"),
+    (("uv", "--from"), "--from needs a value"), (("uv", "--json", "--csv"), "--csv must be alone"), (("uv", "--json=1"), "--json takes no value"),
     (("uv", "--url", "localhost:8080"), "--url must be"), (("uv", "--url", "http://u:p@x"), "--url must be"), (("uv", "--token", "a b"), "--token must be")])
 def test_wrong_command_lines(tallyd, args, says):
     done = asked(tallyd, *args, status=2, url=False)
@@ -167,11 +167,11 @@ def test_refusals(tallyd, filled):
     done = asked(tallyd, "uv", "--from", "now", "--to", "now-1h", status=1)
     assert done.stderr == "tallyd query: --to: must be later than from\n" and done.stdout == ""
     assert "--pageset: site default has no page set no" in asked(tallyd, "pv", "--pageset", "no", status=1).stderr
-    assert "--limit: unknown parameter" in asked(tallyd, "uv", "--limit", "3", status=1).stderr
+    assert "--limit: unknown parameter; this path takes site, page, " in asked(tallyd, "uv", "--limit", "3", status=1).stderr
     done = asked(tallyd, "uv", "--url", "http://127.0.0.1:1", "--json", status=1, url=False)
     assert "http://127.0.0.1:1: " in done.stderr and done.stdout == ""
     done = asked(tallyd, "uv", "--url", f"http://127.0.0.1:{tallyd.port}/uv", status=1, url=False)
-    assert done.stderr == "tallyd query: the server answers 404 (is --url right?): no such path\n"
+    assert done.stderr == "tallyd query: the server answers 404 (is --url right?): no such path; GET /openapi.yaml lists all of them\n"
 
 
 def test_a_dimension_that_is_not_counted_is_told(tallyd, filled):

@@ -187,6 +187,13 @@ Test(params, utf8)
 Test(params, refuses_by_name)
 {
     check_refused(slice_of("form=now"), "form", "unknown");
+    struct params params;
+    cr_expect_eq(parse("form=now", &params), PARAMS_REFUSED);
+    cr_expect(params.error.unknown);
+    params_release(&params);
+    cr_expect_eq(parse("site=", &params), PARAMS_REFUSED);
+    cr_expect_not(params.error.unknown);
+    params_release(&params);
     check_refused(slice_of("SITE=a"), "SITE", "unknown");
     check_refused(slice_of("sit=a"), "sit", "unknown");
     check_refused(slice_of("sites=a"), "sites", "unknown");

@@ -227,6 +227,7 @@ Test(timestamp, parameter_steps)
     check("now-24h", "2026-11-19T15:30:00Z", "2026-11-19T15:31:00Z");
     check("now-7d", "2026-11-13T15:30:00Z", "2026-11-13T15:31:00Z");
     check("now+1d", "2026-11-21T15:30:00Z", "2026-11-21T15:31:00Z");
+    check("now 1d", "2026-11-21T15:30:00Z", "2026-11-21T15:31:00Z"); /* a query's '+' */
     check("now-2w", "2026-11-06T15:30:00Z", "2026-11-06T15:31:00Z");
     check("now-1M", "2026-10-20T15:30:00Z", "2026-10-20T15:31:00Z");
     check("now-11M", "2025-12-20T15:30:00Z", "2025-12-20T15:31:00Z");
@@ -276,8 +277,9 @@ Test(timestamp, parameter_clips_the_day)
 Test(timestamp, parameter_refuses)
 {
     static const char *const relative[] = {"now-", "now+", "now/", "now-5", "now-m", "now/x",
-        "now-5x", "now5m", "now 5m", "now-5m ", "now--5m", "now-+5m", "now-5mm", "now/dd", "now/1d",
-        "now-5D", "now/H", "now-1.5h", "now-1d/", "now-1d/q", "nowadays", "nownow", "now-5ms"};
+        "now-5x", "now5m", "now 5", "now  5m", "now- 5m", "now-5m ", "now--5m", "now-+5m",
+        "now-5mm", "now/dd", "now/1d", "now-5D", "now/H", "now-1.5h", "now-1d/", "now-1d/q",
+        "nowadays", "nownow", "now-5ms"};
     static const char *const others[] = {"", " ", "no", "NOW", "Now", "-5", "+5", "1e9", "0x10",
         "1795188659.", ".5", "1795188659.5.5", "1795188659,5", "1795188659 ", "yesterday",
         "2026-11", "2026/11/20", "20-11-2026", "2026-11-2x", "2026-11-20T", "2026-11-20T15:30Z",
