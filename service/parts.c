@@ -12,6 +12,7 @@
 #include "service/ops/api_description.h"
 #include "service/options/option_table.h"
 #include "service/options/option_value.h"
+#include "service/options/redis_url.h"
 #include "storage/base/clock.h"
 #include "storage/storage.h"
 
@@ -29,8 +30,10 @@ static int start_redis(struct service *s)
     struct redis_child_report report;
     if (s->options.redis[0] != '\0') {
         s->redis_url = s->options.redis;
+        redis_url_mask(s->redis_url, s->news.server, sizeof(s->news.server));
         return 0;
     }
+    (void)snprintf(s->news.server, sizeof(s->news.server), "embedded");
     struct redis_child_config config = {
         .data_dir = s->options.data_dir,
         .server = s->options.redis_server,
@@ -46,6 +49,10 @@ static int start_redis(struct service *s)
     bool ok = redis_child_start(s->child, monotonic_ms(), &report);
     redis_news_child(&s->news, &report);
     s->redis_url = redis_child_url(s->child);
+    if (!ok) {
+        (void)fprintf(stderr, "tallyd: install redis-server, name one with --redis-server PATH, "
+                              "or use a Redis of your own with --redis URL\n");
+    }
     return ok ? 0 : 1;
 }
 

@@ -16,7 +16,6 @@
 #include "service/heap.h"
 #include "service/notify.h"
 #include "service/ops/version.h"
-#include "service/options/redis_url.h"
 #include "service/parts.h"
 #include "service/reread.h"
 #include "storage/base/clock.h"
@@ -39,13 +38,9 @@ static void tell_manager(struct service *s, const char *state)
 /* Print the one line on stdout, once everything is there. */
 static void announce(struct service *s)
 {
-    char redis[512] = "embedded";
     bool v6 = s->listen.family == LISTEN_IPV6;
-    if (s->child == NULL) {
-        redis_url_mask(s->redis_url, redis, sizeof(redis));
-    }
     printf("tallyd %s listening on http://%s%s%s:%u (redis: %s)\n", TALLYD_VERSION, v6 ? "[" : "",
-        s->listen.host, v6 ? "]" : "", http_server_port(s->server), redis);
+        s->listen.host, v6 ? "]" : "", http_server_port(s->server), s->news.server);
     (void)fflush(stdout);
     tell_manager(s, NOTIFY_READY);
 }

@@ -61,7 +61,9 @@ static int lock(const char *dir, char *error, size_t room)
     (void)snprintf(path, sizeof(path), "%s/tallyd.lock", dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
-        (void)snprintf(error, room, "cannot open %s: %s", path, strerror(errno));
+        (void)snprintf(error, room, "cannot open %s: %s%s", path, strerror(errno),
+            errno == EACCES ? "; the data directory must belong to the user that tallyd runs as"
+                            : "");
         return -1;
     }
     if (!lock_soon(fd)) {

@@ -48,7 +48,7 @@ static void forget_told(struct redis_news *news)
 
 /* The record that tells of a notice.  A field without a value has the notice's detail.  A notice
  * without a message is not told.  One that repeats, because what fails is tried again, is told when
- * it is news. */
+ * it is news, with the address of Redis. */
 static const struct {
     enum log_level level;
     const char *message;
@@ -59,7 +59,7 @@ static const struct {
         {.key = "redis", .value.text = {"ready", 5}}},
     [STORAGE_DISCONNECTED] = {LOG_LEVEL_WARN, "lost the connection to Redis",
         {.key = "redis", .value.text = {"lost", 4}}},
-    [STORAGE_CONNECT_FAILED] = {LOG_LEVEL_WARN, "cannot use Redis", {.key = "reason"},
+    [STORAGE_CONNECT_FAILED] = {LOG_LEVEL_WARN, "cannot use Redis; trying again", {.key = "reason"},
         .repeats = true},
     [STORAGE_LINK_FAILED] = {LOG_LEVEL_WARN, "cannot open another connection to Redis",
         {.key = "reason"}, .repeats = true},
@@ -101,12 +101,13 @@ static const struct {
 
 static void tell(struct redis_news *news, enum storage_notice what, const char *detail)
 {
-    struct log_field field = records[what].field;
-    if (field.type == LOG_TEXT && field.value.text.p == NULL) {
-        field = log_text(field.key, detail);
+    struct log_field fields[] = {records[what].field, log_text("server", news->server)};
+    if (fields[0].type == LOG_TEXT && fields[0].value.text.p == NULL) {
+        fields[0] = log_text(fields[0].key, detail);
     }
     if (records[what].message != NULL) {
-        log_write(news->logger, records[what].level, records[what].message, &field, 1);
+        log_write(news->logger, records[what].level, records[what].message, fields,
+            records[what].repeats ? 2 : 1);
     }
 }
 

@@ -23,15 +23,17 @@
 #include "storage/base/compiler.h"
 #include "storage/job/config.h"
 
-#define REDIS_NEWS_TOLD 4 /* reasons that hold at the same time; of more some are told more often */
+#define REDIS_NEWS_SERVER 512 /* bytes of an address, which is cut to fit */
+#define REDIS_NEWS_TOLD   4   /* reasons at the same time; of more some are told more often */
 
 struct redis_news {
     struct logger *logger;
-    int fd;                    /* eventfd: look at the flags */
-    int64_t starting_until_ms; /* until then an unreachable Redis is no warning */
-    _Atomic bool connected;    /* storage has been connected, at least once */
-    _Atomic bool unfit;        /* Redis, or the data in it, is not for this process */
-    _Atomic bool clock_news;   /* compare the clocks, and clear this flag */
+    int fd;                         /* eventfd: look at the flags */
+    char server[REDIS_NEWS_SERVER]; /* which Redis it is, for operators; no password is in it */
+    int64_t starting_until_ms;      /* until then an unreachable Redis is no warning */
+    _Atomic bool connected;         /* storage has been connected, at least once */
+    _Atomic bool unfit;             /* Redis, or the data in it, is not for this process */
+    _Atomic bool clock_news;        /* compare the clocks, and clear this flag */
 
     /* Private. */
     pthread_mutex_t lock; /* of `told` */
@@ -42,7 +44,8 @@ struct redis_news {
     int64_t clock_ahead_ms; /* Redis's clock minus this machine's, as last told */
 };
 
-/* Make a zeroed struct ready; the caller then sets `logger` and `fd`.  False: no mutex. */
+/* Make a zeroed struct ready; the caller then sets `logger`, `fd` and `server`.
+ * False: no mutex. */
 bool redis_news_init(struct redis_news *news) MUST_CHECK;
 
 /* For storage_config.notice; @news is a struct redis_news. */

@@ -218,6 +218,7 @@ def test_data_directory_that_cannot_be_made(tmp_path):
 def test_redis_server_that_is_missing(tmp_path):
     done = run("serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path, "--redis-server", "/no/redis-server", timeout_s=20)
     assert done.returncode not in (0, None) and "/no/redis-server" in done.stderr, done
+    assert "install redis-server" in done.stderr and "--redis URL" in done.stderr, done
 
 
 # Stop, restart, kill

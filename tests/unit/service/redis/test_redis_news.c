@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -77,6 +78,15 @@ Test(redis_news, what_repeats_is_told_once_a_minute)
         cr_expect_eq(told(bench, repeated[i], "no such file", ""), 0);
         bench_close(bench);
     }
+}
+
+Test(redis_news, what_cannot_be_used_is_named)
+{
+    struct bench *bench = bench_open();
+    (void)snprintf(bench->news.server, sizeof(bench->news.server), "redis://:***@redis.example");
+    cr_expect_eq(
+        told(bench, STORAGE_CONNECT_FAILED, "refused", "server=redis://:***@redis.example"), 1);
+    bench_close(bench);
 }
 
 Test(redis_news, notices_with_one_reason_are_told_apart)
