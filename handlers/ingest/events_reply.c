@@ -87,6 +87,24 @@ bool events_reply_add_first(
     return true;
 }
 
+/* The first reason is in the text, too: logs of senders often have nothing but `detail`. */
+static void reply_reason(
+    struct http_response *response, const struct event_batch *batch, json_t *errors, bool strict)
+{
+    const char *reason = batch->n_rejects > 0 ? batch->rejects[0].detail : "";
+    if (strict && batch->n + batch->dropped > 0) {
+        problem_reply_errors(response, PROBLEM_UNACCEPTABLE, errors,
+            "%zu of the events are not acceptable, and strict was asked for; the first: %s",
+            batch->rejected, reason);
+    } else if (batch->rejected == 1) {
+        problem_reply_errors(
+            response, PROBLEM_UNACCEPTABLE, errors, "the event is not acceptable: %s", reason);
+    } else {
+        problem_reply_errors(response, PROBLEM_UNACCEPTABLE, errors,
+            "none of the %zu events is acceptable; the first: %s", batch->rejected, reason);
+    }
+}
+
 void events_reply_rejected(
     struct http_response *response, const struct event_batch *batch, bool strict)
 {
@@ -95,11 +113,7 @@ void events_reply_rejected(
         problem_reply_errors(
             response, PROBLEM_UNACCEPTABLE, errors, "with dedupe=body every event must have a ts");
     } else {
-        problem_reply_errors(response, PROBLEM_UNACCEPTABLE, errors,
-            strict && batch->n + batch->dropped > 0
-                ? "%zu of the events are not acceptable, and strict was asked for"
-                : "none of the %zu events is acceptable",
-            batch->rejected);
+        reply_reason(response, batch, errors, strict);
     }
 }
 

@@ -87,8 +87,8 @@ static const struct limit_policy *read_policy(struct http_exchange *exchange, st
     if (!name_valid(name)) {
         (void)query_refuse(exchange, "policy", "the name of a policy is [A-Za-z0-9._-]{1,64}");
     } else if (policy == NULL) {
-        problem_reply_parameter(
-            &exchange->response, PROBLEM_UNACCEPTABLE, "policy", "there is no such policy");
+        problem_reply_parameter(&exchange->response, PROBLEM_UNACCEPTABLE, "policy",
+            "there is no such policy: a line policy.NAME of the configuration file makes one");
     }
     return policy;
 }
@@ -129,7 +129,9 @@ enum handler_result ratelimit_start(struct http_exchange *exchange)
         const struct limit_policy *policy = find_policy(exchange->app, question.policy);
         if (policy == NULL) {
             refuse_member(exchange,
-                &(struct limit_json_fault){.pointer = "/policy", .detail = "is not known"});
+                &(struct limit_json_fault){.pointer = "/policy",
+                    .detail =
+                        "is not known: a line policy.NAME of the configuration file makes one"});
             return HANDLER_REPLY;
         }
         return ask_policy(exchange, question.key, policy, question.cost);

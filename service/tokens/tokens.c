@@ -156,8 +156,9 @@ bool tokens_show(struct tokens *tokens, const struct route *route, struct slice 
     exchange->access = shown.n > 0 && shown.n <= TOKEN_MAX ? token_set_find(set, shown) : NULL;
     if (exchange->access == NULL) {
         tokens_let_go(set);
-        return refuse(
-            response, "the token is not known", ACCESS_CHALLENGE ", error=\"invalid_token\"");
+        return refuse(response,
+            "the token is not known; a new one counts when its file has been read again",
+            ACCESS_CHALLENGE ", error=\"invalid_token\"");
     }
     exchange->tokenless = false;
     *ret_held = set;

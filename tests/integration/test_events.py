@@ -389,6 +389,16 @@ def test_ndjson_all_bad(http):
     assert [e["index"] for e in answer.errors] == [0, 1]
 
 
+def test_detail_has_the_first_reason(http):
+    """Senders' logs have nothing but the detail."""
+    reason = "page must not be empty"
+    assert http.post('{"page":""}').json["detail"] == f"the event is not acceptable: {reason}"
+    answer = http.post('[{"page":""},{"page":1}]')
+    assert answer.json["detail"] == f"none of the 2 events is acceptable; the first: {reason}"
+    answer = http.post('[{"page":"/"},{"page":""}]', strict="1")
+    assert answer.json["detail"] == f"1 of the events are not acceptable, and strict was asked for; the first: {reason}"
+
+
 @pytest.mark.parametrize("body", [b"", b"\n\n", BOM + b'{"page":"/"}\n'])
 def test_ndjson_without_json(http, body):
     assert http.post(body, NDJSON).status == 400

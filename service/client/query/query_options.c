@@ -108,7 +108,7 @@ static const char *take(struct query_options *options, size_t i, const char *val
         enum query_format format = name[0] == 'j' ? QUERY_JSON : QUERY_CSV;
         bool other = options->format != QUERY_TABLE && options->format != format;
         options->format = format;
-        return other ? "given without the other one of --json and --csv" : NULL;
+        return other ? "alone: --json and --csv exclude each other" : NULL;
     }
     if (strcmp(name, "url") == 0) {
         options->url = value;
