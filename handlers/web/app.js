@@ -15,7 +15,7 @@ import { CHOICES, chosen, narrowed } from "./windows.js";
 const NOW_MS = 10000;
 const REFRESH_MS = 60000;
 const NO_WINDOW = "Choose the first and the last day of the window.";
-const EMPTY = "Events go to POST /events; `tallyd import access.log` brings in a web server's log.";
+const EMPTY = "Put <script src=.../tally.js> into pages, POST /events, or `tallyd import` a log.";
 
 let current = new AbortController();
 let refreshed = 0;

@@ -184,7 +184,7 @@ def test_an_old_log_is_compared_with_nothing(http, look):
 def test_an_empty_site_says_what_to_do(http, look):
     browser = look("/?site=nobody-home&range=24h")
     said = messages(browser)
-    for words in ("No page views in the last 24 hours. Events go to", "No pages", "No users", "No named events"):
+    for words in ("No page views in the last 24 hours. Put <script src=.../tally.js>", "No pages", "No users", "No named events"):
         assert any(words in text for text in said), words
     assert browser.text("#pv") == "0" and browser.complaints() == []
 
