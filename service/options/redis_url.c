@@ -3,7 +3,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "storage/job/config.h"
 #include "storage/redis/url.h"
@@ -17,33 +16,14 @@ static const char *behind(const char *text, const char *prefix)
     return strncmp(text, prefix, n) == 0 ? text + n : NULL;
 }
 
-/* A URL of several servers.  A malformed one is told what is wrong with it. */
-static const char *check_many(const char *url)
-{
-    struct redis_url parsed;
-    return redis_url_parse(url, &parsed);
-}
-
 const char *redis_url_check(const char *url)
 {
-    static const char form[] =
-        "redis://[user:password@]host:port[/db], unix:/path, redis-cluster://host[:port].., "
-        "redis-sentinel://host[:port]../master, or nothing for the embedded Redis";
-    if (*url == '\0') {
-        return NULL;
-    }
-    if (behind(url, "redis-cluster://") != NULL || behind(url, "redis-sentinel://") != NULL) {
-        return check_many(url);
-    }
-    const char *path = behind(url, "unix:");
-    if (path != NULL) {
-        if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path)) {
-            return "the path of a unix socket has at most 107 bytes";
-        }
-        return path[0] == '/' && path[1] != '/' && path[1] != '\0' ? NULL : form;
-    }
     struct redis_url parsed;
-    return redis_url_parse(url, &parsed) == NULL ? NULL : form;
+    const char *path = behind(url, "unix:");
+    if (path != NULL && (path[0] != '/' || path[1] == '/' || path[1] == '\0')) {
+        return "behind unix: stands an absolute path: unix:/path";
+    }
+    return url[0] == '\0' ? NULL : redis_url_parse(url, &parsed); /* "": the embedded Redis */
 }
 
 int64_t redis_url_partitions(const char *url)

@@ -15,6 +15,8 @@
 static const char bad_form[] =
     "a Redis URL is redis://[user:password@]host:port[/db], unix:path, redis-cluster:// or "
     "redis-sentinel://";
+static const char no_tls[] =
+    "there is no TLS to Redis: use redis:// and a tunnel, as stunnel, beside tallyd";
 static const char bad_path[] = "the path of a unix socket has 1 to 107 bytes";
 static const char bad_login[] =
     "before the @ stands user:password, percent-encoded, %2F for / and %40 for @; a user has at "
@@ -301,6 +303,8 @@ const char *redis_url_parse(const char *url, struct redis_url *ret)
         fault = parse_cluster(rest, &parsed);
     } else if (behind(url, "redis-sentinel://", &rest)) {
         fault = parse_sentinel(rest, &parsed);
+    } else if (behind(url, "rediss://", &rest)) {
+        fault = no_tls;
     }
     if (fault == NULL) {
         *ret = parsed;

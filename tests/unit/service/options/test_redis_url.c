@@ -73,6 +73,17 @@ Test(redis_url, malformed_ones_of_several_servers_say_why_and_show_no_password)
 
 /* ---- what is refused ---- */
 
+Test(redis_url, each_fault_has_its_own_sentence)
+{
+    static const char *const rows[][2] = {{"rediss://h:1", "no TLS"}, {"redis://h", "needs a port"},
+        {"unix:rel", "absolute path"}, {"redis://h:1/x", "a database is"},
+        {"http://h:1", "a Redis URL is"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *fault = redis_url_check(rows[i][0]);
+        cr_expect(fault != NULL && strstr(fault, rows[i][1]) != NULL, "%s", rows[i][0]);
+    }
+}
+
 Test(redis_url, refused)
 {
     static const char *const urls[] = {"redis://", "redis://h", "redis://h:", "redis://h:0",
