@@ -13,8 +13,8 @@
 #define PORT_SENTINEL 26379
 
 static const char bad_form[] =
-    "a Redis URL is redis://[user:password@]host:port[/db], unix:path, redis-cluster:// or "
-    "redis-sentinel://";
+    "a Redis URL is redis://[user:password@]host:port[/db], unix:/path, "
+    "redis-cluster://host[:port].. or redis-sentinel://host[:port]../master";
 static const char no_tls[] =
     "there is no TLS to Redis: use redis:// and a tunnel, as stunnel, beside tallyd";
 static const char bad_path[] = "the path of a unix socket has 1 to 107 bytes";
