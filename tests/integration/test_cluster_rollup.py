@@ -187,7 +187,7 @@ def test_a_pass_is_lost_before_it_is_over_everywhere(world, start_tallyd, how):
     wait_until(lambda: any(leads(t) for t in world.tallyds), "one leads", deadline_s=30)
     cluster = world.cluster
     world.http.question("/pv")  # what was posted is counted
-    home = next(n for n in cluster.primaries() if n.command("KEYS", "t:*:lock"))
+    home = wait_until(lambda: next((n for n in cluster.primaries() if n.command("KEYS", "t:*:lock")), None), "its lock is there")
     victim, slow = (n for n in cluster.primaries() if n is not home)
     replica, states = cluster.replicas_of(victim)[0], victim.command("KEYS", "t:*:state")
     before = world.states()
