@@ -153,7 +153,7 @@ def test_what_the_library_refuses_is_counted(start_tallyd):
     with Raw(tallyd.port) as raw:
         raw.send(f"POST /events HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n{'f' * 30}\r\n")
         assert raw.receive()[0] == 413
-    assert answers(tallyd, 413, "/events", "POST") == 1
+    wait_until(lambda: answers(tallyd, 413, "/events", "POST") == 1, "it is counted, once the exchange has ended")
 
 
 @pytest.mark.parametrize("line", [
