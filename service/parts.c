@@ -49,10 +49,6 @@ static int start_redis(struct service *s)
     bool ok = redis_child_start(s->child, monotonic_ms(), &report);
     redis_news_child(&s->news, &report);
     s->redis_url = redis_child_url(s->child);
-    if (!ok) {
-        (void)fprintf(stderr, "tallyd: install redis-server, name one with --redis-server PATH, "
-                              "or use a Redis of your own with --redis URL\n");
-    }
     return ok ? 0 : 1;
 }
 

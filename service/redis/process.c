@@ -170,18 +170,15 @@ static int open_input(const char *text)
 bool process_start(const struct process_spec *spec, struct process *ret, char *error, size_t room)
 {
     struct child child = {.spec = spec,
-        .program = spec->program,
+        .program = spec->program != NULL ? spec->program : spec->argv[0],
         .parent = getpid(),
         .input = -1,
         .output = -1,
         .report = -1};
     const char *step = "cannot prepare";
-    int pipe_fds[2] = {-1, -1}, pidfd = -1, fault;
+    int pipe_fds[2] = {-1, -1}, pidfd = -1, fault = 0;
     pid_t pid = -1;
     memcpy(&child.argv, &spec->argv, sizeof(child.argv));
-    if (child.program == NULL) {
-        child.program = child.argv[0];
-    }
     if (pipe2(pipe_fds, O_CLOEXEC) != 0 || (child.report = lift(pipe_fds[1])) < 0 ||
         (child.input = lift(open_input(spec->input))) < 0 ||
         (child.output = lift(open(
@@ -196,14 +193,14 @@ bool process_start(const struct process_spec *spec, struct process *ret, char *e
     close_if(child.report); /* as long as this is open, the pipe has no end */
     child.report = -1;
     step = "cannot run";
-    if ((fault = read_report(pipe_fds[0])) != 0) {
-        errno = fault;
+    if ((errno = read_report(pipe_fds[0])) != 0) {
         goto fail;
     }
     *ret = (struct process){pid, pidfd};
     goto out;
 fail:
-    (void)snprintf(error, room, "%s %s: %s", step, child.program, strerror(errno));
+    fault = errno;
+    (void)snprintf(error, room, "%s %s: %s", step, child.program, strerror(fault));
     if (pid > 0) {
         (void)kill(pid, SIGKILL); /* a child that is not reaped keeps its pid */
         reap(pid);
@@ -215,5 +212,6 @@ out:
     close_if(child.report);
     close_if(child.input);
     close_if(child.output);
+    errno = fault;
     return pidfd >= 0;
 }

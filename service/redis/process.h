@@ -32,7 +32,8 @@ struct process {
 
 /* Start a program.  The child has a process group of its own, umask 077, default signals, and none
  * of our other descriptors.  True: the program is being executed, and the caller has to reap the
- * child. False: @error, cut to @room bytes, says why, also where the binary is missing. */
+ * child. False: @error, cut to @room bytes, says why, and so does errno: ENOENT, the binary is
+ * missing. */
 bool process_start(
     const struct process_spec *spec, struct process *ret, char *error, size_t room) MUST_CHECK;
 

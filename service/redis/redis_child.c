@@ -121,6 +121,14 @@ int64_t redis_child_next_ms(const struct redis_child *child)
     return child->next_ms;
 }
 
+static void say_what_to_install(const struct redis_child *child, char *error)
+{
+    (void)snprintf(error, REDIS_CHILD_TEXT,
+        "there is no %.200s: install redis-server, name one with --redis-server PATH, or use a "
+        "Redis of your own with --redis URL",
+        child->server);
+}
+
 static bool spawn(struct redis_child *child, char *error)
 {
     static const char *const fsync_names[] = {"always", "everysec"};
@@ -163,7 +171,11 @@ static bool spawn(struct redis_child *child, char *error)
     /* clang-format on */
     struct process_spec spec = {
         .argv = argv, .dir = dir, .output = child->log, .short_slices = true};
-    return process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
+    bool ok = process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
+    if (!ok && errno == ENOENT) {
+        say_what_to_install(child, error);
+    }
+    return ok;
 }
 
 static bool mend(struct redis_child *child, int64_t *ret_cut, char *error)

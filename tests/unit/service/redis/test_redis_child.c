@@ -570,8 +570,7 @@ Test(redis_child, no_binary)
     bench_open(&bench);
     cr_expect_not(redis_child_start(bench.child, 0, &bench.report));
     cr_expect_eq(bench.report.outcome, REDIS_CHILD_FAILED);
-    cr_expect_str_eq(
-        bench.report.text, "cannot run /nonexistent/redis-server: No such file or directory");
+    cr_expect_not_null(strstr(bench.report.text, "there is no /nonexistent/redis-server: install"));
     cr_expect_eq(redis_child_next_ms(bench.child), REDIS_CHILD_NEVER);
     cr_expect_eq(redis_child_fd(bench.child), -1);
     bench_close(&bench);
