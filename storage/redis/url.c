@@ -17,7 +17,8 @@ static const char bad_form[] =
     "redis-cluster://host[:port].. or redis-sentinel://host[:port]../master";
 static const char no_tls[] =
     "there is no TLS to Redis: use redis:// and a tunnel, as stunnel, beside tallyd";
-static const char bad_path[] = "the path of a unix socket has 1 to 107 bytes";
+static const char bad_path[] =
+    "behind unix: stands the absolute path of a unix socket, of at most 107 bytes";
 static const char bad_login[] =
     "before the @ stands user:password, percent-encoded, %2F for / and %40 for @; a user has at "
     "most 127 bytes, a password 255";
@@ -180,7 +181,7 @@ static const char *parse_seeds(struct slice text, int port, struct redis_url *re
 static const char *parse_unix(const char *path, struct redis_url *ret)
 {
     size_t n = strlen(path);
-    if (n == 0 || n > UNIX_PATH_MAX) {
+    if (n < 2 || n > UNIX_PATH_MAX || path[0] != '/' || path[1] == '/') {
         return bad_path;
     }
     ret->kind = REDIS_ONE;

@@ -28,7 +28,7 @@ Test(redis_endpoint, good)
         {"redis://u%3a:p%40%2F%25@h:1", "", "h", 1, "u:", "p@/%", 0},
         {"redis://u:a:b@h:1", "", "h", 1, "u", "a:b", 0},
         {"unix:/run/redis.sock", "/run/redis.sock", "", 0, "", "", 0},
-        {"unix:relative@x:1", "relative@x:1", "", 0, "", "", 0},
+        {"unix:/a@x:1", "/a@x:1", "", 0, "", "", 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct redis_endpoint e;
@@ -65,7 +65,7 @@ Test(redis_endpoint, bad)
         "redis://h:1/99999999999", "redis://user@h:1", "redis://@h:1", "redis://u:p@",
         "redis://u:p@:1", "redis://u:p%@h:1", "redis://u:p%4@h:1", "redis://u:p%4g@h:1",
         "redis://u:p%00@h:1", "redis://u%00:p@h:1", "redis://u:a@b@h:1", "redis://u:a/b@h:1/3",
-        "redis://u:a b@h:1", "unix:"};
+        "redis://u:a b@h:1", "unix:", "unix:relative"};
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         check_bad(urls[i]);
     }
