@@ -179,7 +179,7 @@ void storage_submit(struct storage *s, struct storage_job *job)
     if (job->op != STORAGE_PROBE && atomic_load(&s->core.refusing)) {
         err = STORAGE_DOWN;
     } else if (job->op == STORAGE_LIMIT || job->op == STORAGE_LIMIT_RESET) {
-        (void)storage_send(s, job, &err);
+        (void)limit_senders_submit(s->limits, job, &err);
     } else if (job->op == STORAGE_ROLLUP_RUN) {
         err = s->rollup == NULL ? STORAGE_REFUSED : STORAGE_OK;
         if (err == STORAGE_OK) {

@@ -10,7 +10,7 @@ bool query_refuse(struct http_exchange *exchange, const char *parameter, const c
 }
 
 /* Refuse a parameter that is not in @specs, and tell which ones are. */
-static void query_refuse_unknown(struct http_exchange *exchange, const char *parameter,
+static bool refuse_unknown(struct http_exchange *exchange, const char *parameter,
     const struct param_spec *specs, size_t n_specs)
 {
     struct buffer known;
@@ -21,12 +21,13 @@ static void query_refuse_unknown(struct http_exchange *exchange, const char *par
     }
     buffer_append(&known, "", 1); /* the NUL */
     if (known.failed) {
-        problem_from_storage(&exchange->response, STORAGE_NOMEM, NULL);
+        (void)problem_no_memory(&exchange->response);
     } else {
         problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, parameter,
             "unknown parameter; this path takes %s", n_specs > 0 ? known.p : "none");
     }
     buffer_release(&known);
+    return false;
 }
 
 bool query_read(struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs,
@@ -36,11 +37,8 @@ bool query_read(struct http_exchange *exchange, const struct param_spec *specs, 
     case PARAMS_OK:
         return true;
     case PARAMS_REFUSED:
-        if (ret->error.unknown) {
-            query_refuse_unknown(exchange, ret->error.parameter, specs, n_specs);
-            return false;
-        }
-        return query_refuse(exchange, ret->error.parameter, ret->error.detail);
+        return ret->error.unknown ? refuse_unknown(exchange, ret->error.parameter, specs, n_specs)
+                                  : query_refuse(exchange, ret->error.parameter, ret->error.detail);
     case PARAMS_NOMEM:
         break;
     }
