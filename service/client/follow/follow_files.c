@@ -148,17 +148,26 @@ static bool open_entry(struct follow_files *files, size_t index, size_t entry, i
     return true;
 }
 
+/* Had @file rotated at the first look, and has it not become the log since?  That is remembered as
+ * long as the file is there, as @entry. */
+static bool stays_past(const struct follow_files *files, struct follow_file *file, size_t entry)
+{
+    bool is_there = entry != FOLLOW_NONE;
+    bool is_log = is_there && files->listing.entries[entry].is_log;
+    bool stays = file->is_past && !is_log;
+    file->is_past = stays && (is_there || !files->listing.is_complete);
+    return stays;
+}
+
 /* Find file @index, which is not open, where the plan says.  False: not now. */
 static bool find_file(struct follow_files *files, size_t index, int64_t now_ms)
 {
     struct follow_file *file = &files->state->files[index];
     size_t entry = files->plan.entries[index];
     files->open[index].is_moving = false;
-    if (file->is_past && (entry == FOLLOW_NONE || !files->listing.entries[entry].is_log)) {
-        file->is_past = entry != FOLLOW_NONE || !files->listing.is_complete;
+    if (stays_past(files, file, entry)) {
         return true;
     }
-    file->is_past = false;
     if (entry == FOLLOW_NONE) {
         if (file->is_done || files->open[index].is_gone) {
             return true;
