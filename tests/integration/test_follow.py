@@ -481,28 +481,30 @@ def opened(pid):
     return paths
 
 
-def test_the_server_comes_later(start_redis, start_tallyd, site, log, follow):
-    redis = start_redis()
-    port = free_port()
-    log.write(rows(1100))
-    follower = follow(url=f"http://127.0.0.1:{port}")
+def follow_alone(follow):
+    """A follower that waits for a server, and where that is to be."""
+    address = f"127.0.0.1:{free_port()}"
+    follower = follow(url=f"http://{address}")
     wait_until(lambda: follower.said("waiting, and trying again"), "it waits")
+    return follower, address
+
+
+def test_the_server_comes_later(start_redis, start_tallyd, site, log, follow):
+    log.write(rows(1100))
+    follower, address = follow_alone(follow)
     log.rename()
     log.write(rows(3, 1100))
-    http = start_tallyd(*FOREVER, redis=redis, listen=f"127.0.0.1:{port}").client()
+    http = start_tallyd(*FOREVER, redis=start_redis(), listen=address).client()
     await_pv(http, site, 1103)
     wait_until(lambda: follower.said("answers again"), "it says so")
 
 
 def test_what_is_written_while_the_server_is_away_counts_when_it_is_back(start_redis, start_tallyd, site, log, follow):
     """Without a further line."""
-    redis = start_redis()
-    port = free_port()
     log.write(rows(3))
-    follower = follow(url=f"http://127.0.0.1:{port}")
-    wait_until(lambda: follower.said("waiting, and trying again"), "it waits")
+    _, address = follow_alone(follow)
     log.write(rows(4, 3))
-    http = start_tallyd(*FOREVER, redis=redis, listen=f"127.0.0.1:{port}").client()
+    http = start_tallyd(*FOREVER, redis=start_redis(), listen=address).client()
     await_pv(http, site, 7)
 
 

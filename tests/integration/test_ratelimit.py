@@ -375,9 +375,10 @@ def test_what_waits_behind_another_reply_keeps_its_deadline(start, start_redis, 
         answers.append((ask(tallyd.client(), key=key).status, time.monotonic() - begin))
 
     threads = [threading.Thread(target=one, args=(key,)) for key in ("first", "second", "third")]
-    for thread in threads:
+    threads[0].start()
+    wait_until(lambda: tallyd.client().metric("tallyd_limit_scripts_total") == 2, "it is under way")
+    for thread in threads[1:]:
         thread.start()
-        time.sleep(0.1)  # one after the other: the first alone is sent
     for thread in threads:
         thread.join()
     assert [status for status, _ in answers] == [504, 503, 503], answers

@@ -193,6 +193,15 @@ Test(append_jobs, go_again_in_one_stream, .init = setup, .fini = teardown)
     }
 }
 
+/* Another connection, which has taken an entry. */
+static void lose_and_prove(void)
+{
+    lose();
+    connect_to_redis();
+    send();
+    cr_assert(take(1));
+}
+
 /* A stream of large entries has a bound in bytes, too. */
 Test(append_jobs, large_ones_go_again_some_at_a_time, .init = setup, .fini = teardown)
 {
@@ -207,10 +216,7 @@ Test(append_jobs, large_ones_go_again_some_at_a_time, .init = setup, .fini = tea
         send();
         cr_assert(take(1));
     }
-    lose();
-    connect_to_redis();
-    send();
-    cr_assert(take(1));
+    lose_and_prove();
     send();
     cr_expect_eq(w.appender.n_sent, 4u, "%zu: 1.2 MB", w.appender.n_sent);
     while (w.appender.n_open > 0) {
@@ -229,10 +235,7 @@ Test(append_jobs, go_again_few_at_a_time_where_they_are_refused, .init = setup, 
         send();
         cr_assert(take(1));
     }
-    lose();
-    connect_to_redis();
-    send();
-    cr_assert(take(1));
+    lose_and_prove();
     w.redis.is_full = true;
     for (unsigned i = 0; i < 50; i++) {
         w.now_us += 20000;
