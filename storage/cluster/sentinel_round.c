@@ -56,7 +56,7 @@ static void take_role(struct topology *t, const struct question *q)
 {
     bool is_master = q->answered && q->role.is_master;
     if (is_master) {
-        struct cluster_node node = {.address = q->address, .n_replicas = q->role.n_replicas};
+        struct cluster_node node = {.address = q->address};
         memcpy(node.id, q->role.run_id, sizeof(node.id));
         put_master(t, &node);
     }

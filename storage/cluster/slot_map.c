@@ -82,22 +82,18 @@ static bool range_parse(struct slot_reader *r, const struct reply *reply)
     if (first < 0 || last < first || last >= CLUSTER_SLOTS) {
         return false;
     }
-    unsigned n_replicas = (unsigned)reply->n - 3;
     uint16_t primary = SLOT_MAP_NOBODY;
     for (size_t i = 2; i < reply->n; i++) {
         struct cluster_node read;
         if (!node_parse(r->asked_host, &reply->items[i], &read)) {
             return false;
         }
-        read.is_replica = true;
         struct cluster_node *node = node_place(&r->map, &read);
         if (node == NULL) {
             return false;
         }
         if (i == 2) {
             primary = (uint16_t)(node - r->map.nodes);
-            node->is_replica = false;
-            node->n_replicas = n_replicas;
         }
     }
     for (int64_t slot = first; slot <= last; slot++) {
@@ -156,7 +152,6 @@ bool slot_map_set_owner(
     if (node == NULL) {
         return false;
     }
-    node->is_replica = false;
     map->n_owned += map->owner[partition] == SLOT_MAP_NOBODY;
     map->owner[partition] = (uint16_t)(node - map->nodes);
     return true;

@@ -8,7 +8,7 @@
  *
  * What CLUSTER SLOTS says of nodes that are not well: a primary that has failed stays the owner of
  * its slots until a replica is promoted.  A replica that has failed is left out, and so is a
- * replica that has received nothing yet.  So `n_replicas` may be too small, never too large.
+ * replica that has received nothing yet.
  */
 #ifndef STORAGE_CLUSTER_SLOT_MAP_H
 #define STORAGE_CLUSTER_SLOT_MAP_H
@@ -29,8 +29,6 @@
 struct cluster_node {
     char id[CLUSTER_ID_SIZE];     /* "": not known */
     struct redis_address address; /* host "": nobody knows how to reach the node */
-    unsigned n_replicas;          /* that are well; at most as many as there are */
-    bool is_replica;
     bool doubted; /* for the topology: the owner of some partition, and has been lost */
 };
 

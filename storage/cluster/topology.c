@@ -200,9 +200,6 @@ static void plan_next(struct topology *t, enum round_end end, int64_t now_ms)
 int64_t topology_step(struct topology *t)
 {
     int64_t now_ms = t->io->now_ms(t->io_data);
-    if (t->url.kind == REDIS_ONE) {
-        return INT64_MAX;
-    }
     take_hint(t, now_ms);
     if (now_ms < t->next_ms) {
         return t->next_ms;
@@ -241,11 +238,8 @@ static void *topology_run(void *data)
 
 bool topology_start(struct topology *t)
 {
-    if (t->url.kind != REDIS_ONE) {
-        t->running = pthread_create(&t->thread, NULL, topology_run, t) == 0;
-        return t->running;
-    }
-    return true;
+    t->running = pthread_create(&t->thread, NULL, topology_run, t) == 0;
+    return t->running;
 }
 
 void topology_stop(struct topology *t)
@@ -262,27 +256,22 @@ void topology_stop(struct topology *t)
 
 /* ---- life ---- */
 
-struct topology *topology_new(const struct redis_url *url, const struct partitions *partitions,
-    const struct topology_io *io, void *io_data)
+struct topology *topology_new(
+    const struct redis_url *url, unsigned n_partitions, const struct topology_io *io, void *io_data)
 {
     struct topology *t = calloc(1, sizeof(*t));
     if (t == NULL) {
         return NULL;
     }
     t->url = *url;
-    t->n_partitions = partitions->n;
+    t->n_partitions = n_partitions;
     t->io = io;
     t->io_data = io_data;
     t->last_ms = t->next_ms = INT64_MIN / 2;
-    for (unsigned p = 0; p < partitions->n; p++) {
-        t->slots[p] = (uint16_t)partition_slot(partitions, p);
-    }
     mutex_init(&t->lock);
     t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     sentinels_init(&t->sentinels, url);
-    const struct cluster_node one = {.address = url->seeds[0]};
-    if (t->wake_fd < 0 ||
-        !slot_map_of_one(url->kind == REDIS_ONE ? &one : NULL, t->n_partitions, &t->map)) {
+    if (t->wake_fd < 0 || !slot_map_of_one(NULL, n_partitions, &t->map)) {
         topology_free(t);
         return NULL;
     }

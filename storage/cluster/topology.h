@@ -2,10 +2,10 @@
  *
  * Layer: storage.  Thread-safe, but for what says otherwise.
  *
- * The URL tells what there is: one Redis, which has every partition for ever; a cluster, whose
- * nodes share the partitions; or a master that Sentinels name, which has every partition until they
- * name another one.  The map is kept by one thread, which asks nodes or Sentinels.  It learns from
- * other threads, by hints, what they meet on their connections.
+ * The URL tells what there is: a cluster, whose nodes share the partitions; or a master that
+ * Sentinels name, which has every partition until they name another one.  One Redis has every
+ * partition for ever, and needs no topology.  The map is kept by one thread, which asks nodes or
+ * Sentinels.  It learns from other threads, by hints, what they meet on their connections.
  *
  * How often the thread asks:
  *
@@ -36,13 +36,12 @@ struct topology;
 
 /* ---- life ---- */
 
-/* Make the topology of @url; what is pointed to is copied, @io and @io_data must outlive it.  All
- * partitions of one Redis are served at once, those of a cluster or a master by nobody yet.  NULL:
- * no memory or no file descriptor. */
-struct topology *topology_new(const struct redis_url *url, const struct partitions *partitions,
+/* Make the topology of @url; which is copied, of a cluster or of Sentinels; @io and @io_data must
+ * outlive it.  All partitions are nobody's yet.  NULL: no memory or no file descriptor. */
+struct topology *topology_new(const struct redis_url *url, unsigned n_partitions,
     const struct topology_io *io, void *io_data) MUST_CHECK;
 
-/* Start the thread.  For one Redis there is nothing to ask, and no thread.  False: no thread. */
+/* Start the thread.  False: no thread. */
 bool topology_start(struct topology *topology) MUST_CHECK;
 
 /* Interrupt what the thread asks, and end it.  Harmless without a thread. */
@@ -61,9 +60,8 @@ int64_t topology_step(struct topology *topology);
 /* A number that changes whenever a partition's owner does, be it to nobody. */
 unsigned topology_version(const struct topology *topology);
 
-/* Copy the owner of a partition: its address, its id (of a node of a cluster; of a master its run
- * id; else ""), and how many replicas it had at least when it was asked last.  False: nobody, as
- * far as is known. */
+/* Copy the owner of a partition: its address, and its id (of a node of a cluster; of a master its
+ * run id; else "").  False: nobody, as far as is known. */
 bool topology_owner(
     struct topology *topology, unsigned partition, struct cluster_node *ret) MUST_CHECK;
 

@@ -23,7 +23,6 @@ enum round_end {
 struct topology {
     struct redis_url url;
     unsigned n_partitions;
-    uint16_t slots[PARTITIONS_MAX];
     const struct topology_io *io;
     void *io_data;
     int *watchers; /* owned; eventfds of others */

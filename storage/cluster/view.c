@@ -72,8 +72,6 @@ bool role_view_take_role(struct role_view *view, const struct reply *reply)
         return false;
     }
     view->is_master = slice_equal(reply->items[0].text, SLICE("master"));
-    view->n_replicas =
-        view->is_master && reply->items[2].type == REPLY_ARRAY ? (unsigned)reply->items[2].n : 0;
     return true;
 }
 

@@ -25,7 +25,6 @@ bool cluster_view_take_info(struct cluster_view *view, const struct reply *reply
 
 struct role_view {
     bool is_master;
-    unsigned n_replicas;          /* of a master: connected ones */
     char run_id[CLUSTER_ID_SIZE]; /* 40 hexadecimal digits, new with each start of the server */
 };
 

@@ -42,7 +42,7 @@ bool servers_start(struct core *core, const char *url, const char **ret_error)
         return false;
     }
     core->hold_ms = core->config.log_hold_ms;
-    core->topology = topology_new(&core->url, &core->partitions, &asker_io, core->asker);
+    core->topology = topology_new(&core->url, core->partitions.n, &asker_io, core->asker);
     return core->topology != NULL && topology_start(core->topology);
 }
 

@@ -9,7 +9,7 @@
  *     MS trouble TEXT                                   when a partition is not served
  *
  * Input, a line each: `lost HOST PORT`, `silent HOST PORT`, `up HOST PORT`, `moved PARTITION HOST
- * PORT` are hints; `node PARTITION` prints "node ID HOST:PORT replicas N"; `exit` ends.
+ * PORT` are hints; `node PARTITION` prints "node ID HOST:PORT"; `exit` ends.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -54,7 +54,7 @@ static void print_node(struct topology *t, unsigned partition)
     char address[ADDRESS_TEXT_SIZE];
     if (partition < partitions.n && topology_owner(t, partition, &node)) {
         redis_address_print(&node.address, address, sizeof(address));
-        printf("node %s %s replicas %u\n", node.id, address, node.n_replicas);
+        printf("node %s %s\n", node.id, address);
     } else {
         printf("node nobody\n");
     }
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     started_ms = monotonic_ms();
     partitions_make((unsigned)n, &partitions);
     struct asker *asker = asker_new(&url, &partitions);
-    struct topology *t = asker == NULL ? NULL : topology_new(&url, &partitions, &asker_io, asker);
+    struct topology *t = asker == NULL ? NULL : topology_new(&url, partitions.n, &asker_io, asker);
     if (t == NULL || !topology_start(t)) {
         fprintf(stderr, "out of memory\n");
         return 1;

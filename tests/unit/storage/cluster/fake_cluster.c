@@ -117,7 +117,7 @@ void fake_start(int n, const char *url)
     cr_assert(redis_url_parse(url, &parsed) == NULL, "%s", url);
     partitions_make(FAKE_PARTITIONS, &partitions);
     fake.changes = 0;
-    fake.topology = topology_new(&parsed, &partitions, &fake_io, NULL);
+    fake.topology = topology_new(&parsed, partitions.n, &fake_io, NULL);
     cr_assert(fake.topology != NULL);
 }
 

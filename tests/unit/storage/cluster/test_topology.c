@@ -36,26 +36,6 @@ static void expect_rate_kept(void)
     }
 }
 
-/* ---- one Redis ---- */
-
-Test(topology, one_redis_has_everything_and_is_not_asked)
-{
-    struct cluster_node node;
-    fake_start(1, "redis://h:7000/3");
-    cr_expect_eq(topology_step(fake.topology), INT64_MAX);
-    cr_expect(topology_owner(fake.topology, 5, &node));
-    cr_expect_str_eq(node.address.host, "h");
-    cr_expect_eq(node.address.port, 7000);
-    cr_expect_eq(unserved(), 0);
-    topology_hint(fake.topology, HINT_LOST, 0, &node.address);
-    cr_expect_eq(unserved(), FAKE_PARTITIONS);
-    cr_expect_eq(topology_unserved_since(fake.topology, 2), fake.now_ms);
-    topology_hint(fake.topology, HINT_UP, 0, &node.address);
-    cr_expect_eq(unserved(), 0);
-    cr_expect_eq(fake.n_rounds, 0);
-    cr_expect_eq(topology_version(fake.topology), 0, "the owner is the same all the time");
-}
-
 /* ---- the beginning ---- */
 
 Test(topology, a_cluster_that_is_not_ok_yet_is_asked_until_it_is)

@@ -112,7 +112,7 @@ static void setup(void)
     core->is_spread = true;
     core->n_logs = 1;
     cr_assert_null(redis_url_parse("redis-cluster://127.0.0.1:1", &core->url));
-    core->topology = topology_new(&core->url, &core->partitions, &no_io, NULL);
+    core->topology = topology_new(&core->url, core->partitions.n, &no_io, NULL);
     cr_assert_not_null(core->topology);
     topology_hint(core->topology, HINT_MOVED, 0, &core->url.seeds[0]);
     atomic_store(&core->scripts, calloc(1, sizeof(struct script_digests)));

@@ -60,7 +60,7 @@ static struct core *core_of_a_cluster(void)
     core->is_spread = true;
     core->n_logs = PLACES;
     cr_assert_null(redis_url_parse("redis-cluster://127.0.0.1:1", &core->url));
-    core->topology = topology_new(&core->url, &core->partitions, &no_io, NULL);
+    core->topology = topology_new(&core->url, core->partitions.n, &no_io, NULL);
     cr_assert_not_null(core->topology);
     return core;
 }
