@@ -43,25 +43,12 @@ static uint16_t place_of(struct cluster_job *ret, const struct cluster_node *nod
     return (uint16_t)ret->n_servers++;
 }
 
-/* One Redis, as the URL says where it is. */
-static struct cluster_node node_of_one(const struct core *core)
-{
-    const struct redis_endpoint *endpoint = &core->endpoint;
-    struct cluster_node node = {.address = {.port = endpoint->port}};
-    if (endpoint->unix_path[0] != '\0') {
-        node.address.port = 0;
-    }
-    (void)snprintf(node.address.host, sizeof(node.address.host), "%s",
-        endpoint->unix_path[0] != '\0' ? endpoint->unix_path : endpoint->host);
-    return node;
-}
-
 /* Who has each partition. */
 static void find_servers(struct looking *l)
 {
     struct topology *topology = l->core->topology;
     for (unsigned p = 0; p < l->ret->n_partitions; p++) {
-        struct cluster_node node = node_of_one(l->core);
+        struct cluster_node node = {.address = l->core->url.seeds[0]}; /* of one Redis */
         bool known = topology == NULL || topology_owner(topology, p, &node);
         bool served = known && (topology == NULL || topology_unserved_since(topology, p) == 0);
         l->server_of[p] = known ? place_of(l->ret, &node) : UINT16_MAX;

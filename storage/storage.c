@@ -123,7 +123,7 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         return NULL;
     }
     s->core.config = *config;
-    s->core.config.redis_url = NULL;  /* the endpoint has what is needed */
+    s->core.config.redis_url = NULL;  /* core.url has what is needed */
     s->core.config.site_zones = NULL; /* so has core.sites */
     core_init(&s->core);
     unfolded_init(&s->unfolded, &s->core.stats);

@@ -11,7 +11,6 @@
 #include "storage/cluster/listener.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/connect.h"
-#include "storage/redis/resolver.h"
 #include "storage/redis/resp.h"
 
 #define PEERS     (2 * QUESTIONS_MAX) /* connections that are kept */
@@ -21,13 +20,13 @@
 struct peer {
     struct redis_address address; /* host "": this place is free */
     bool is_sentinel;
-    struct redis *redis;       /* NULL: not connected */
-    struct resolver *resolver; /* NULL: none yet */
+    struct redis *redis; /* NULL: not connected */
     int64_t used_ms;
 };
 
 struct asker {
     struct redis_url url;
+    struct resolvers *resolvers;
     unsigned n_partitions;
     uint16_t slots[PARTITIONS_MAX];
     struct peer peers[PEERS];
@@ -47,7 +46,6 @@ static void peer_close(struct peer *peer)
 static void peer_release(struct peer *peer)
 {
     peer_close(peer);
-    resolver_free(peer->resolver);
     *peer = (struct peer){.redis = NULL};
 }
 
@@ -85,18 +83,12 @@ static void close_unused(struct asker *asker, int64_t now_ms)
 static bool peer_connect(
     struct asker *asker, struct peer *peer, int64_t deadline_ms, char error[QUESTION_ERROR_SIZE])
 {
-    struct redis_endpoint endpoint;
-    if (peer->is_sentinel) {
-        redis_endpoint_of_sentinel(&asker->url, &peer->address, &endpoint);
-    } else {
-        redis_endpoint_of_server(&asker->url, &peer->address, &endpoint);
-        endpoint.db = 0; /* nothing of what is asked lies in a database */
-    }
-    if (peer->resolver == NULL) {
-        peer->resolver = resolver_new(peer->address.host, NULL);
-    }
-    endpoint.resolver = peer->resolver;
-    peer->redis = redis_connect(&endpoint, &asker->look, deadline_ms, error, QUESTION_ERROR_SIZE);
+    struct redis_endpoint endpoint = peer->is_sentinel
+                                         ? redis_endpoint_of_sentinel(&asker->url, &peer->address)
+                                         : redis_endpoint_of_server(&asker->url, &peer->address);
+    endpoint.db = 0; /* nothing of what is asked lies in a database */
+    peer->redis = redis_connect(
+        &endpoint, asker->resolvers, &asker->look, deadline_ms, error, QUESTION_ERROR_SIZE);
     return peer->redis != NULL;
 }
 
@@ -274,19 +266,21 @@ static bool asker_look(void *data)
 const struct topology_io asker_io = {
     asker_now_ms, asker_random, asker_ask, asker_wait, asker_interrupt};
 
-struct asker *asker_new(const struct redis_url *url, const struct partitions *partitions)
+struct asker *asker_new(
+    const struct redis_url *url, const struct partitions *partitions, struct resolvers *resolvers)
 {
     struct asker *asker = calloc(1, sizeof(*asker));
     if (asker == NULL) {
         return NULL;
     }
     asker->url = *url;
+    asker->resolvers = resolvers;
     asker->n_partitions = partitions->n;
     for (unsigned p = 0; p < partitions->n; p++) {
         asker->slots[p] = (uint16_t)partition_slot(partitions, p);
     }
     asker->look = (struct redis_look){.look = asker_look, .data = asker};
-    listener_init(&asker->listener, &asker->url, &asker->look);
+    listener_init(&asker->listener, &asker->url, resolvers, &asker->look);
     return asker;
 }
 

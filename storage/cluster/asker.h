@@ -11,15 +11,16 @@
 #define STORAGE_CLUSTER_ASKER_H
 
 #include "storage/cluster/question.h"
+#include "storage/redis/resolvers.h"
 #include "storage/redis/url.h"
 #include "storage/schema/partition.h"
 
 struct asker;
 
 /* Make an asker that logs in as @url says, and wants to know the owners of @partitions; both are
- * copied.  NULL: out of memory. */
-struct asker *asker_new(
-    const struct redis_url *url, const struct partitions *partitions) MUST_CHECK;
+ * copied.  @resolvers outlives it.  NULL: out of memory. */
+struct asker *asker_new(const struct redis_url *url, const struct partitions *partitions,
+    struct resolvers *resolvers) MUST_CHECK;
 
 /* Free it when nothing is asked any more.  NULL is harmless. */
 void asker_free(struct asker *asker);

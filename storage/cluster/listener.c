@@ -5,16 +5,17 @@
 
 #include "storage/base/clock.h"
 #include "storage/redis/connect.h"
-#include "storage/redis/resolver.h"
 #include "storage/redis/resp.h"
 
 #define CONNECT_MS 200
 #define PING_MS    1000
 #define SILENCE_MS 3000 /* then it is given up */
 
-void listener_init(struct listener *l, const struct redis_url *url, const struct redis_look *look)
+void listener_init(struct listener *l, const struct redis_url *url, struct resolvers *resolvers,
+    const struct redis_look *look)
 {
-    *l = (struct listener){.url = url, .look = look, .tried_ms = INT64_MIN / 2};
+    *l = (struct listener){
+        .url = url, .resolvers = resolvers, .look = look, .tried_ms = INT64_MIN / 2};
 }
 
 void listener_release(struct listener *l)
@@ -36,14 +37,12 @@ static void listener_send(struct listener *l, struct buffer *b)
 static void listener_subscribe(
     struct listener *l, const struct redis_address *address, int64_t now_ms)
 {
-    struct redis_endpoint endpoint;
+    struct redis_endpoint endpoint = redis_endpoint_of_sentinel(l->url, address);
     struct buffer b;
     char error[80];
     l->tried_ms = l->pinged_ms = l->heard_ms = now_ms;
-    redis_endpoint_of_sentinel(l->url, address, &endpoint);
-    endpoint.resolver = resolver_new(address->host, NULL);
-    l->redis = redis_connect(&endpoint, l->look, now_ms + CONNECT_MS, error, sizeof(error));
-    resolver_free(endpoint.resolver);
+    l->redis =
+        redis_connect(&endpoint, l->resolvers, l->look, now_ms + CONNECT_MS, error, sizeof(error));
     if (l->redis != NULL) {
         buffer_init(&b);
         resp_command(&b, "SUBSCRIBE", "+switch-master", "+reboot", "-sdown", NULL);

@@ -12,19 +12,21 @@
 #include <stdint.h>
 
 #include "storage/redis/redis.h"
+#include "storage/redis/resolvers.h"
 #include "storage/redis/url.h"
 
 struct listener {
     const struct redis_url *url;
+    struct resolvers *resolvers;
     const struct redis_look *look;
     struct redis *redis; /* NULL: not subscribed */
     int64_t tried_ms, pinged_ms, heard_ms;
 };
 
-/* @url says as whom to log in and which master is meant; @look ends waits.  Both must outlive the
+/* @url says as whom to log in and which master is meant; @look ends waits.  All must outlive the
  * listener. */
-void listener_init(
-    struct listener *listener, const struct redis_url *url, const struct redis_look *look);
+void listener_init(struct listener *listener, const struct redis_url *url,
+    struct resolvers *resolvers, const struct redis_look *look);
 void listener_release(struct listener *listener);
 
 /* Sleep until @until_ms (CLOCK_MONOTONIC), until @wake_fd can be read, or until the Sentinel speaks

@@ -23,9 +23,9 @@
 #include "storage/job/config.h"
 #include "storage/job/job.h"
 #include "storage/job/stats.h"
-#include "storage/redis/endpoint.h"
 #include "storage/redis/redis.h"
 #include "storage/redis/resolvers.h"
+#include "storage/redis/url.h"
 #include "storage/schema/identity.h"
 #include "storage/schema/partition.h"
 #include "storage/schema/partition_state.h"
@@ -45,10 +45,9 @@ struct core {
      * it is a cluster: several servers have the partitions at the same time.  The session of a
      * thread that talks with all of them has a dispatcher (core/session.h). */
     struct redis_url url;
-    struct redis_endpoint endpoint; /* of one Redis */
-    struct topology *topology;      /* thread-safe; NULL: one Redis */
-    struct asker *asker;            /* the topology's */
-    struct resolvers resolvers;     /* thread-safe */
+    struct topology *topology;  /* thread-safe; NULL: one Redis */
+    struct asker *asker;        /* the topology's */
+    struct resolvers resolvers; /* thread-safe */
     struct partitions partitions;
     bool is_spread;
     unsigned n_logs;         /* of a cluster: see core_log_partition() */

@@ -13,17 +13,6 @@
 
 /* ---- life ---- */
 
-/* A host gets a resolver, because a look-up of its name may take long. */
-static bool set_endpoint(struct core *core, const struct redis_url *url)
-{
-    struct redis_endpoint *endpoint = &core->endpoint;
-    redis_endpoint_of_server(url, &url->seeds[0], endpoint);
-    if (endpoint->host[0] != '\0') {
-        endpoint->resolver = resolvers_get(&core->resolvers, endpoint->host);
-    }
-    return endpoint->host[0] == '\0' || endpoint->resolver != NULL;
-}
-
 bool servers_start(struct core *core, const char *url, const char **ret_error)
 {
     *ret_error = redis_url_parse(url, &core->url);
@@ -35,9 +24,9 @@ bool servers_start(struct core *core, const char *url, const char **ret_error)
         core->partitions.n < LOG_PARTITIONS_MAX ? core->partitions.n : LOG_PARTITIONS_MAX;
     *ret_error = "threads could not be started, or no memory";
     if (core->url.kind == REDIS_ONE) {
-        return set_endpoint(core, &core->url);
+        return true;
     }
-    core->asker = asker_new(&core->url, &core->partitions);
+    core->asker = asker_new(&core->url, &core->partitions, &core->resolvers);
     if (core->asker == NULL) {
         return false;
     }
@@ -169,7 +158,7 @@ bool server_find(struct core *core, struct server *server, struct redis_endpoint
     char *error, size_t error_n)
 {
     if (core->topology == NULL) {
-        *ret_endpoint = core->endpoint;
+        *ret_endpoint = redis_endpoint_of_server(&core->url, &core->url.seeds[0]);
         return true;
     }
     server->version = topology_version(core->topology); /* before the owner: it may change since */
@@ -180,8 +169,7 @@ bool server_find(struct core *core, struct server *server, struct redis_endpoint
             trouble[0] != '\0' ? trouble : "it is not known yet which server has the data");
         return false;
     }
-    redis_endpoint_of_server(&core->url, &server->node.address, ret_endpoint);
-    ret_endpoint->resolver = resolvers_get(&core->resolvers, ret_endpoint->host);
+    *ret_endpoint = redis_endpoint_of_server(&core->url, &server->node.address);
     return true;
 }
 

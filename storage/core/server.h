@@ -17,6 +17,7 @@
 
 #include "storage/cluster/slot_map.h"
 #include "storage/core/core.h"
+#include "storage/redis/endpoint.h"
 #include "storage/redis/reply.h"
 #include "storage/schema/part_set.h"
 

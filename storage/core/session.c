@@ -24,8 +24,8 @@ static bool connect_and_load(
     if (!server_find(core, &session->server, &endpoint, error, error_n)) {
         return false;
     }
-    session->redis = redis_connect(
-        &endpoint, core->topology == NULL ? &session->look : &looks, deadline_ms, error, error_n);
+    session->redis = redis_connect(&endpoint, &core->resolvers,
+        core->topology == NULL ? &session->look : &looks, deadline_ms, error, error_n);
     if (session->redis == NULL) {
         server_lost(core, &session->server);
         return false;

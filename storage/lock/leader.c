@@ -154,7 +154,7 @@ static void connect_home(struct leader *l)
     }
     lock_disconnect(&l->home);
     if (server_find(l->core, &l->server, &l->home.endpoint, error, sizeof(error)) &&
-        !lock_connect(&l->home, monotonic_ms() + HOME_MS)) {
+        !lock_connect(&l->home, &l->core->resolvers, monotonic_ms() + HOME_MS)) {
         server_lost(l->core, &l->server);
     }
 }
@@ -385,7 +385,7 @@ struct leader *leader_start(struct core *core, const char *lock_urls, const char
     (void)gethostname(host, sizeof(host) - 1);
     (void)snprintf(l->name, sizeof(l->name), "%s:%ld", host, (long)getpid());
     *ret_error = NULL;
-    if (!redlock_init(&l->others, lock_urls)) {
+    if (!redlock_init(&l->others, lock_urls, &core->resolvers)) {
         *ret_error = "the lock servers are not URLs of Redis with commas between";
     } else if (pthread_create(&l->thread, NULL, leader_main, l) != 0) {
         *ret_error = "threads could not be started";

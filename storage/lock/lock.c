@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "storage/redis/connect.h"
-#include "storage/redis/resolver.h"
 #include "storage/redis/resp.h"
 
 #define RANDOM_BYTES 16
@@ -27,16 +26,13 @@ struct slice lock_holder(struct slice token)
     return (struct slice){token.p + RANDOM_TEXT + 1, token.n - RANDOM_TEXT - 1};
 }
 
-bool lock_connect(struct lock_server *server, int64_t deadline_ms)
+bool lock_connect(struct lock_server *server, struct resolvers *resolvers, int64_t deadline_ms)
 {
     if (server->redis != NULL) {
         return true;
     }
-    if (server->endpoint.host[0] != '\0' && server->endpoint.resolver == NULL) {
-        server->endpoint.resolver = resolver_new(server->endpoint.host, NULL);
-    }
     server->redis = redis_connect(
-        &server->endpoint, &server->look, deadline_ms, server->why, sizeof(server->why));
+        &server->endpoint, resolvers, &server->look, deadline_ms, server->why, sizeof(server->why));
     if (server->redis != NULL && !scripts_load(server->redis, deadline_ms, &server->scripts,
                                      server->why, sizeof(server->why))) {
         lock_disconnect(server);

@@ -15,6 +15,7 @@
 #include "storage/base/compiler.h"
 #include "storage/redis/endpoint.h"
 #include "storage/redis/redis.h"
+#include "storage/redis/resolvers.h"
 #include "storage/redis/script.h"
 #include "storage/schema/key.h"
 
@@ -60,7 +61,7 @@ enum lock_answer {
 const char *lock_answer_text(enum lock_answer answer);
 
 /* Connect unless connected.  False: it cannot be reached, and server->why says why. */
-bool lock_connect(struct lock_server *server, int64_t deadline_ms);
+bool lock_connect(struct lock_server *server, struct resolvers *resolvers, int64_t deadline_ms);
 void lock_disconnect(struct lock_server *server); /* harmless if it is not connected */
 
 /* Ask.  A server that is not connected is not asked, and its answer is LOCK_UNKNOWN.

@@ -5,7 +5,6 @@
 
 #include "storage/base/clock.h"
 #include "storage/redis/address.h"
-#include "storage/redis/resolver.h"
 
 #define DRIFT_MS  2 /* and 1 % of the lease */
 #define RETRY_MS  200
@@ -54,9 +53,9 @@ int64_t lock_retry_ms(uint32_t random)
 
 /* ---- servers ---- */
 
-bool redlock_init(struct redlock *redlock, const char *urls)
+bool redlock_init(struct redlock *redlock, const char *urls, struct resolvers *resolvers)
 {
-    *redlock = (struct redlock){0};
+    *redlock = (struct redlock){.resolvers = resolvers};
     while (*urls != '\0') {
         char url[LOCK_URL_SIZE];
         size_t n = strcspn(urls, ",");
@@ -79,8 +78,6 @@ void redlock_close(struct redlock *redlock)
 {
     for (unsigned i = 0; i < redlock->n; i++) {
         lock_disconnect(&redlock->servers[i]);
-        resolver_free(redlock->servers[i].endpoint.resolver);
-        redlock->servers[i].endpoint.resolver = NULL;
     }
 }
 
@@ -88,7 +85,8 @@ void redlock_close(struct redlock *redlock)
 static void connect_all(struct redlock *redlock)
 {
     for (unsigned i = 0; i < redlock->n; i++) {
-        (void)lock_connect(&redlock->servers[i], monotonic_ms() + REDLOCK_SERVER_MS);
+        (void)lock_connect(
+            &redlock->servers[i], redlock->resolvers, monotonic_ms() + REDLOCK_SERVER_MS);
     }
 }
 
@@ -175,15 +173,12 @@ void redlock_say_away(const struct redlock *redlock, char *text, size_t size)
     text[0] = '\0';
     for (unsigned i = 0; i < redlock->n; i++) {
         const struct lock_server *server = &redlock->servers[i];
-        struct redis_address address = {.port = server->endpoint.port};
         char name[ADDRESS_TEXT_SIZE];
         size_t n = strlen(text);
         if (has_answered(server)) {
             continue;
         }
-        (void)snprintf(address.host, sizeof(address.host), "%s%s", server->endpoint.unix_path,
-            server->endpoint.host); /* one of them is "" */
-        redis_address_print(&address, name, sizeof(name));
+        redis_address_print(&server->endpoint.address, name, sizeof(name));
         (void)snprintf(text + n, size - n, "%s%s: %s", n > 0 ? "; " : "", name, server->why);
     }
 }

@@ -48,12 +48,14 @@ int64_t lock_retry_ms(uint32_t random);
 struct redlock {
     struct lock_server servers[LOCK_SERVERS_MAX];
     unsigned n; /* 0: every question is answered LOCK_MINE */
+    struct resolvers *resolvers;
     struct lock lock;
 };
 
 /* Take @urls apart: URLs of redis/endpoint.h with commas between; "" is none.  False: not such a
- * list. */
-bool redlock_init(struct redlock *redlock, const char *urls) MUST_CHECK;
+ * list.  @resolvers outlives it. */
+bool redlock_init(
+    struct redlock *redlock, const char *urls, struct resolvers *resolvers) MUST_CHECK;
 void redlock_close(struct redlock *redlock);
 
 /* Take the lock on a quorum; else it is given back everywhere.  The caller computes until when the

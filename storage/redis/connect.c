@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "storage/base/clock.h"
-#include "storage/redis/resolver.h"
 #include "storage/redis/resp.h"
 
 /* Wait for the resolver, and look meanwhile.  False: @address holds the reason as text. */
@@ -24,21 +23,22 @@ static bool resolve_host(struct resolver *resolver, const struct redis_look *loo
 }
 
 /* Resolve the host, and connect.  NULL: @error says why, or stays as it was, without memory. */
-static struct redis *open_endpoint(const struct redis_endpoint *endpoint,
+static struct redis *open_address(const struct redis_address *address, struct resolvers *resolvers,
     const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n)
 {
-    char address[RESOLVER_ADDRESS_MAX] = "";
-    if (endpoint->unix_path[0] == '\0') {
-        if (endpoint->resolver == NULL) {
-            return NULL;
-        }
-        if (!resolve_host(endpoint->resolver, look, deadline_ms, address)) {
-            (void)snprintf(error, error_n, "%s: %s", endpoint->host, address);
-            return NULL;
-        }
+    char numeric[RESOLVER_ADDRESS_MAX];
+    if (address->port == 0) {
+        return redis_open(address->host, 0, look, deadline_ms, error, error_n);
     }
-    return redis_open(
-        endpoint->unix_path, address, endpoint->port, look, deadline_ms, error, error_n);
+    struct resolver *resolver = resolvers_get(resolvers, address->host);
+    if (resolver == NULL) {
+        return NULL;
+    }
+    if (!resolve_host(resolver, look, deadline_ms, numeric)) {
+        (void)snprintf(error, error_n, "%s: %s", address->host, numeric);
+        return NULL;
+    }
+    return redis_open(numeric, address->port, look, deadline_ms, error, error_n);
 }
 
 /* Await one reply, which must not be an error. */
@@ -60,14 +60,15 @@ static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, siz
 static bool auth_and_select(struct redis *redis, const struct redis_endpoint *endpoint,
     int64_t deadline_ms, char *error, size_t error_n)
 {
+    const struct redis_login *login = &endpoint->login;
     struct buffer b;
     int replies = 0;
     buffer_init(&b);
-    if (endpoint->password[0] != '\0') {
-        if (endpoint->user[0] != '\0') {
-            resp_command(&b, "AUTH", endpoint->user, endpoint->password, NULL);
+    if (login->password[0] != '\0') {
+        if (login->user[0] != '\0') {
+            resp_command(&b, "AUTH", login->user, login->password, NULL);
         } else {
-            resp_command(&b, "AUTH", endpoint->password, NULL);
+            resp_command(&b, "AUTH", login->password, NULL);
         }
         replies++;
     }
@@ -85,11 +86,12 @@ static bool auth_and_select(struct redis *redis, const struct redis_endpoint *en
     return ok;
 }
 
-struct redis *redis_connect(const struct redis_endpoint *endpoint, const struct redis_look *look,
-    int64_t deadline_ms, char *error, size_t error_n)
+struct redis *redis_connect(const struct redis_endpoint *endpoint, struct resolvers *resolvers,
+    const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n)
 {
     (void)snprintf(error, error_n, "out of memory");
-    struct redis *redis = open_endpoint(endpoint, look, deadline_ms, error, error_n);
+    struct redis *redis =
+        open_address(&endpoint->address, resolvers, look, deadline_ms, error, error_n);
     if (redis != NULL && !auth_and_select(redis, endpoint, deadline_ms, error, error_n)) {
         redis_close(redis);
         return NULL;

@@ -11,12 +11,9 @@
 #include "storage/redis/url.h"
 
 struct redis_endpoint {
-    char unix_path[108]; /* "" for TCP */
-    char host[256];
-    int port;
-    char user[128], password[256]; /* "" for none */
+    struct redis_address address;
+    struct redis_login login;
     int db;
-    struct resolver *resolver; /* of the host: set and owned by the code that connects; else NULL */
 };
 
 /* Read a URL of one server, redis:// or unix: (url.h).  False, with @ret untouched: @url is not
@@ -25,9 +22,9 @@ bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret) MUST_CHEC
 
 /* The server at @address, with the login that @url has for servers that hold data, and its
  * database; or the Sentinel at @address, with the login for Sentinels. */
-void redis_endpoint_of_server(
-    const struct redis_url *url, const struct redis_address *address, struct redis_endpoint *ret);
-void redis_endpoint_of_sentinel(
-    const struct redis_url *url, const struct redis_address *address, struct redis_endpoint *ret);
+struct redis_endpoint redis_endpoint_of_server(
+    const struct redis_url *url, const struct redis_address *address);
+struct redis_endpoint redis_endpoint_of_sentinel(
+    const struct redis_url *url, const struct redis_address *address);
 
 #endif

@@ -314,11 +314,11 @@ static bool await_connected(redisContext *context, const struct redis_look *look
     return true;
 }
 
-struct redis *redis_open(const char *unix_path, const char *address, int port,
-    const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n)
+struct redis *redis_open(const char *address, int port, const struct redis_look *look,
+    int64_t deadline_ms, char *error, size_t error_n)
 {
-    redisContext *context = unix_path[0] != '\0' ? redisConnectUnixNonBlock(unix_path)
-                                                 : redisConnectNonBlock(address, port);
+    redisContext *context =
+        port == 0 ? redisConnectUnixNonBlock(address) : redisConnectNonBlock(address, port);
     struct redis *redis = context == NULL ? NULL : calloc(1, sizeof(*redis));
     if (redis == NULL) {
         (void)snprintf(error, error_n, "out of memory");

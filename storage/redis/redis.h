@@ -47,12 +47,12 @@ struct redis_look {
     void *data;
 };
 
-/* Connect to the server at @unix_path or, where that is "", at the numeric @address and @port.
- * Nobody is logged in yet: see connect.h.  The caller owns the connection and closes it with
- * redis_close().  @look is copied and is used by all waits on the connection.  NULL: @error, of
- * @error_n bytes, holds the reason as text. */
-struct redis *redis_open(const char *unix_path, const char *address, int port,
-    const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
+/* Connect to the server at the numeric @address and @port; port 0: at the unix socket whose path is
+ * @address.  Nobody is logged in yet: see connect.h.  The caller owns the connection and closes it
+ * with redis_close().  @look is copied and is used by all waits on the connection.  NULL: @error,
+ * of @error_n bytes, holds the reason as text. */
+struct redis *redis_open(const char *address, int port, const struct redis_look *look,
+    int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
 void redis_close(struct redis *redis); /* NULL is harmless */
 
 /* Close a connection that failed.  The kernel gives up what it has not delivered yet: else it goes

@@ -49,8 +49,10 @@ static void tell(struct redlock *redlock, enum lock_answer answer, int64_t asked
 int main(int argc, char **argv)
 {
     static struct redlock redlock;
+    struct resolvers resolvers;
     char word[16];
-    if (argc != 4 || sodium_init() < 0 || !redlock_init(&redlock, argv[3])) {
+    resolvers_init(&resolvers);
+    if (argc != 4 || sodium_init() < 0 || !redlock_init(&redlock, argv[3], &resolvers)) {
         fprintf(stderr, "usage: lock_tool NAME LEASE_MS URL[,URL..]\n");
         return 2;
     }
@@ -78,5 +80,6 @@ int main(int argc, char **argv)
         (void)fflush(stdout);
     }
     redlock_close(&redlock);
+    resolvers_release(&resolvers);
     return 0;
 }

@@ -117,7 +117,9 @@ int main(int argc, char **argv)
     (void)setvbuf(stdin, NULL, _IONBF, 0); /* poll() does not see what stdio has read ahead */
     started_ms = monotonic_ms();
     partitions_make((unsigned)n, &partitions);
-    struct asker *asker = asker_new(&url, &partitions);
+    struct resolvers resolvers;
+    resolvers_init(&resolvers);
+    struct asker *asker = asker_new(&url, &partitions, &resolvers);
     struct topology *t = asker == NULL ? NULL : topology_new(&url, partitions.n, &asker_io, asker);
     if (t == NULL || !topology_start(t)) {
         fprintf(stderr, "out of memory\n");
@@ -127,5 +129,6 @@ int main(int argc, char **argv)
     topology_stop(t);
     topology_free(t);
     asker_free(asker);
+    resolvers_release(&resolvers);
     return 0;
 }

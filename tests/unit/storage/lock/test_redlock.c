@@ -72,16 +72,17 @@ Test(redlock, retries_are_spread)
 Test(redlock, lists_of_servers)
 {
     struct redlock redlock;
-    cr_expect(redlock_init(&redlock, "") && redlock.n == 0);
-    cr_expect(redlock_init(&redlock, "redis://a:1,unix:/b,redis://:p%2Cq@c:3/4") && redlock.n == 3);
-    cr_expect_str_eq(redlock.servers[1].endpoint.unix_path, "/b");
-    cr_expect_str_eq(redlock.servers[2].endpoint.password, "p,q");
+    cr_expect(redlock_init(&redlock, "", NULL) && redlock.n == 0);
+    cr_expect(
+        redlock_init(&redlock, "redis://a:1,unix:/b,redis://:p%2Cq@c:3/4", NULL) && redlock.n == 3);
+    cr_expect_str_eq(redlock.servers[1].endpoint.address.host, "/b");
+    cr_expect_str_eq(redlock.servers[2].endpoint.login.password, "p,q");
     static const char *const bad[] = {",", "redis://a:1,", ",redis://a:1", "redis://a:1,,unix:/b",
         "a",
         "unix:/1,unix:/2,unix:/3,"
         "unix:/4,unix:/5,unix:/6,unix:/7,unix:/8,unix:/9,unix:/10"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        cr_expect_not(redlock_init(&redlock, bad[i]), "%s", bad[i]);
+        cr_expect_not(redlock_init(&redlock, bad[i], NULL), "%s", bad[i]);
     }
 }
 

@@ -34,15 +34,16 @@ static void connect_to_nobody(void)
     char error[160];
     char directory[] = "/tmp/tallyd-unit-XXXXXX";
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct redis_endpoint endpoint = {.unix_path = ""};
+    struct redis_endpoint endpoint = {.db = 0};
     struct redis_look none = {0};
     cr_assert_not_null(mkdtemp(directory));
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", directory);
-    memcpy(endpoint.unix_path, address.sun_path, sizeof(endpoint.unix_path));
+    memcpy(endpoint.address.host, address.sun_path, sizeof(address.sun_path));
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);
     cr_assert_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
     cr_assert_eq(listen(listener, 1), 0);
-    t.session.redis = redis_connect(&endpoint, &none, monotonic_ms() + 10000, error, sizeof(error));
+    t.session.redis =
+        redis_connect(&endpoint, NULL, &none, monotonic_ms() + 10000, error, sizeof(error));
     cr_assert_not_null(t.session.redis, "%s", error);
     t.server = accept(listener, NULL, NULL);
     (void)close(listener);

@@ -68,11 +68,11 @@ static unsigned looks_for(const char *first, const char *rest, size_t n_replies)
     cr_assert_eq(listen(fake.listener, 1), 0);
     cr_assert_eq(pthread_create(&thread, NULL, serve, &fake), 0);
 
-    struct redis_endpoint endpoint = {.unix_path = ""};
-    memcpy(endpoint.unix_path, fake.address.sun_path, sizeof(endpoint.unix_path));
+    struct redis_endpoint endpoint = {.db = 0};
+    memcpy(endpoint.address.host, fake.address.sun_path, sizeof(fake.address.sun_path));
     struct redis_look none = {0};
     int64_t deadline_ms = monotonic_ms() + 10000;
-    struct redis *redis = redis_connect(&endpoint, &none, deadline_ms, error, sizeof(error));
+    struct redis *redis = redis_connect(&endpoint, NULL, &none, deadline_ms, error, sizeof(error));
     cr_assert_not_null(redis, "%s", error);
     struct buffer out;
     buffer_init(&out);

@@ -11,34 +11,33 @@ TestSuite(redis_endpoint, .timeout = 60);
 Test(redis_endpoint, good)
 {
     static const struct {
-        const char *url, *unix_path, *host;
+        const char *url, *host;
         int port;
         const char *user, *password;
         int db;
     } cases[] = {
-        {"redis://127.0.0.1:6380", "", "127.0.0.1", 6380, "", "", 0},
-        {"redis://redis.example.org:1/15", "", "redis.example.org", 1, "", "", 15},
-        {"redis://h:1/100000", "", "h", 1, "", "", 100000},
-        {"redis://h:65535/0", "", "h", 65535, "", "", 0},
-        {"redis://[::1]:6379", "", "::1", 6379, "", "", 0},
-        {"redis://[fe80::1%eth0]:7000/2", "", "fe80::1%eth0", 7000, "", "", 2},
-        {"redis://:secret@h:1", "", "h", 1, "", "secret", 0},
-        {"redis://user:secret@h:1", "", "h", 1, "user", "secret", 0},
-        {"redis://user:@h:1", "", "h", 1, "user", "", 0},
-        {"redis://u%3a:p%40%2F%25@h:1", "", "h", 1, "u:", "p@/%", 0},
-        {"redis://u:a:b@h:1", "", "h", 1, "u", "a:b", 0},
-        {"unix:/run/redis.sock", "/run/redis.sock", "", 0, "", "", 0},
-        {"unix:/a@x:1", "/a@x:1", "", 0, "", "", 0},
+        {"redis://127.0.0.1:6380", "127.0.0.1", 6380, "", "", 0},
+        {"redis://redis.example.org:1/15", "redis.example.org", 1, "", "", 15},
+        {"redis://h:1/100000", "h", 1, "", "", 100000},
+        {"redis://h:65535/0", "h", 65535, "", "", 0},
+        {"redis://[::1]:6379", "::1", 6379, "", "", 0},
+        {"redis://[fe80::1%eth0]:7000/2", "fe80::1%eth0", 7000, "", "", 2},
+        {"redis://:secret@h:1", "h", 1, "", "secret", 0},
+        {"redis://user:secret@h:1", "h", 1, "user", "secret", 0},
+        {"redis://user:@h:1", "h", 1, "user", "", 0},
+        {"redis://u%3a:p%40%2F%25@h:1", "h", 1, "u:", "p@/%", 0},
+        {"redis://u:a:b@h:1", "h", 1, "u", "a:b", 0},
+        {"unix:/run/redis.sock", "/run/redis.sock", 0, "", "", 0},
+        {"unix:/a@x:1", "/a@x:1", 0, "", "", 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct redis_endpoint e;
         memset(&e, 0xff, sizeof(e));
         cr_assert(redis_endpoint_parse(cases[i].url, &e), "%s", cases[i].url);
-        cr_expect_str_eq(e.unix_path, cases[i].unix_path, "%s", cases[i].url);
-        cr_expect_str_eq(e.host, cases[i].host, "%s", cases[i].url);
-        cr_expect_eq(e.port, cases[i].port, "%s: %d", cases[i].url, e.port);
-        cr_expect_str_eq(e.user, cases[i].user, "%s", cases[i].url);
-        cr_expect_str_eq(e.password, cases[i].password, "%s", cases[i].url);
+        cr_expect_str_eq(e.address.host, cases[i].host, "%s", cases[i].url);
+        cr_expect_eq(e.address.port, cases[i].port, "%s: %d", cases[i].url, e.address.port);
+        cr_expect_str_eq(e.login.user, cases[i].user, "%s", cases[i].url);
+        cr_expect_str_eq(e.login.password, cases[i].password, "%s", cases[i].url);
         cr_expect_eq(e.db, cases[i].db, "%s: %d", cases[i].url, e.db);
     }
 }
@@ -47,9 +46,9 @@ Test(redis_endpoint, good)
 
 static void check_bad(const char *url)
 {
-    struct redis_endpoint e = {.port = 4711};
+    struct redis_endpoint e = {.address.port = 4711};
     cr_expect_not(redis_endpoint_parse(url, &e), "%s", url);
-    cr_expect_eq(e.port, 4711, "%s: written to", url);
+    cr_expect_eq(e.address.port, 4711, "%s: written to", url);
 }
 
 Test(redis_endpoint, bad)
@@ -90,9 +89,9 @@ Test(redis_endpoint, lengths)
         const char *before;
         size_t room;
         const char *after;
-    } cases[] = {{"unix:/", sizeof(e.unix_path) - 1, ""}, {"redis://", sizeof(e.host), ":1/0"},
-        {"redis://[", sizeof(e.host), "]:1"}, {"redis://", sizeof(e.user), ":p@h:1"},
-        {"redis://u:", sizeof(e.password), "@h:1"}};
+    } cases[] = {{"unix:/", 108 - 1, ""}, {"redis://", sizeof(e.address.host), ":1/0"},
+        {"redis://[", sizeof(e.address.host), "]:1"}, {"redis://", sizeof(e.login.user), ":p@h:1"},
+        {"redis://u:", sizeof(e.login.password), "@h:1"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         check_length(cases[i].before, cases[i].room - 1, cases[i].after, true);
         check_length(cases[i].before, cases[i].room, cases[i].after, false);

@@ -69,7 +69,7 @@ static void connect_both(void)
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);
     cr_assert_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
     cr_assert_eq(listen(listener, 1), 0);
-    redis = redis_open(address.sun_path, "", 0, &(struct redis_look){0}, monotonic_ms() + WAIT_MS,
+    redis = redis_open(address.sun_path, 0, &(struct redis_look){0}, monotonic_ms() + WAIT_MS,
         error, sizeof(error));
     cr_assert_not_null(redis, "%s", error);
     peer = accept(listener, NULL, NULL);

@@ -181,16 +181,16 @@ Test(redis_url_parse, each_kind_of_server_has_its_own_login)
 
     cr_assert(redis_url_parse(
                   "redis-sentinel://d:1@a/m/3?sentinel_user=s&sentinel_password=2", &u) == NULL);
-    redis_endpoint_of_server(&u, &found, &server);
-    redis_endpoint_of_sentinel(&u, &u.seeds[0], &sentinel);
-    cr_expect_str_eq(server.host, "10.0.0.2");
-    cr_expect_eq(server.port, 7000);
-    cr_expect_str_eq(server.user, "d");
-    cr_expect_str_eq(server.password, "1");
+    server = redis_endpoint_of_server(&u, &found);
+    sentinel = redis_endpoint_of_sentinel(&u, &u.seeds[0]);
+    cr_expect_str_eq(server.address.host, "10.0.0.2");
+    cr_expect_eq(server.address.port, 7000);
+    cr_expect_str_eq(server.login.user, "d");
+    cr_expect_str_eq(server.login.password, "1");
     cr_expect_eq(server.db, 3);
-    cr_expect_str_eq(sentinel.host, "a");
-    cr_expect_eq(sentinel.port, 26379);
-    cr_expect_str_eq(sentinel.user, "s");
-    cr_expect_str_eq(sentinel.password, "2");
+    cr_expect_str_eq(sentinel.address.host, "a");
+    cr_expect_eq(sentinel.address.port, 26379);
+    cr_expect_str_eq(sentinel.login.user, "s");
+    cr_expect_str_eq(sentinel.login.password, "2");
     cr_expect_eq(sentinel.db, 0);
 }
