@@ -13,41 +13,35 @@ struct expiry {
     struct pass *pass;
     size_t n_keys;   /* that get an expiry */
     size_t n_chunks; /* sent so far */
-    struct buffer members;
+    struct buffer times, members;
     size_t n_members;
 };
 
+/* Send the chunk, and begin the next one unless this is the @last. */
 static enum pass_result send_expiries(struct expiry *e, bool last)
 {
     struct pass *pass = e->pass;
-    struct buffer data_keys = pass->keys;
-    struct buffer times = pass->args;
+    struct buffer *args = &pass->args;
     char next[24];
     int64_t done = 0;
-    buffer_init(&pass->keys);
-    buffer_init(&pass->args);
     (void)snprintf(next, sizeof(next), "x%zu", ++e->n_chunks);
-    pass_put_key(pass, "state");
-    pass_put_key(pass, "pass");
-    pass_put_key(pass, "open");
-    resp_text(&pass->args, pass->core->cfg);
-    resp_text(&pass->args, pass->id);
-    resp_text(&pass->args, pass->cur);
-    resp_decimal(&pass->args, pass->leadership->fencing_token);
-    resp_text(&pass->args, next);
-    resp_text(&pass->args, last ? "1" : "0");
-    resp_decimal(&pass->args, (int64_t)e->n_keys);
-    buffer_append(&pass->keys, data_keys.p, data_keys.n);
-    buffer_append(&pass->args, times.p, times.n);
-    buffer_append(&pass->args, e->members.p, e->members.n);
-    pass->args.failed = pass->args.failed || data_keys.failed || times.failed || e->members.failed;
-    buffer_release(&data_keys);
-    buffer_release(&times);
-    enum pass_result result =
-        pass_run(pass, SCRIPT_EXPIRE, 3 + e->n_keys, 7 + e->n_keys + e->n_members, &done);
+    resp_text(args, pass->id);
+    resp_text(args, pass->cur);
+    resp_decimal(args, pass->leadership->fencing_token);
+    resp_text(args, next);
+    resp_text(args, last ? "1" : "0");
+    resp_decimal(args, (int64_t)e->n_keys);
+    buffer_append(args, e->times.p, e->times.n);
+    buffer_append(args, e->members.p, e->members.n);
+    args->failed = args->failed || e->times.failed || e->members.failed;
+    enum pass_result result = pass_run(pass, SCRIPT_EXPIRE, 6 + e->n_keys + e->n_members, &done);
     memcpy(pass->cur, next, sizeof(next));
+    buffer_clear(&e->times, 64 * 1024);
     buffer_clear(&e->members, 64 * 1024);
     e->n_keys = e->n_members = 0;
+    if (!last) {
+        pass_put_key(pass, "open");
+    }
     return result;
 }
 
@@ -59,7 +53,7 @@ static enum pass_result expire_key(
         return PASS_DONE;
     }
     pass_put_bucket_key(e->pass, kind, site, bucket, page);
-    resp_decimal(&e->pass->args, at_ms);
+    resp_decimal(&e->times, at_ms);
     e->n_keys++;
     return e->n_keys < EXPIRE_KEYS ? PASS_DONE : send_expiries(e, false);
 }
@@ -116,7 +110,8 @@ static bool expires(const struct pass *pass)
 enum pass_result pass_expire(struct pass *pass)
 {
     struct expiry e = {.pass = pass};
-    enum pass_result result = pass_list(pass, !expires(pass), true);
+    enum pass_result result = pass_list(pass, !expires(pass));
+    pass_put_key(pass, "open");
     for (size_t i = 0; result == PASS_DONE && i < pass->list.n_items; i++) {
         result = expire_item(&e, &pass->list.items[i]);
     }
@@ -133,6 +128,7 @@ enum pass_result pass_expire(struct pass *pass)
     if (result == PASS_DONE) {
         result = send_expiries(&e, true);
     }
+    buffer_release(&e.times);
     buffer_release(&e.members);
     return result;
 }

@@ -5,7 +5,7 @@
  * A pass completes all buckets of a level that end at one instant: of each zone in use that has
  * one, that bucket.  (Another zone's bucket goes on over that instant, and waits for its own end.)
  * The parts of a bucket are the buckets of the level below: the minutes of an hour, for example.
- * The list is read from Redis by list_make.h.
+ * The list is read from Redis by list_make.c.
  */
 #ifndef STORAGE_ROLLUP_LIST_H
 #define STORAGE_ROLLUP_LIST_H

@@ -1,6 +1,17 @@
-#include "storage/rollup/list_make.h"
-
+/* list_make.c - reads from Redis what a pass has to merge.
+ *
+ * Each step is a run of list.lua, which looks at the pass and its cursor first.  The list is void
+ * as soon as the pass is not ours any more.  Sizes are asked first; then the parts are scanned in
+ * pieces, so that no step holds Redis for more than about two milliseconds.
+ *
+ * Pages are found in a part's hash of views.  Once the bucket is closed for readers, that hash may
+ * expire (a late event gives it its expiry), while the sketches of the part's other pages have no
+ * expiry yet.  So a part may be gone by now that was there when the bucket was closed.  Then every
+ * page of the bucket itself is taken to be in the part: whatever was in the part by then is in the
+ * bucket too.
+ */
 #include "storage/redis/resp.h"
+#include "storage/rollup/step.h"
 #include "storage/time/write_plan.h"
 
 #define SCAN_COUNT   1000 /* entries a SCAN step looks at */
@@ -8,142 +19,89 @@
 
 /* ---- one guarded step ---- */
 
-#define LIST_FIXED_KEYS 2 /* of list.lua: state and pass */
+/* Arguments about a key: HLEN or ZCARD; or a command that scans, a cursor and a count. */
+#define SIZE_WORDS 1
+#define SCAN_WORDS 3
 
-/* A run of list.lua under construction. */
-struct list_step {
-    struct buffer keys, args, out;
-    size_t n_keys, n_args;
-    int64_t redis_ms; /* Redis's clock at the last one */
-};
-
-static void step_release(struct list_step *step)
+static void list_begin(struct pass *pass)
 {
-    buffer_release(&step->keys);
-    buffer_release(&step->args);
-    buffer_release(&step->out);
+    resp_text(&pass->args, pass->id);
+    resp_text(&pass->args, pass->cur);
 }
 
-static void list_begin(const struct rollup_scope *scope, struct list_step *step)
+/* Scan the key that is put: @what is SSCAN, HSCAN or ZSCAN. */
+static void put_scan(struct pass *pass, const char *what, const char *cursor)
 {
-    struct key state;
-    struct key pass;
-    key_fixed(&state, scope->tag, "state", SLICE(""));
-    key_fixed(&pass, scope->tag, "pass", SLICE(""));
-    buffer_clear(&step->keys, 64 * 1024);
-    buffer_clear(&step->args, 64 * 1024);
-    resp_word(&step->keys, state.p, state.n);
-    resp_word(&step->keys, pass.p, pass.n);
-    resp_text(&step->args, scope->core->cfg);
-    resp_text(&step->args, scope->pass);
-    resp_text(&step->args, scope->cur);
-    step->n_keys = LIST_FIXED_KEYS;
-    step->n_args = 3;
+    resp_text(&pass->args, what);
+    resp_text(&pass->args, cursor);
+    resp_decimal(&pass->args, SCAN_COUNT);
 }
 
-/* Ask for the size of a key: @what is HLEN or ZCARD. */
-static void put_size(struct list_step *step, const char *what, const struct key *key)
-{
-    resp_word(&step->keys, key->p, key->n);
-    resp_text(&step->args, what);
-    step->n_keys++;
-    step->n_args++;
-}
-
-/* Ask for a piece of a key: @what is SSCAN, HSCAN or ZSCAN. */
-static void put_scan(
-    struct list_step *step, const char *what, const struct key *key, const char *cursor)
-{
-    resp_word(&step->keys, key->p, key->n);
-    resp_text(&step->args, what);
-    resp_text(&step->args, cursor);
-    resp_decimal(&step->args, SCAN_COUNT);
-    step->n_keys++;
-    step->n_args += 3;
-}
-
-/* Send the step; *ret has an item for each key that was put, and one more. */
+/* Send the step, of @n keys with @words arguments each; *ret has an item for each key, and one
+ * more. */
 static enum pass_result list_finish(
-    const struct rollup_scope *scope, struct list_step *step, const struct reply **ret)
+    struct pass *pass, size_t n, size_t words, const struct reply **ret)
 {
-    script_head(&step->out, &scope->session->scripts, SCRIPT_LIST, step->n_keys, step->n_args);
-    buffer_append(&step->out, step->keys.p, step->keys.n);
-    buffer_append(&step->out, step->args.p, step->args.n);
-    step->out.failed = step->out.failed || step->keys.failed || step->args.failed;
-    enum pass_result result = leadership_ask(
-        scope->leadership, scope->core, scope->session, scope->partition, &step->out, ret);
+    enum pass_result result = pass_script(pass, SCRIPT_LIST, 2 + n * words, ret);
     if (result != PASS_DONE) {
         return result;
     }
     if ((*ret)->type == REPLY_INTEGER) {
         return PASS_VOID;
     }
-    size_t n = step->n_keys - LIST_FIXED_KEYS;
     if ((*ret)->type != REPLY_ARRAY || (*ret)->n != n + 1) {
         return PASS_FAILED;
     }
-    step->redis_ms = reply_integer(&(*ret)->items[n], 0);
+    pass->redis_ms = reply_integer(&(*ret)->items[n], 0);
     return PASS_DONE;
 }
 
 /* ---- sites ---- */
 
 /* Is the bucket one that the pass completes? */
-static bool is_due(const struct rollup_scope *scope, struct bucket bucket)
+static bool is_due(const struct pass *pass, struct bucket bucket)
 {
-    return bucket.level == scope->level &&
-           (bucket.end_s == scope->end_s || (scope->overdue && bucket.end_s < scope->end_s));
+    return bucket.level == pass->level &&
+           (bucket.end_s == pass->end_s || (pass_is_closed(pass) && bucket.end_s < pass->end_s));
 }
 
-static bool parse_member(const struct core *core, struct slice member, struct slice *ret_site,
-    const struct zone **ret_zone, struct bucket *ret)
+bool open_bucket_parse(const struct core *core, struct slice member, struct open_bucket *ret)
 {
-    if (!key_open_site(member, ret_site) || ret_site->n > EVENT_SITE_MAX) {
+    if (!key_open_site(member, &ret->site) || ret->site.n > EVENT_SITE_MAX) {
         return false; /* none of ours */
     }
-    *ret_zone = site_zones_get(&core->sites, *ret_site);
-    return key_open_parse(member, *ret_zone, ret_site, ret);
+    ret->zone = site_zones_get(&core->sites, ret->site);
+    return key_open_parse(member, ret->zone, &ret->site, &ret->bucket);
 }
 
-bool rollup_open_parse(const struct core *core, struct slice member, struct bucket *ret)
-{
-    struct slice site;
-    const struct zone *zone;
-    return parse_member(core, member, &site, &zone, ret);
-}
-
-static bool take_members(
-    const struct rollup_scope *scope, struct rollup_list *list, const struct reply *members)
+static bool take_members(struct pass *pass, const struct reply *members)
 {
     for (size_t i = 0; i < members->n; i++) {
-        struct slice site;
-        const struct zone *zone;
-        struct bucket bucket;
-        if (parse_member(scope->core, members->items[i].text, &site, &zone, &bucket) &&
-            is_due(scope, bucket) && !rollup_list_add_site(list, site, zone, bucket)) {
+        struct open_bucket open;
+        if (open_bucket_parse(pass->core, members->items[i].text, &open) &&
+            is_due(pass, open.bucket) &&
+            !rollup_list_add_site(&pass->list, open.site, open.zone, open.bucket)) {
             return false;
         }
     }
     return true;
 }
 
-static enum pass_result list_sites(
-    const struct rollup_scope *scope, struct rollup_list *list, struct list_step *step)
+static enum pass_result list_sites(struct pass *pass)
 {
     char cursor[24] = "0";
-    struct key open;
-    key_fixed(&open, scope->tag, "open", SLICE(""));
     do {
         const struct reply *reply = NULL;
-        list_begin(scope, step);
-        put_scan(step, "SSCAN", &open, cursor);
-        enum pass_result result = list_finish(scope, step, &reply);
+        list_begin(pass);
+        pass_put_key(pass, "open");
+        put_scan(pass, "SSCAN", cursor);
+        enum pass_result result = list_finish(pass, 1, SCAN_WORDS, &reply);
         if (result != PASS_DONE) {
             return result;
         }
         const struct reply *scan = &reply->items[0];
         if (scan->n != 2 || scan->items[0].text.n >= sizeof(cursor) ||
-            !take_members(scope, list, &scan->items[1])) {
+            !take_members(pass, &scan->items[1])) {
             return PASS_FAILED;
         }
         memcpy(cursor, scan->items[0].text.p, scan->items[0].text.n + 1);
@@ -165,31 +123,28 @@ struct scan {
     bool done[PARTS_MAX + 1];
 };
 
-static struct bucket list_scanned(
-    const struct rollup_list *list, const struct scan *scan, size_t part)
+static struct bucket scanned_bucket(const struct pass *pass, const struct scan *scan, size_t part)
 {
-    const struct rollup_cut *cut = rollup_cut_of(list, scan->site);
+    const struct rollup_cut *cut = rollup_cut_of(&pass->list, scan->site);
     return part == cut->n_parts ? cut->target : cut->parts[part];
 }
 
-static void part_key(const struct rollup_scope *scope, const struct rollup_list *list,
-    const struct scan *scan, size_t part, struct key *key)
+/* Put the key of a part.  True: it is a hash, of a minute; else it is a sorted set. */
+static bool put_part(struct pass *pass, const struct scan *scan, size_t part)
 {
-    key_bucket(key, scope->tag, scan->kind, list->sites[scan->site].name,
-        list_scanned(list, scan, part), SLICE(""));
+    struct bucket bucket = scanned_bucket(pass, scan, part);
+    pass_put_bucket_key(pass, scan->kind, scan->site, bucket, SLICE(""));
+    return bucket.level == LEVEL_MINUTE;
 }
 
-static enum pass_result ask_sizes(const struct rollup_scope *scope, const struct rollup_list *list,
-    struct scan *scan, struct list_step *step)
+static enum pass_result ask_sizes(struct pass *pass, struct scan *scan)
 {
     const struct reply *reply = NULL;
-    list_begin(scope, step);
+    list_begin(pass);
     for (size_t i = scan->first; i < scan->end; i++) {
-        struct key key;
-        part_key(scope, list, scan, i, &key);
-        put_size(step, list_scanned(list, scan, i).level == LEVEL_MINUTE ? "HLEN" : "ZCARD", &key);
+        resp_text(&pass->args, put_part(pass, scan, i) ? "HLEN" : "ZCARD");
     }
-    enum pass_result result = list_finish(scope, step, &reply);
+    enum pass_result result = list_finish(pass, scan->end - scan->first, SIZE_WORDS, &reply);
     for (size_t i = scan->first; result == PASS_DONE && i < scan->end; i++) {
         scan->size[i] = reply_integer(&reply->items[i - scan->first], -1);
         scan->done[i] = scan->size[i] == 0;
@@ -202,20 +157,18 @@ static enum pass_result ask_sizes(const struct rollup_scope *scope, const struct
 
 /* Write scans of as many unfinished parts as are good for one step; returns how many, their
  * numbers in @which. */
-static size_t write_scans(const struct rollup_scope *scope, const struct rollup_list *list,
-    const struct scan *scan, struct list_step *step, size_t which[PARTS_MAX])
+static size_t write_scans(struct pass *pass, const struct scan *scan, size_t which[PARTS_MAX])
 {
     size_t n = 0;
     int64_t entries = 0;
-    list_begin(scope, step);
     for (size_t i = scan->first; i < scan->end && entries < SCAN_AT_ONCE; i++) {
         if (scan->done[i]) {
             continue;
         }
-        struct key key;
-        part_key(scope, list, scan, i, &key);
-        put_scan(step, list_scanned(list, scan, i).level == LEVEL_MINUTE ? "HSCAN" : "ZSCAN", &key,
-            scan->cursor[i]);
+        if (n == 0) {
+            list_begin(pass);
+        }
+        put_scan(pass, put_part(pass, scan, i) ? "HSCAN" : "ZSCAN", scan->cursor[i]);
         entries += scan->size[i] < SCAN_COUNT ? scan->size[i] : SCAN_COUNT;
         which[n++] = i;
     }
@@ -245,23 +198,22 @@ static bool take_piece(
     return true;
 }
 
-static enum pass_result run_scan(const struct rollup_scope *scope, struct rollup_list *list,
-    struct scan *scan, struct list_step *step)
+static enum pass_result run_scan(struct pass *pass, struct scan *scan)
 {
     for (size_t i = scan->first; i < scan->end; i++) {
         memcpy(scan->cursor[i], "0", 2);
     }
-    enum pass_result result = ask_sizes(scope, list, scan, step);
+    enum pass_result result = ask_sizes(pass, scan);
     while (result == PASS_DONE) {
         const struct reply *reply = NULL;
         size_t which[PARTS_MAX];
-        size_t n = write_scans(scope, list, scan, step, which);
+        size_t n = write_scans(pass, scan, which);
         if (n == 0) {
             return PASS_DONE;
         }
-        result = list_finish(scope, step, &reply);
+        result = list_finish(pass, n, SCAN_WORDS, &reply);
         for (size_t i = 0; result == PASS_DONE && i < n; i++) {
-            if (!take_piece(list, scan, which[i], &reply->items[i])) {
+            if (!take_piece(&pass->list, scan, which[i], &reply->items[i])) {
                 result = PASS_FAILED;
             }
         }
@@ -269,54 +221,47 @@ static enum pass_result run_scan(const struct rollup_scope *scope, struct rollup
     return result;
 }
 
-/* The parts (bits) of a site whose hash of views may have expired since the bucket was closed, by
- * Redis's clock at the last step. */
-static uint64_t parts_gone(const struct rollup_scope *scope, const struct rollup_list *list,
-    uint32_t site, int64_t redis_ms)
+/* The parts (bits) of a site whose hash of views may have expired since the bucket was closed for
+ * readers, by Redis's clock at the last step. */
+static uint64_t parts_gone(const struct pass *pass, uint32_t site)
 {
-    const struct rollup_cut *cut = rollup_cut_of(list, site);
+    const struct rollup_cut *cut = rollup_cut_of(&pass->list, site);
     /* What ended before and was left announced was closed by an earlier pass. */
-    int64_t closed_ms = cut->target.end_s < scope->end_s ? 0 : scope->closed_ms;
+    int64_t closed_ms = cut->target.end_s < pass->end_s ? 0 : pass->closed_ms;
     uint64_t gone = 0;
-    for (size_t i = 0; scope->retention != NULL && i < cut->n_parts; i++) {
+    for (size_t i = 0; i < cut->n_parts; i++) {
         int64_t at_ms =
-            expiry_ms(cut->parts[i].end_s, retention_keep_s(scope->retention, cut->parts[i]));
-        if (at_ms != 0 && at_ms > closed_ms && at_ms <= redis_ms) {
+            expiry_ms(cut->parts[i].end_s, retention_keep_s(&pass->view.retention, cut->parts[i]));
+        if (at_ms != 0 && at_ms > closed_ms && at_ms <= pass->redis_ms) {
             gone |= (uint64_t)1 << i;
         }
     }
     return gone;
 }
 
-static enum pass_result list_pages(const struct rollup_scope *scope, struct rollup_list *list,
-    uint32_t site, enum key_kind kind, struct list_step *step)
+static enum pass_result list_pages(struct pass *pass, uint32_t site, enum key_kind kind)
 {
-    size_t n_parts = rollup_cut_of(list, site)->n_parts;
+    size_t n_parts = rollup_cut_of(&pass->list, site)->n_parts;
     struct scan parts = {.site = site, .kind = kind, .end = n_parts};
-    enum pass_result result = run_scan(scope, list, &parts, step);
-    uint64_t gone = parts_gone(scope, list, site, step->redis_ms);
-    /* A month expires itself, with what was put together in it and in no day. */
-    bool itself = scope->retention != NULL && scope->level == LEVEL_MONTH;
-    if (result == PASS_DONE && (gone != 0 || itself)) {
-        struct scan whole = {
-            .site = site, .kind = kind, .first = n_parts, .end = n_parts + 1, .gone = gone};
-        result = run_scan(scope, list, &whole, step);
+    enum pass_result result = run_scan(pass, &parts);
+    if (result != PASS_DONE || !pass_is_closed(pass)) {
+        return result;
     }
-    return result;
+    struct scan whole = {.site = site, .kind = kind, .first = n_parts, .end = n_parts + 1};
+    whole.gone = parts_gone(pass, site);
+    /* A month expires itself, with what was put together in it and in no day. */
+    return whole.gone != 0 || pass->level == LEVEL_MONTH ? run_scan(pass, &whole) : PASS_DONE;
 }
 
-enum pass_result rollup_list_make(
-    const struct rollup_scope *scope, bool sites_only, struct rollup_list *ret)
+enum pass_result pass_list(struct pass *pass, bool sites_only)
 {
-    struct list_step step = {0};
-    rollup_list_clear(ret);
-    enum pass_result result = list_sites(scope, ret, &step);
-    for (size_t i = 0; !sites_only && result == PASS_DONE && i < ret->n_sites; i++) {
-        result = list_pages(scope, ret, (uint32_t)i, KEY_PV, &step);
+    rollup_list_clear(&pass->list);
+    enum pass_result result = list_sites(pass);
+    for (uint32_t i = 0; !sites_only && result == PASS_DONE && i < pass->list.n_sites; i++) {
+        result = list_pages(pass, i, KEY_PV);
         if (result == PASS_DONE) {
-            result = list_pages(scope, ret, (uint32_t)i, KEY_VV, &step);
+            result = list_pages(pass, i, KEY_VV);
         }
     }
-    step_release(&step);
     return result;
 }

@@ -84,10 +84,9 @@ static void put_way(struct pass *pass, const struct rollup_item *item)
     resp_word(&pass->args, other.p, other.n);
 }
 
-/* Items [0, n) of @items; returns how many keys they have. */
-static size_t put_items(struct pass *pass, const struct rollup_item *items, size_t n)
+/* Items [0, n) of @items. */
+static void put_items(struct pass *pass, const struct rollup_item *items, size_t n)
 {
-    size_t n_keys = 0;
     for (size_t i = 0; i < n; i++) {
         resp_word(&pass->args, items[i].page.p, items[i].page.n);
     }
@@ -96,27 +95,21 @@ static size_t put_items(struct pass *pass, const struct rollup_item *items, size
         if (items[i].kind == KEY_PV) {
             sources = put_sources(pass, KEY_UV, &items[i]);
             (void)put_sources(pass, KEY_IP, &items[i]);
-            n_keys += 2 + 2 * sources;
         }
         resp_decimal(&pass->args, (int64_t)sources);
         resp_decimal(&pass->args, (int64_t)sources);
     }
-    return n_keys;
 }
 
 static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, int64_t *ret_done)
 {
     const struct rollup_item *items = &pass->list.items[first];
     const struct rollup_cut *cut = rollup_cut_of(&pass->list, items->site);
-    size_t n_keys = 4 + cut->n_parts + (items->way == MERGE_TOGETHER ? 2 : 0);
-    pass_put_key(pass, "state");
-    pass_put_key(pass, "pass");
     pass_put_key(pass, "open");
     pass_put_bucket_key(pass, items->kind, items->site, cut->target, SLICE(""));
     for (size_t i = 0; i < cut->n_parts; i++) {
         pass_put_bucket_key(pass, items->kind, items->site, cut->parts[i], SLICE(""));
     }
-    resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
     resp_decimal(&pass->args, pass->leadership->fencing_token);
@@ -127,8 +120,8 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
     resp_decimal(&pass->args, (int64_t)cut->n_parts);
     resp_decimal(&pass->args, (int64_t)n);
     put_way(pass, items);
-    n_keys += put_items(pass, items, n);
-    return pass_run(pass, SCRIPT_MERGE, n_keys, 12 + 3 * n, ret_done);
+    put_items(pass, items, n);
+    return pass_run(pass, SCRIPT_MERGE, 11 + 3 * n, ret_done);
 }
 
 /* In a day or a month some names are put together. */

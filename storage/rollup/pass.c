@@ -63,15 +63,12 @@ static enum pass_result pass_mark(struct pass *pass)
     int64_t done = 0;
     closed.writers_s[pass->level] = pass->end_s;
     pass_new_id(pass);
-    pass_put_key(pass, "state");
-    pass_put_key(pass, "pass");
-    resp_text(&pass->args, pass->core->cfg);
     pass_put_state(pass, &pass->view.state);
     pass_put_state(pass, &closed);
     resp_text(&pass->args, pass->id);
     resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_decimal(&pass->args, pass->end_s);
-    enum pass_result result = pass_run(pass, SCRIPT_MARK, 2, 6, &done);
+    enum pass_result result = pass_run(pass, SCRIPT_MARK, 5, &done);
     pass->view.state = closed;
     memcpy(pass->cur, "m0", 3);
     return result;
@@ -104,15 +101,12 @@ static enum pass_result take_over(struct pass *pass, struct slice theirs)
     }
     memcpy(id, theirs.p, PASS_ID - 1);
     pass_new_id(pass);
-    pass_put_key(pass, "state");
-    pass_put_key(pass, "pass");
-    resp_text(&pass->args, pass->core->cfg);
     pass_put_state(pass, &pass->view.state);
     resp_word(&pass->args, id, PASS_ID - 1);
     resp_text(&pass->args, pass->id);
     resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_text(&pass->args, pass->cur);
-    return pass_run(pass, SCRIPT_TAKEOVER, 2, 6, &done);
+    return pass_run(pass, SCRIPT_TAKEOVER, 5, &done);
 }
 
 /* ---- advance ---- */
@@ -132,9 +126,6 @@ static enum pass_result pass_advance(struct pass *pass)
     int64_t done = 0;
     done_state.readers_s[pass->level] = pass->end_s;
     (void)snprintf(ver, sizeof(ver), "%s.a", pass->id);
-    pass_put_key(pass, "state");
-    pass_put_key(pass, "pass");
-    resp_text(&pass->args, pass->core->cfg);
     resp_text(&pass->args, pass->id);
     resp_text(&pass->args, pass->cur);
     resp_decimal(&pass->args, pass->leadership->fencing_token);
@@ -142,7 +133,7 @@ static enum pass_result pass_advance(struct pass *pass)
     pass_put_state(pass, &done_state);
     resp_text(&pass->args, ver);
     pass->closed_ms = redis_clock_ms(&pass->core->clock);
-    enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 2, 7, &done);
+    enum pass_result result = pass_run(pass, SCRIPT_ADVANCE, 6, &done);
     if (result == PASS_DONE) {
         pass_closed(pass, &done_state, ver);
         memcpy(pass->cur, "x0", 3);
@@ -224,8 +215,8 @@ static enum pass_result pass_work(struct pass *pass)
     } else {
         return PASS_NOTHING;
     }
-    if (result == PASS_DONE && pass->cur[0] == 'm') {
-        result = pass_list(pass, false, false);
+    if (result == PASS_DONE && !pass_is_closed(pass)) {
+        result = pass_list(pass, false);
         result = result == PASS_DONE ? pass_merge(pass) : result;
         result = result == PASS_DONE ? pass_advance(pass) : result;
     }

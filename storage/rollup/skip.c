@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "storage/redis/resp.h"
-#include "storage/rollup/list_make.h"
 
 #define MEMBERS_READ 1000  /* of `open`; where there are more, buckets are closed one by one */
 #define ENDS_MOST    10000 /* in one step: a year of hours */
@@ -15,12 +14,12 @@ static int64_t first_end_s(const struct pass *pass, const struct reply *members)
 {
     int64_t first_s = INT64_MAX;
     for (size_t i = 0; i < members->n; i++) {
-        struct bucket bucket;
-        if (!rollup_open_parse(pass->core, members->items[i].text, &bucket)) {
+        struct open_bucket open;
+        if (!open_bucket_parse(pass->core, members->items[i].text, &open)) {
             return INT64_MIN;
         }
-        if (bucket.level == pass->level && bucket.end_s < first_s) {
-            first_s = bucket.end_s;
+        if (open.bucket.level == pass->level && open.bucket.end_s < first_s) {
+            first_s = open.bucket.end_s;
         }
     }
     return first_s;
@@ -70,16 +69,13 @@ static enum pass_result close_to(struct pass *pass, int64_t end_s)
     closed.writers_s[pass->level] = closed.readers_s[pass->level] = end_s;
     pass_new_id(pass);
     (void)snprintf(ver, sizeof(ver), "%s.s", pass->id);
-    pass_put_key(pass, "state");
-    pass_put_key(pass, "pass");
-    resp_text(&pass->args, pass->core->cfg);
     pass_put_state(pass, &pass->view.state);
     pass_put_state(pass, &closed);
     resp_text(&pass->args, ver);
     resp_word(&pass->args, fold->text, fold->n);
     resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_decimal(&pass->args, end_s);
-    enum pass_result result = pass_run(pass, SCRIPT_SKIP, 2, 7, &done);
+    enum pass_result result = pass_run(pass, SCRIPT_SKIP, 6, &done);
     if (result == PASS_DONE) {
         pass_closed(pass, &closed, ver);
     }

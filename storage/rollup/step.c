@@ -1,7 +1,6 @@
-#include "storage/base/clock.h"
-#include "storage/redis/resp.h"
-#include "storage/rollup/list_make.h"
 #include "storage/rollup/step.h"
+
+#include "storage/redis/resp.h"
 
 enum pass_result pass_ask(struct pass *pass, const struct reply **ret)
 {
@@ -9,17 +8,34 @@ enum pass_result pass_ask(struct pass *pass, const struct reply **ret)
         pass->leadership, pass->core, pass->session, pass->partition, &pass->out, ret);
 }
 
-enum pass_result pass_run(
-    struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret)
+static void put_key(struct buffer *out, const struct pass *pass, const char *name)
 {
-    const struct reply *reply = NULL;
-    script_head(&pass->out, &pass->session->scripts, script, n_keys, n_args);
-    buffer_append(&pass->out, pass->keys.p, pass->keys.n);
-    buffer_append(&pass->out, pass->args.p, pass->args.n);
-    pass->out.failed = pass->out.failed || pass->keys.failed || pass->args.failed;
+    struct key key;
+    key_fixed(&key, pass->tag, name, SLICE(""));
+    resp_word(out, key.p, key.n);
+}
+
+enum pass_result pass_script(
+    struct pass *pass, enum script script, size_t n_args, const struct reply **ret)
+{
+    struct buffer *out = &pass->out;
+    script_head(out, &pass->session->scripts, script, 2 + pass->n_keys, 1 + n_args);
+    put_key(out, pass, "state");
+    put_key(out, pass, "pass");
+    buffer_append(out, pass->keys.p, pass->keys.n);
+    resp_text(out, pass->core->cfg);
+    buffer_append(out, pass->args.p, pass->args.n);
+    out->failed = out->failed || pass->keys.failed || pass->args.failed;
     buffer_clear(&pass->keys, 256 * 1024);
     buffer_clear(&pass->args, 256 * 1024);
-    enum pass_result result = pass_ask(pass, &reply);
+    pass->n_keys = 0;
+    return pass_ask(pass, ret);
+}
+
+enum pass_result pass_run(struct pass *pass, enum script script, size_t n_args, int64_t *ret)
+{
+    const struct reply *reply = NULL;
+    enum pass_result result = pass_script(pass, script, n_args, &reply);
     if (result == PASS_DONE) {
         *ret = reply_integer(reply, 0);
         result = *ret >= 1 ? PASS_DONE : PASS_VOID;
@@ -29,9 +45,8 @@ enum pass_result pass_run(
 
 void pass_put_key(struct pass *pass, const char *name)
 {
-    struct key key;
-    key_fixed(&key, pass->tag, name, SLICE(""));
-    resp_word(&pass->keys, key.p, key.n);
+    put_key(&pass->keys, pass, name);
+    pass->n_keys++;
 }
 
 void pass_put_bucket_key(
@@ -40,27 +55,11 @@ void pass_put_bucket_key(
     struct key key;
     key_bucket(&key, pass->tag, kind, pass->list.sites[site].name, bucket, page);
     resp_word(&pass->keys, key.p, key.n);
+    pass->n_keys++;
 }
 
 void pass_put_state(struct pass *pass, const struct rollup_state *state)
 {
     char text[ROLLUP_STATE_TEXT];
     resp_word(&pass->args, text, rollup_state_print(state, text));
-}
-
-enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue)
-{
-    struct rollup_scope scope = {.core = pass->core,
-        .session = pass->session,
-        .partition = pass->partition,
-        .tag = pass->tag,
-        .leadership = pass->leadership,
-        .pass = pass->id,
-        .cur = pass->cur,
-        .level = pass->level,
-        .end_s = pass->end_s,
-        .overdue = overdue,
-        .retention = overdue ? &pass->view.retention : NULL,
-        .closed_ms = pass->closed_ms};
-    return rollup_list_make(&scope, sites_only, &pass->list);
 }

@@ -1,10 +1,11 @@
 /* step.h - what the steps of a pass have in common: the pass's state, and how a script is run.
  *
- * Layer: storage, private to rollup/pass.c, rollup/skip.c, rollup/merge.c and rollup/expire.c.
- * Belongs to the rollup's thread.
+ * Layer: storage, private to the files of rollup/ that are named below.  Belongs to the rollup's
+ * thread.
  *
- * A step's keys and arguments are put into pass->keys and pass->args, in order; pass_run sends
- * them.
+ * Every script of a pass has the partition's state and pass as its first keys, and the settings as
+ * its first argument.  Further keys and arguments are put into pass->keys and pass->args, in order;
+ * pass_script sends them.
  */
 #ifndef STORAGE_ROLLUP_STEP_H
 #define STORAGE_ROLLUP_STEP_H
@@ -29,16 +30,28 @@ struct pass {
     int64_t end_s;     /* and where they end */
     bool again;        /* it was begun by somebody else, or before a connection was lost */
     int64_t closed_ms; /* a time before the advance, Redis's clock; 0: somebody else's, unknown */
+    int64_t redis_ms;  /* Redis's clock at the last step of the list */
     struct rollup_list list;
     struct buffer keys, args, out;
+    size_t n_keys; /* in keys */
 };
+
+/* Is the pass behind its advance, in its last phase? */
+static inline bool pass_is_closed(const struct pass *pass)
+{
+    return pass->cur[0] == 'x';
+}
 
 /* Send what is in pass->out and await one reply; PASS_DONE if it is no error. */
 enum pass_result pass_ask(struct pass *pass, const struct reply **ret) MUST_CHECK;
 
-/* Run a script with what was put.  Its reply is a number: at least 1 is success, less PASS_VOID. */
+/* Run a script with what was put: the keys, and @n_args arguments.  PASS_DONE: *ret is no error. */
+enum pass_result pass_script(
+    struct pass *pass, enum script script, size_t n_args, const struct reply **ret) MUST_CHECK;
+
+/* The same where the reply is a number: at least 1 is success, less PASS_VOID. */
 enum pass_result pass_run(
-    struct pass *pass, enum script script, size_t n_keys, size_t n_args, int64_t *ret) MUST_CHECK;
+    struct pass *pass, enum script script, size_t n_args, int64_t *ret) MUST_CHECK;
 
 void pass_put_key(struct pass *pass, const char *name);
 void pass_put_bucket_key(
@@ -60,9 +73,21 @@ void pass_closed(struct pass *pass, const struct rollup_state *state, const char
  * data, or something was counted meanwhile, and nothing was done. */
 enum pass_result pass_skip(struct pass *pass, int64_t now_s) MUST_CHECK;
 
-/* List the sites, and unless @sites_only the pages, of the parts into pass->list.  @overdue: also
- * of buckets that ended before, which are complete but were left announced. */
-enum pass_result pass_list(struct pass *pass, bool sites_only, bool overdue) MUST_CHECK;
+/* A member of the set `open`: a site has data in the bucket. */
+struct open_bucket {
+    struct slice site; /* a part of the member */
+    const struct zone *zone;
+    struct bucket bucket;
+};
+
+/* Read it (rollup/list_make.c).  False: it is no bucket of a site. */
+bool open_bucket_parse(
+    const struct core *core, struct slice member, struct open_bucket *ret) MUST_CHECK;
+
+/* The first phase, and once more before the last (rollup/list_make.c): list the sites, and unless
+ * @sites_only the pages, of the parts into pass->list.  Behind the advance also of buckets that
+ * ended before, which are complete but were left announced. */
+enum pass_result pass_list(struct pass *pass, bool sites_only) MUST_CHECK;
 
 /* The second phase (rollup/merge.c): what was listed is merged. */
 enum pass_result pass_merge(struct pass *pass) MUST_CHECK;

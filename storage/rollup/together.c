@@ -7,7 +7,7 @@
 #include "storage/time/write_plan.h"
 
 /* The parts' hashes may be gone before the pass has given all keys of the parts their expiry.  Then
- * the names of the bucket stand in for those of the parts (list_make.h), so it must have them
+ * the names of the bucket stand in for those of the parts (list_make.c), so it must have them
  * all.  A pass that lasts this long is taken to be left. */
 #define PASS_MS (HOUR_S * 1000)
 

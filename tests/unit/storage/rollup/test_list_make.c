@@ -1,5 +1,5 @@
-/* A list of what a pass has to merge, from replies as they come: storage/rollup/list_make.h */
-#include "storage/rollup/list_make.h"
+/* A list of what a pass has to merge, from replies as they come: pass_list() of rollup/step.h */
+#include "storage/rollup/step.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -14,8 +14,7 @@
 
 static struct core *core;
 static struct session session;
-static struct rollup_scope scope;
-static struct rollup_list list;
+static struct pass pass;
 static struct arena arena;
 static const char *replies[REPLIES_MAX]; /* "": the connection is lost */
 static unsigned n_asked;
@@ -53,19 +52,22 @@ static void setup(void)
     session = (struct session){.core = core, .redis = stand_in_redis()};
     stand_in.answer = answer;
     leads = true;
-    scope = (struct rollup_scope){.core = core,
+    pass = (struct pass){.core = core,
         .session = &session,
         .tag = core->partitions.tag[0],
         .leadership = &leadership,
-        .pass = "p",
-        .cur = "c",
+        .id = "p",
+        .cur = "m0",
         .level = LEVEL_HOUR,
         .end_s = FOLD_NOW_S / 3600 * 3600};
 }
 
 static void teardown(void)
 {
-    rollup_list_release(&list);
+    rollup_list_release(&pass.list);
+    buffer_release(&pass.keys);
+    buffer_release(&pass.args);
+    buffer_release(&pass.out);
     arena_release(&arena);
     fold_core_drop(core);
 }
@@ -80,7 +82,7 @@ static const char *open_sites(const char *cursor, const char *site, int hours_ag
     char *text = texts[n++ % 4];
     struct key member;
     key_open_member(&member, slice_of(site),
-        bucket_at(zone_utc(), LEVEL_HOUR, scope.end_s - 3600 * (1 + hours_ago)));
+        bucket_at(zone_utc(), LEVEL_HOUR, pass.end_s - 3600 * (1 + hours_ago)));
     (void)snprintf(
         text, sizeof(texts[0]), "[['%s', ['%.*s']], 1]", cursor, (int)member.n, member.p);
     return text;
@@ -103,7 +105,7 @@ static const char *of_minutes(const char *first, const char *other)
 static enum pass_result make(bool sites_only)
 {
     n_asked = 0;
-    return rollup_list_make(&scope, sites_only, &list);
+    return pass_list(&pass, sites_only);
 }
 
 Test(rollup_list, sites_come_in_pieces_and_each_once)
@@ -113,11 +115,11 @@ Test(rollup_list, sites_come_in_pieces_and_each_once)
     replies[2] = open_sites("0", "a", 0);
     cr_assert_eq(make(true), PASS_DONE);
     cr_expect_eq(n_asked, 3);
-    cr_assert_eq(list.n_sites, 2);
-    cr_expect(slice_equal(list.sites[0].name, SLICE("a")));
-    cr_expect(slice_equal(list.sites[1].name, SLICE("b")));
-    cr_expect_eq(list.n_cuts, 1);
-    cr_expect_eq(rollup_cut_of(&list, 1)->n_parts, 60);
+    cr_assert_eq(pass.list.n_sites, 2);
+    cr_expect(slice_equal(pass.list.sites[0].name, SLICE("a")));
+    cr_expect(slice_equal(pass.list.sites[1].name, SLICE("b")));
+    cr_expect_eq(pass.list.n_cuts, 1);
+    cr_expect_eq(rollup_cut_of(&pass.list, 1)->n_parts, 60);
 }
 
 Test(rollup_list, what_ended_before_is_listed_when_it_is_asked_for)
@@ -125,19 +127,19 @@ Test(rollup_list, what_ended_before_is_listed_when_it_is_asked_for)
     replies[0] = open_sites("3", "a", 0);
     replies[1] = open_sites("0", "a", 5);
     cr_assert_eq(make(true), PASS_DONE);
-    cr_expect_eq(list.n_sites, 1);
-    scope.overdue = true;
+    cr_expect_eq(pass.list.n_sites, 1);
+    strcpy(pass.cur, "x0");
     cr_assert_eq(make(true), PASS_DONE);
-    cr_assert_eq(list.n_sites, 2, "two buckets of one site");
-    cr_expect_eq(list.n_cuts, 2);
-    cr_expect_eq(rollup_cut_of(&list, 1)->target.end_s, scope.end_s - 5 * 3600);
+    cr_assert_eq(pass.list.n_sites, 2, "two buckets of one site");
+    cr_expect_eq(pass.list.n_cuts, 2);
+    cr_expect_eq(rollup_cut_of(&pass.list, 1)->target.end_s, pass.end_s - 5 * 3600);
 }
 
 Test(rollup_list, members_that_are_none_of_ours_are_passed_over)
 {
     replies[0] = "[['0', ['', 'x', 'site:', ':h', 'site:nonsense', 'site:h99999999']], 1]";
     cr_assert_eq(make(true), PASS_DONE);
-    cr_expect_eq(list.n_sites, 0);
+    cr_expect_eq(pass.list.n_sites, 0);
 }
 
 Test(rollup_list, pages_are_listed_with_their_parts)
@@ -149,11 +151,11 @@ Test(rollup_list, pages_are_listed_with_their_parts)
     replies[4] = of_minutes("0", "0"); /* visits */
     cr_assert_eq(make(false), PASS_DONE);
     cr_expect_eq(n_asked, 5);
-    cr_assert_eq(list.n_items, 2);
-    cr_expect(slice_equal(list.items[0].page, SLICE("/x")));
-    cr_expect_eq(list.items[0].parts, 1);
-    cr_expect_eq(list.items[0].count, 3, "its views count once");
-    cr_expect_eq(list.items[1].count, 1);
+    cr_assert_eq(pass.list.n_items, 2);
+    cr_expect(slice_equal(pass.list.items[0].page, SLICE("/x")));
+    cr_expect_eq(pass.list.items[0].parts, 1);
+    cr_expect_eq(pass.list.items[0].count, 3, "its views count once");
+    cr_expect_eq(pass.list.items[1].count, 1);
 }
 
 /* Each step of a list may be the one that meets another Redis than the step before. */
