@@ -58,44 +58,37 @@ static enum pass_result expire_key(
     return e->n_keys < EXPIRE_KEYS ? PASS_DONE : send_expiries(e, false);
 }
 
-/* The parts an item is in; and the bucket itself if it is a month, which nothing comes after. */
-static enum pass_result expire_item(struct expiry *e, const struct rollup_item *item)
-{
-    const struct rollup_cut *cut = rollup_cut_of(&e->pass->list, item->site);
-    enum pass_result result = PASS_DONE;
-    if (item->kind != KEY_PV) {
-        return result;
-    }
-    for (size_t i = 0; result == PASS_DONE && i <= cut->n_parts; i++) {
-        bool itself = i == cut->n_parts;
-        if (itself ? cut->target.level != LEVEL_MONTH : (item->parts >> i & 1) == 0) {
-            continue;
-        }
-        struct bucket bucket = itself ? cut->target : cut->parts[i];
-        result = expire_key(e, KEY_UV, item->site, bucket, item->page);
-        if (result == PASS_DONE) {
-            result = expire_key(e, KEY_IP, item->site, bucket, item->page);
-        }
-    }
-    return result;
-}
-
-static enum pass_result expire_site(struct expiry *e, uint32_t site)
+/* The keys of @page of two kinds, in @parts (bits) of the site's bucket; in the bucket itself, too,
+ * if it is a month, which nothing comes after. */
+static enum pass_result expire_page(struct expiry *e, uint32_t site, const enum key_kind kinds[2],
+    struct slice page, uint64_t parts)
 {
     const struct rollup_cut *cut = rollup_cut_of(&e->pass->list, site);
     enum pass_result result = PASS_DONE;
     for (size_t i = 0; result == PASS_DONE && i <= cut->n_parts; i++) {
         bool itself = i == cut->n_parts;
-        if (itself && cut->target.level != LEVEL_MONTH) {
-            break;
-        }
+        bool expires = itself ? cut->target.level == LEVEL_MONTH : (parts >> i & 1) != 0;
         struct bucket bucket = itself ? cut->target : cut->parts[i];
-        result = expire_key(e, KEY_PV, site, bucket, SLICE(""));
-        if (result == PASS_DONE) {
-            result = expire_key(e, KEY_VV, site, bucket, SLICE(""));
+        for (size_t k = 0; expires && result == PASS_DONE && k < 2; k++) {
+            result = expire_key(e, kinds[k], site, bucket, page);
         }
     }
     return result;
+}
+
+/* The sketches of an item. */
+static enum pass_result expire_item(struct expiry *e, const struct rollup_item *item)
+{
+    static const enum key_kind sketches[2] = {KEY_UV, KEY_IP};
+    return item->kind == KEY_PV ? expire_page(e, item->site, sketches, item->page, item->parts)
+                                : PASS_DONE;
+}
+
+/* The tables of a site: one key has all its pages. */
+static enum pass_result expire_site(struct expiry *e, uint32_t site)
+{
+    static const enum key_kind tables[2] = {KEY_PV, KEY_VV};
+    return expire_page(e, site, tables, SLICE(""), UINT64_MAX);
 }
 
 /* Is there anything of this pass that expires at all? */

@@ -1,7 +1,6 @@
 #include "storage/rollup/list.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 void rollup_list_clear(struct rollup_list *list)
@@ -21,19 +20,6 @@ void rollup_list_release(struct rollup_list *list)
     index_release(&list->index);
     index_release(&list->site_index);
     *list = (struct rollup_list){0};
-}
-
-static bool list_copy(struct arena *arena, struct slice from, struct slice *ret)
-{
-    char *p = arena_alloc(arena, from.n);
-    if (p == NULL) {
-        return false;
-    }
-    if (from.n > 0) {
-        memcpy(p, from.p, from.n);
-    }
-    *ret = (struct slice){p, from.n};
-    return true;
 }
 
 /* ---- sites ---- */
@@ -90,8 +76,8 @@ bool rollup_list_add_site(
         return true;
     }
     struct rollup_site *added = &list->sites[list->n_sites];
-    *added = (struct rollup_site){.cut = wanted.cut};
-    if (!list_copy(&list->arena, site, &added->name)) {
+    *added = (struct rollup_site){.name = site, .cut = wanted.cut};
+    if (!arena_copy(&list->arena, &added->name)) {
         return false;
     }
     index_set(&list->site_index, slot, hash, (uint32_t)list->n_sites++);
@@ -126,8 +112,8 @@ bool rollup_list_add_item(struct rollup_list *list, uint32_t site, enum key_kind
     struct index_slot *slot = index_find(&list->index, hash, same_item, &wanted);
     if (slot->item == INDEX_NONE) {
         struct rollup_item *item = &list->items[list->n_items];
-        *item = (struct rollup_item){.site = site, .kind = kind};
-        if (!list_copy(&list->arena, page, &item->page)) {
+        *item = (struct rollup_item){.site = site, .kind = kind, .page = page};
+        if (!arena_copy(&list->arena, &item->page)) {
             return false;
         }
         index_set(&list->index, slot, hash, (uint32_t)list->n_items++);
