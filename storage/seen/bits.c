@@ -160,9 +160,9 @@ static void look_up(void *data, const void *string, size_t n)
     }
 }
 
-static struct ver ver_of(const struct look *look, const struct place *place)
+static const struct ver *ver_of(const struct look *look, const struct place *place)
 {
-    return seen_filter_ver(&look->bits->filters[look->layers[place->layer].month]);
+    return &look->bits->filters[look->layers[place->layer].month].ver;
 }
 
 /* Each step of a fold brings a new `ver`.  So a string that was read behind this one has all bits
@@ -171,23 +171,21 @@ static bool bits_recall(struct look *look, struct place *places, size_t n)
 {
     struct key key;
     struct places some = {look, places, n};
-    struct ver ver = ver_of(look, places);
     if (look->bits->cache == NULL) {
         return false;
     }
     key_of(look, places, &key);
     struct cache_id id = cache_id(look->bits->cache, key.p, key.n);
-    return cache_get(look->bits->cache, &id, &ver, look_up, &some);
+    return cache_get(look->bits->cache, &id, ver_of(look, places), look_up, &some);
 }
 
 static void bits_remember(struct look *look, const struct place *places, struct slice string)
 {
     struct key key;
-    struct ver ver = ver_of(look, places);
     if (look->bits->cache != NULL) {
         key_of(look, places, &key);
         struct cache_id id = cache_id(look->bits->cache, key.p, key.n);
-        cache_put(look->bits->cache, &id, &ver, string.p, string.n);
+        cache_put(look->bits->cache, &id, ver_of(look, places), string.p, string.n);
     }
 }
 
@@ -259,7 +257,7 @@ static bool take_string(
     return true;
 }
 
-/* How many places from @at on lie in the same string, if bits from @from on are left there. */
+/* How many places from @at on lie in the same string. */
 static size_t string_at(const struct look *look, size_t at)
 {
     size_t n = 1;
@@ -269,6 +267,7 @@ static size_t string_at(const struct look *look, size_t at)
     return n;
 }
 
+/* Are bits from @from on to be read of the places in the string of place @at? */
 static bool has_bits(const struct look *look, size_t at, unsigned from)
 {
     return !look->places[at].done && layer_of(look, &look->places[at])->hashes > from;

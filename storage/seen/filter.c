@@ -15,8 +15,8 @@ static bool read_pair(struct seen_filter *f, struct slice name, const struct rep
         if (value->text.n > SEEN_VER_TEXT) {
             return false;
         }
-        memcpy(f->ver, value->text.p, value->text.n);
-        f->ver[value->text.n] = '\0';
+        f->ver.n = (uint8_t)value->text.n;
+        memcpy(f->ver.text, value->text.p, value->text.n);
         return true;
     }
     if (slice_equal(name, SLICE("error"))) {
@@ -63,13 +63,6 @@ bool seen_filter_read(
     f.params.segment_bits = f.rules == SEEN_OWN ? SEEN_SEGMENT_BITS : LONG_SEGMENT_BITS;
     *ret = f;
     return true;
-}
-
-struct ver seen_filter_ver(const struct seen_filter *filter)
-{
-    struct ver ver = {.n = (uint8_t)strlen(filter->ver)};
-    memcpy(ver.text, filter->ver, ver.n);
-    return ver;
 }
 
 double seen_filter_false_positives(const struct seen_filter *f)

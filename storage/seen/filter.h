@@ -13,7 +13,7 @@
 #define SEEN_VER_TEXT 32 /* hex digits */
 
 struct seen_filter {
-    char ver[SEEN_VER_TEXT + 1]; /* "": there is none yet */
+    struct ver ver; /* the proof of what is remembered of it (read/cache.h); n 0: it is empty */
     enum seen_rules rules;
     struct bloom_params params;
     unsigned n;                       /* layers */
@@ -24,9 +24,6 @@ struct seen_filter {
  * False: it is not one of ours, and *ret stays what it was. */
 bool seen_filter_read(const struct reply *pairs, const struct bloom_params *params,
     struct seen_filter *ret) MUST_CHECK;
-
-/* Its `ver` as the proof of what is remembered of it (read/cache.h). */
-struct ver seen_filter_ver(const struct seen_filter *filter);
 
 /* The rate at which the filter says yes to what is not in it. */
 double seen_filter_false_positives(const struct seen_filter *filter);

@@ -174,7 +174,7 @@ static enum fold_step fold_old(struct fold_log *f)
 {
     size_t from = 0;
     enum fold_step step = fold_month_read_filter(&f->month);
-    f->begin = seen_filter_ver(&f->month.filter);
+    f->begin = f->month.filter.ver;
     f->end = fold_month_draw_ver();
     while (step == STEP_DONE) {
         step = fold_month_read_piece(&f->month, from, FOLD_PIECE, f->pending, &f->n_pending);

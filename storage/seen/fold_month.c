@@ -159,7 +159,7 @@ static enum fold_step write_step(struct fold_month *m, const struct ver *ver, co
     if (key != NULL) {
         resp_word(&m->out, key->p, key->n);
     }
-    resp_text(&m->out, filter->ver);
+    resp_word(&m->out, filter->ver.text, filter->ver.n);
     resp_word(&m->out, ver->text, ver->n);
     resp_decimal(&m->out, seen_expire_ms(m->month, m->core->config.seen.keep_s));
     resp_word(&m->out, bits.p, bits.n);
@@ -178,8 +178,7 @@ static enum fold_step write_step(struct fold_month *m, const struct ver *ver, co
     if (step != STEP_DONE) {
         return step;
     }
-    memcpy(filter->ver, ver->text, ver->n);
-    filter->ver[ver->n] = '\0';
+    filter->ver = *ver;
     return reply_integer(reply, 0) == 1 ? STEP_DONE : STEP_YIELD;
 }
 
