@@ -8,8 +8,8 @@
 #include "storage/redis/script.h"
 #include "storage/users/user_change.h"
 
-#define BITMAPS_AT_ONCE 500   /* cleared or taken away: 1 ms */
-#define SCAN_COUNT      "500" /* of members of `acts` */
+#define BITMAPS_AT_ONCE 500   /* taken away: 1 ms */
+#define SCAN_COUNT      "500" /* of members of `acts`, and so bitmaps that are cleared at once */
 #define SWEEP_MS        5000
 #define LEFT_MAX        1000 /* indices finished in one go */
 
@@ -73,13 +73,13 @@ static const struct reply *ask_scan(struct clearing *c, struct slice cursor)
     return pipeline_ask(&c->activity->pipe, false);
 }
 
-/* Bitmaps of the site among the members @list (member, score, member, ..), as keys. */
-static size_t keys_of(
-    const struct clearing *c, const struct reply *list, size_t *from, struct buffer *keys)
+/* Append the keys of the site's bitmaps among the members @list (member, score, member, ..).
+ * Returns how many they are. */
+static size_t put_keys(const struct clearing *c, const struct reply *list, struct buffer *keys)
 {
     size_t n = 0;
-    for (; *from + 1 < list->n && n < BITMAPS_AT_ONCE; *from += 2) {
-        struct slice member = list->items[*from].text;
+    for (size_t i = 0; i + 1 < list->n; i += 2) {
+        struct slice member = list->items[i].text;
         struct slice rest;
         struct key key;
         key_activity_prefix(&key, c->tag);
@@ -93,14 +93,11 @@ static size_t keys_of(
     return n;
 }
 
-/* One reply of ZSCAN: its cursor is copied to @cursor; its members' bitmaps are gathered, all of
- * them, before the next command ends the reply's life. */
+/* Clear the index's bits in the bitmaps that one reply of ZSCAN names: about as many as were asked
+ * for.  The reply's cursor is copied to @cursor. */
 static bool scan_step(struct clearing *c, char cursor[static 24], size_t *cursor_n)
 {
-    struct buffer chunks[8];
-    size_t sizes[8];
-    size_t n_chunks = 0;
-    size_t from = 0;
+    struct buffer keys;
     const struct reply *reply = ask_scan(c, (struct slice){cursor, *cursor_n});
     if (reply == NULL) {
         return false;
@@ -110,20 +107,10 @@ static bool scan_step(struct clearing *c, char cursor[static 24], size_t *cursor
     }
     *cursor_n = reply->items[0].text.n;
     memcpy(cursor, reply->items[0].text.p, *cursor_n);
-    const struct reply *list = &reply->items[1];
-    while (from + 1 < list->n && n_chunks < 8) {
-        buffer_init(&chunks[n_chunks]);
-        sizes[n_chunks] = keys_of(c, list, &from, &chunks[n_chunks]);
-        n_chunks++;
-    }
-    /* Far more than was asked for: not a sorted set of ours. */
-    bool ok = from + 1 >= list->n || pipeline_foreign(&c->activity->pipe, "a list of bitmaps");
-    for (size_t i = 0; i < n_chunks; i++) {
-        if (ok && sizes[i] > 0) {
-            ok = clear_some(c, &chunks[i], sizes[i], false);
-        }
-        buffer_release(&chunks[i]);
-    }
+    buffer_init(&keys);
+    size_t n = put_keys(c, &reply->items[1], &keys);
+    bool ok = n == 0 || clear_some(c, &keys, n, false);
+    buffer_release(&keys);
     return ok;
 }
 
@@ -207,7 +194,7 @@ static enum storage_err forget_in_partition(struct reader *reader, struct storag
         .n_keys = 2,
         .last = user->site,
     };
-    enum storage_err err = user_change_run(reader, job, &change, NOBODY, ret_index, ret_lost);
+    enum storage_err err = user_change_run(reader, job, &change, ret_index, ret_lost);
     /* What a later try is told says nothing of one that was lost. */
     user->sent = user->sent || err == STORAGE_UNKNOWN || *ret_index >= 0;
     return err;

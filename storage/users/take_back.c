@@ -19,7 +19,7 @@ static enum storage_err take_back(
         .keys = &key,
         .n_keys = 1,
     };
-    enum storage_err err = user_change_run(reader, job, &change, 0, &ignored, ret_lost);
+    enum storage_err err = user_change_run(reader, job, &change, &ignored, ret_lost);
     day->sent = day->sent || err == STORAGE_UNKNOWN;
     return err;
 }

@@ -5,7 +5,7 @@
 #define OTHER_SETTINGS (-2)
 
 enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
-    const struct user_change *change, int64_t none, int64_t *ret_answer, bool *ret_lost)
+    const struct user_change *change, int64_t *ret_answer, bool *ret_lost)
 {
     const char *tag = reader->core->partitions.tag[change->partition];
     char generation[ACTIVITY_GENERATION];
@@ -29,7 +29,7 @@ enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
         resp_word(out, change->last.p, change->last.n);
     }
     const struct reply *reply = pipeline_ask(&p, true);
-    *ret_answer = reply == NULL ? none : reply_integer(reply, OTHER_SETTINGS);
+    *ret_answer = reply == NULL ? *ret_answer : reply_integer(reply, OTHER_SETTINGS);
     enum storage_err err = pipeline_answer(&p, job, ret_lost);
     return *ret_answer == OTHER_SETTINGS ? STORAGE_CONFIG : err;
 }

@@ -22,9 +22,9 @@ struct user_change {
 
 /* Run the script, as a request of its own, so that its doubt is about nothing else.  It answers a
  * number; one of -2 says that nothing was done because the data is kept with other settings, and
- * becomes STORAGE_CONFIG.  *ret_answer is the number, or @none without an answer. */
+ * becomes STORAGE_CONFIG.  *ret_answer is the number; without an answer it stays what it was. */
 enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
-    const struct user_change *change, int64_t none, int64_t *ret_answer, bool *ret_lost) MUST_CHECK;
+    const struct user_change *change, int64_t *ret_answer, bool *ret_lost) MUST_CHECK;
 
 /* The change is over, in whatever partition: no answer that was remembered holds any more
  * (read/answers.h), in any process. */
