@@ -56,7 +56,7 @@ static unsigned found_partition(const struct partitions *partitions, struct slic
     return PARTITIONS_MAX;
 }
 
-bool found_has_page(const struct deletion_target *target, struct slice page)
+static bool has_page(const struct deletion_target *target, struct slice page)
 {
     return target->is_prefix
                ? page.n >= target->page.n && memcmp(page.p, target->page.p, target->page.n) == 0
@@ -74,7 +74,7 @@ static enum found_kind found_of_pages(
         return FOUND_NOTHING;
     }
     struct slice page = {rest.p + BUCKET_TEXT + 1, rest.n - BUCKET_TEXT - 1};
-    return found_has_page(target, page) ? FOUND_KEY : FOUND_NOTHING;
+    return has_page(target, page) ? FOUND_KEY : FOUND_NOTHING;
 }
 
 enum found_kind found_judge(const struct partitions *partitions,

@@ -25,9 +25,6 @@ enum found_kind {
 enum found_kind found_judge(const struct partitions *partitions,
     const struct deletion_target *target, struct slice key, unsigned *ret_partition) MUST_CHECK;
 
-/* Is @page, a field of such a hash, to go? */
-bool found_has_page(const struct deletion_target *target, struct slice page) MUST_CHECK;
-
 /* Append a pattern of names that begin with @prefix. */
 void found_prefix_pattern(struct buffer *out, struct slice prefix);
 
