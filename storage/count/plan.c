@@ -12,13 +12,13 @@
 #define SUM_BYTES_MAX (128 << 20) /* of their names: Redis reads some 70 MB of them a second */
 
 /* Widen the window until every portion can tile it. */
-static bool plan_widen_all(const struct count_question *q, int64_t now_s, struct window *window)
+static bool widen_all(const struct count_question *q, struct window *window)
 {
     struct part_set partitions = {{0}};
     for (size_t i = 0; i < q->n_portions; i++) {
         part_set_add(&partitions, q->portions[i].partition);
     }
-    return plan_widen(q->read.core, q->read.zone, &partitions, now_s, q->read.latest_s, window);
+    return window_widen(&q->read, &partitions, window);
 }
 
 static bool is_about_step(enum storage_err err)
@@ -55,8 +55,7 @@ static void lend_plan(const struct portion *from, struct portion *to)
 }
 
 /* The covers of all points, one behind the other. */
-static enum storage_err plan_portion(
-    struct count_question *q, struct portion *portion, int64_t now_s)
+static enum storage_err plan_portion(struct count_question *q, struct portion *portion)
 {
     const struct portion *alike = planned_alike(q, portion);
     if (alike != NULL) {
@@ -66,8 +65,7 @@ static enum storage_err plan_portion(
     if (portion->plan_lent) {
         portion_drop_plan(portion);
     }
-    struct cover_basis basis =
-        plan_basis(q->read.zone, portion_view(q, portion), now_s, q->read.latest_s);
+    struct cover_basis basis = proved_basis(&q->read, portion_view(q, portion));
     cover_clear(&portion->cover);
     for (size_t i = 0; i < q->tally.n_points; i++) {
         enum storage_err err = plan_error(
@@ -95,15 +93,15 @@ static void add_load(struct load *load, const struct portion *portion)
 {
     size_t n = portion->cover.n;
     size_t sums = portion_reads(portion, portion->metrics & ~METRICS_SKETCHES, n);
-    load->sketches += portion_reads(portion, portion->metrics & METRICS_SKETCHES, n);
+    size_t sketches = portion_reads(portion, portion->metrics & METRICS_SKETCHES, n);
     load->sums += sums;
+    load->sketches += sketches;
     for (size_t i = 0; sums > 0 && i < portion->n_pages; i++) {
         load->sum_bytes += portion->pages[i]->n * (sums / portion->n_pages);
     }
     for (int metric = 0; metric < METRICS; metric++) {
         load->keys += n * portion_keys(portion, (enum metric)metric);
     }
-    size_t sketches = portion_reads(portion, portion->metrics & METRICS_SKETCHES, n);
     for (size_t i = 0; sketches > 0 && i < portion->n_pages; i++) {
         load->key_bytes += portion->pages[i]->n * (sketches / portion->n_pages);
     }
@@ -116,13 +114,13 @@ static bool is_too_much(const struct load *load, bool explain)
 }
 
 /* Plan for @window, cut by @step. */
-static enum storage_err plan_portions(struct count_question *q, const struct count_job *job,
-    enum step step, struct window window, int64_t now_s)
+static enum storage_err plan_portions(
+    struct count_question *q, enum step step, struct window window)
 {
     enum storage_err err = STORAGE_OK;
     struct load load = {0};
     struct part_set viewed = {{0}};
-    if (!tally_cut(&q->tally, job->zone, step, window)) {
+    if (!tally_cut(&q->tally, q->job->zone, step, window)) {
         return STORAGE_NOMEM;
     }
     while (q->known_capacity < q->tally.n_points) {
@@ -137,20 +135,22 @@ static enum storage_err plan_portions(struct count_question *q, const struct cou
             (void)proved_view(&q->read, p);
         }
         part_set_add(&viewed, p);
-        err = plan_portion(q, &q->portions[i], now_s);
+        err = plan_portion(q, &q->portions[i]);
         add_load(&load, &q->portions[i]);
-        err = err == STORAGE_OK && is_too_much(&load, job->asked.explain) ? STORAGE_TOO_BROAD : err;
+        if (err == STORAGE_OK && is_too_much(&load, q->job->asked.explain)) {
+            err = STORAGE_TOO_BROAD;
+        }
     }
     return err;
 }
 
 /* The finest step from @step on that works for @window, which works as a whole. */
-static enum storage_err plan_coarser(struct count_question *q, const struct count_job *job,
-    enum step step, struct window window, int64_t now_s, enum step *ret)
+static enum storage_err plan_coarser(
+    struct count_question *q, enum step step, struct window window, enum step *ret)
 {
     enum storage_err none = STORAGE_TOO_FINE;
     for (*ret = step; *ret <= STEP_MONTH; (*ret)++) {
-        enum storage_err err = plan_portions(q, job, *ret, window, now_s);
+        enum storage_err err = plan_portions(q, *ret, window);
         if (err != STORAGE_NOT_KEPT && err != STORAGE_TOO_BROAD) {
             return err;
         }
@@ -161,38 +161,36 @@ static enum storage_err plan_coarser(struct count_question *q, const struct coun
 }
 
 static enum storage_err plan_auto(
-    struct count_question *q, struct count_job *job, struct window window, int64_t now_s)
+    struct count_question *q, struct window window, enum step *ret_used)
 {
-    enum step finest = step_fitting(job->zone, window, STEP_AUTO_MAX);
-    return finest == STEP_NONE ? STORAGE_TOO_MANY
-                               : plan_coarser(q, job, finest, window, now_s, &job->used);
+    enum step finest = step_fitting(q->job->zone, window, STEP_AUTO_MAX);
+    return finest == STEP_NONE ? STORAGE_TOO_MANY : plan_coarser(q, finest, window, ret_used);
 }
 
-static enum storage_err plan_step(
-    struct count_question *q, struct count_job *job, struct window window, int64_t now_s)
+static enum storage_err plan_step(struct count_question *q, struct window window)
 {
+    const struct count_job *job = q->job;
     if (step_count(job->zone, job->step, window, STEP_POINTS_MAX) > STEP_POINTS_MAX) {
         return STORAGE_TOO_MANY;
     }
-    enum storage_err err = plan_portions(q, job, job->step, window, now_s);
+    enum storage_err err = plan_portions(q, job->step, window);
     return err == STORAGE_NOT_KEPT ? STORAGE_TOO_FINE : err;
 }
 
-/* Plan a series over @window, which works as a whole.  Where that cannot be, job->used is the
- * finest step that works, STEP_NONE if none does. */
+/* Plan a series over @window, which works as a whole, by *ret_used.  Where that cannot be,
+ * *ret_used is the finest step that works, STEP_NONE if none does. */
 static enum storage_err plan_series(
-    struct count_question *q, struct count_job *job, struct window window, int64_t now_s)
+    struct count_question *q, struct window window, enum step *ret_used)
 {
-    job->used = job->step;
-    enum storage_err err = job->step == STEP_AUTO ? plan_auto(q, job, window, now_s)
-                                                  : plan_step(q, job, window, now_s);
-    if (!is_about_step(err) || job->used == STEP_NONE) {
+    *ret_used = q->job->step;
+    enum storage_err err =
+        q->job->step == STEP_AUTO ? plan_auto(q, window, ret_used) : plan_step(q, window);
+    if (!is_about_step(err) || *ret_used == STEP_NONE) {
         return err;
     }
-    enum step finest = step_fitting(job->zone, window, STEP_POINTS_MAX);
-    job->used = STEP_NONE;
-    if (finest != STEP_NONE &&
-        plan_coarser(q, job, finest, window, now_s, &job->used) == STORAGE_NOMEM) {
+    enum step finest = step_fitting(q->job->zone, window, STEP_POINTS_MAX);
+    *ret_used = STEP_NONE;
+    if (finest != STEP_NONE && plan_coarser(q, finest, window, ret_used) == STORAGE_NOMEM) {
         return STORAGE_NOMEM;
     }
     return err;
@@ -227,15 +225,14 @@ static bool find_bases(const struct count_question *q, struct bases *bases)
 }
 
 /* The first instant from @at_s on that is a border in all of them.  False: nothing is kept. */
-static bool next_border(const struct count_question *q, const struct bases *bases, int64_t now_s,
-    int64_t at_s, int64_t *ret_s)
+static bool next_border(
+    const struct count_question *q, const struct bases *bases, int64_t at_s, int64_t *ret_s)
 {
     int64_t before_s;
     do {
         before_s = at_s;
         for (size_t i = 0; i < bases->n; i++) {
-            struct cover_basis basis =
-                plan_basis(q->read.zone, &bases->views[i], now_s, q->read.latest_s);
+            struct cover_basis basis = proved_basis(&q->read, &bases->views[i]);
             if (!cover_border(&basis, at_s, &at_s)) {
                 return false;
             }
@@ -249,9 +246,10 @@ static bool next_border(const struct count_question *q, const struct bases *base
  * STEP_AUTO) are borders of what is kept in all partitions that are asked.  The older a time is,
  * the coarser it is kept, so that part is everything behind the last border which is none.  False:
  * nothing is left, it has more points than are answered, or memory is short. */
-static bool kept_part(const struct count_question *q, const struct zone *zone, enum step step,
-    struct window outer, int64_t now_s, struct window *ret)
+static bool kept_part(
+    const struct count_question *q, enum step step, struct window outer, struct window *ret)
 {
+    const struct zone *zone = q->job->zone;
     struct bases bases = {.views = NULL};
     int64_t from_s = outer.from_s;
     if (step_count(zone, step, outer, STEP_POINTS_MAX) > STEP_POINTS_MAX) {
@@ -261,7 +259,7 @@ static bool kept_part(const struct count_question *q, const struct zone *zone, e
     for (int64_t at_s = step_end(zone, step, outer.from_s); is_kept && at_s < outer.to_s;
          at_s = step_end(zone, step, at_s)) {
         int64_t border_s = at_s;
-        is_kept = next_border(q, &bases, now_s, at_s, &border_s);
+        is_kept = next_border(q, &bases, at_s, &border_s);
         from_s = border_s != at_s ? border_s : from_s;
     }
     free(bases.views);
@@ -272,30 +270,27 @@ static bool kept_part(const struct count_question *q, const struct zone *zone, e
 /* Does the series over *@part work?  If it does not, *@part loses its first point, and is tried
  * once more.  Of an hour whose minutes are given up, one after the other, the minutes behind a
  * border may all be kept, and those before the border not. */
-static bool works_from(struct count_question *q, struct count_job *job, enum step step,
-    int64_t now_s, struct window *part)
+static bool works_from(struct count_question *q, enum step step, struct window *part)
 {
-    if (plan_series(q, job, *part, now_s) == STORAGE_OK) {
+    enum step used;
+    if (plan_series(q, *part, &used) == STORAGE_OK) {
         return true;
     }
-    part->from_s = step_end(job->zone, step, part->from_s);
-    return part->from_s < part->to_s && plan_series(q, job, *part, now_s) == STORAGE_OK;
+    part->from_s = step_end(q->job->zone, step, part->from_s);
+    return part->from_s < part->to_s && plan_series(q, *part, &used) == STORAGE_OK;
 }
 
 /* The longest part of @outer, up to its end, whose series works; from_s == to_s if there is none.
  */
-static struct window later_part(
-    struct count_question *q, const struct count_job *job, struct window outer, int64_t now_s)
+static struct window later_part(struct count_question *q, struct window outer)
 {
-    struct count_job copy = *job;
     struct window part;
     struct window longest = {outer.to_s, outer.to_s};
-    int first = job->step == STEP_AUTO ? STEP_MINUTE : (int)job->step;
-    int last = job->step == STEP_AUTO ? STEP_MONTH : (int)job->step;
-    for (int step = first; step <= last; step++) {
-        if (kept_part(q, job->zone, (enum step)step, outer, now_s, &part) &&
-            part.from_s < longest.from_s && works_from(q, &copy, (enum step)step, now_s, &part) &&
-            part.from_s < longest.from_s) {
+    bool any = q->job->step == STEP_AUTO;
+    enum step last = any ? STEP_MONTH : q->job->step;
+    for (enum step step = any ? STEP_MINUTE : q->job->step; step <= last; step++) {
+        if (kept_part(q, step, outer, &part) && part.from_s < longest.from_s &&
+            works_from(q, step, &part) && part.from_s < longest.from_s) {
             longest = part;
         }
     }
@@ -304,11 +299,11 @@ static struct window later_part(
 
 /* The window is not kept: what could be asked for instead?  @outer can be tiled: with the step, or
  * else a part of it; with another step; without one. */
-static enum storage_err offer_series(
-    struct count_question *q, struct count_job *job, struct window outer, int64_t now_s)
+static enum storage_err offer_series(struct count_question *q, struct window outer)
 {
-    struct count_job copy = *job;
-    enum storage_err err = plan_series(q, &copy, outer, now_s);
+    struct count_job *job = q->job;
+    enum step used;
+    enum storage_err err = plan_series(q, outer, &used);
     job->used = job->step;
     job->outer_works = err == STORAGE_OK;
     job->asked.answered = outer;
@@ -318,11 +313,11 @@ static enum storage_err offer_series(
     if (!is_about_step(err)) {
         return err;
     }
-    struct window part = later_part(q, job, outer, now_s);
+    struct window part = later_part(q, outer);
     if (part.from_s < part.to_s) {
         job->asked.answered = part;
     } else {
-        job->used = copy.used;
+        job->used = used;
     }
     return STORAGE_NOT_KEPT;
 }
@@ -330,29 +325,28 @@ static enum storage_err offer_series(
 enum storage_err count_plan(struct count_question *q, struct window *window)
 {
     struct count_job *job = q->job;
-    int64_t now_s = q->read.now_s;
-    enum storage_err err = plan_portions(q, job, STEP_NONE, *window, now_s);
+    enum storage_err err = plan_portions(q, STEP_NONE, *window);
     struct window outer = *window;
     job->used = STEP_NONE;
     job->whole_works = false;
     if (err == STORAGE_NOT_KEPT) {
-        if (!plan_widen_all(q, now_s, &outer)) {
+        if (!widen_all(q, &outer)) {
             job->asked.answered = (struct window){window->from_s, window->from_s};
             return err;
         }
         if (!job->asked.round_outer) {
             job->asked.answered = outer;
             job->outer_works = true;
-            return job->step == STEP_NONE ? err : offer_series(q, job, outer, now_s);
+            return job->step == STEP_NONE ? err : offer_series(q, outer);
         }
         *window = outer;
-        err = plan_portions(q, job, STEP_NONE, outer, now_s);
+        err = plan_portions(q, STEP_NONE, outer);
     }
     if (err == STORAGE_OK && job->step != STEP_NONE) {
         job->whole_works = true;
-        err = plan_series(q, job, *window, now_s);
+        err = plan_series(q, *window, &job->used);
         bool none = err == STORAGE_TOO_FINE && job->used == STEP_NONE;
-        job->asked.answered = none ? later_part(q, job, *window, now_s) : (struct window){0, 0};
+        job->asked.answered = none ? later_part(q, *window) : (struct window){0, 0};
     }
     return job->used == STEP_NONE ? plan_told(q->read.core, err) : err;
 }

@@ -156,8 +156,7 @@ static bool plan_rest(struct count_question *q, const struct portion *portion)
         .pages = portion->pages,
         .n_pages = portion->n_pages,
         .rest = true};
-    struct cover_basis basis =
-        plan_basis(q->read.zone, portion_view(q, &rest), q->read.now_s, q->read.latest_s);
+    struct cover_basis basis = proved_basis(&q->read, portion_view(q, &rest));
     bool ok = rest.metrics == 0 ||
               array_reserve(&q->rest, &q->rest_capacity, q->n_rest, sizeof(*q->rest));
     cover_init(&rest.cover);

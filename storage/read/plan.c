@@ -35,23 +35,3 @@ struct cover_basis plan_basis(
         .empty_from_s = latest_s + STORAGE_FUTURE_MAX_S + HOUR_S,
     };
 }
-
-bool plan_widen(struct core *core, const struct zone *zone, const struct part_set *partitions,
-    int64_t now_s, int64_t latest_s, struct window *window)
-{
-    struct window before;
-    do {
-        before = *window;
-        for (unsigned p = 0; p < core->partitions.n; p++) {
-            if (!part_set_has(partitions, p)) {
-                continue;
-            }
-            struct partition_view view = core_view(core, p);
-            struct cover_basis basis = plan_basis(zone, &view, now_s, latest_s);
-            if (!cover_outer(&basis, *window, window)) {
-                return false;
-            }
-        }
-    } while (before.from_s != window->from_s || before.to_s != window->to_s);
-    return true;
-}

@@ -9,7 +9,6 @@
 #define STORAGE_READ_PLAN_H
 
 #include "storage/core/core.h"
-#include "storage/schema/part_set.h"
 #include "storage/time/cover.h"
 
 #define BUCKETS_MAX 50000 /* in a cover */
@@ -27,10 +26,5 @@ enum storage_err plan_error(enum cover_result result);
  * STORAGE_LAGGING in place of STORAGE_TOO_BROAD while rollups lag by more than at the end of each
  * hour and day.  When they have caught up the question needs fewer keys. */
 enum storage_err plan_told(struct core *core, enum storage_err err);
-
-/* Widen @window until each of @partitions can tile it, by what was last seen of the
- * partition.  False: nothing of the window is kept. */
-bool plan_widen(struct core *core, const struct zone *zone, const struct part_set *partitions,
-    int64_t now_s, int64_t latest_s, struct window *window);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "storage/base/clock.h"
 #include "storage/core/dispatcher.h"
+#include "storage/read/plan.h"
 #include "storage/read/proved_state.h"
 
 #define RECALLS 2 /* attempts; where late events come faster than that, all is read */
@@ -107,6 +108,11 @@ const struct partition_view *proved_view(struct proved_read *r, unsigned partiti
     known->seen = false;
     known->unproved = known->held = known->changed = 0;
     return &known->view;
+}
+
+struct cover_basis proved_basis(const struct proved_read *r, const struct partition_view *view)
+{
+    return plan_basis(r->zone, view, r->now_s, r->latest_s);
 }
 
 /* ---- remembering ---- */

@@ -112,6 +112,10 @@ bool proved_holds(const struct proved_read *r);
 /* What was last seen of @partition, to plan by. */
 const struct partition_view *proved_view(struct proved_read *r, unsigned partition);
 
+/* What decides in this attempt how a partition of @view, which must live as long, tiles a window.
+ */
+struct cover_basis proved_basis(const struct proved_read *r, const struct partition_view *view);
+
 /* ---- asking ---- */
 
 /* Begin a piece.  @cover, @runs and what they point to live until the piece is taken.  False: no

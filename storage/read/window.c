@@ -16,7 +16,7 @@ static enum storage_err window_plan_all(
         if (!part_set_has(partitions, p)) {
             continue;
         }
-        struct cover_basis basis = plan_basis(r->zone, proved_view(r, p), r->now_s, r->latest_s);
+        struct cover_basis basis = proved_basis(r, proved_view(r, p));
         enum storage_err err = plan_error(cover_plan(&basis, window, BUCKETS_MAX, &r->covers[p]));
         if (err != STORAGE_OK) {
             return err;
@@ -28,6 +28,26 @@ static enum storage_err window_plan_all(
     return buckets > most ? STORAGE_TOO_BROAD : STORAGE_OK;
 }
 
+bool window_widen(
+    const struct proved_read *r, const struct part_set *partitions, struct window *window)
+{
+    struct window before;
+    do {
+        before = *window;
+        for (unsigned p = 0; p < r->core->partitions.n; p++) {
+            if (!part_set_has(partitions, p)) {
+                continue;
+            }
+            struct partition_view view = core_view(r->core, p);
+            struct cover_basis basis = proved_basis(r, &view);
+            if (!cover_outer(&basis, *window, window)) {
+                return false;
+            }
+        }
+    } while (before.from_s != window->from_s || before.to_s != window->to_s);
+    return true;
+}
+
 enum storage_err window_plan(struct proved_read *r, const struct part_set *partitions)
 {
     struct window outer = r->window;
@@ -36,7 +56,7 @@ enum storage_err window_plan(struct proved_read *r, const struct part_set *parti
     if (err != STORAGE_NOT_KEPT) {
         return plan_told(r->core, err);
     }
-    if (!plan_widen(r->core, r->zone, partitions, r->now_s, r->latest_s, &outer)) {
+    if (!window_widen(r, partitions, &outer)) {
         r->asked->answered = (struct window){r->window.from_s, r->window.from_s};
         return err;
     }

@@ -23,6 +23,11 @@
  *     STORAGE_TOO_BROAD  more buckets than that, or with explain more than may be listed */
 enum storage_err window_plan(struct proved_read *r, const struct part_set *partitions);
 
+/* Widen @window until each of @partitions can tile it, by what was last seen of the partition.
+ * False: nothing of the window is kept. */
+bool window_widen(
+    const struct proved_read *r, const struct part_set *partitions, struct window *window);
+
 /* Count the key of each bucket of @cover, or those of @n_pages pages, and with explain list them.
  * Errors: see counted_keys_add() in read/listed_keys.h. */
 enum storage_err window_count_keys(struct proved_read *r, unsigned partition, enum key_kind kind,
