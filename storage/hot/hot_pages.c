@@ -10,6 +10,7 @@
 #include "storage/schema/hashed_event.h"
 
 #define CORES_MAX 8
+#define COUNTERS  ((size_t)SPACE_SAVING_SETS * SPACE_SAVING_WAYS)
 #define KEPT      64 /* counters that are kept of a slot that is over */
 
 enum kind { READS, WRITES };
@@ -95,25 +96,36 @@ static int by_count(const void *a, const void *b)
     return (x->count < y->count) - (x->count > y->count);
 }
 
+/* Counter @i of COUNTERS, as it would be kept. */
+static struct kept counter_at(const struct space_saving *now, size_t i)
+{
+    const struct space_saving_set *set = &now->sets[i / SPACE_SAVING_WAYS];
+    size_t way = i % SPACE_SAVING_WAYS;
+    return (struct kept){set->hash[way], set->count[way], set->over[way], set->name[way]};
+}
+
+/* The most that a page can have had that has no counter, or one of which nobody knows what it
+ * counts. */
+static uint32_t floor_of(const struct space_saving *now)
+{
+    uint32_t floor = space_saving_floor(now);
+    for (size_t i = 0; i < COUNTERS; i++) {
+        struct kept counter = counter_at(now, i);
+        floor = counter.name == NULL && counter.count > floor ? counter.count : floor;
+    }
+    return floor;
+}
+
 /* Keep the greatest counters of @now in @slot, which then owns their names.  Empties @now. */
 static void keep_greatest(struct space_saving *now, struct slot *slot, enum kind kind)
 {
-    static const size_t max = (size_t)SPACE_SAVING_SETS * SPACE_SAVING_WAYS;
-    struct kept all[SPACE_SAVING_SETS * SPACE_SAVING_WAYS];
+    struct kept all[COUNTERS];
     size_t n = 0;
-    uint32_t floor = space_saving_floor(now);
-    for (size_t i = 0; i < max; i++) {
-        struct space_saving_set *set = &now->sets[i / SPACE_SAVING_WAYS];
-        size_t way = i % SPACE_SAVING_WAYS;
-        if (set->count[way] == 0) {
-            continue;
-        }
-        if (set->name[way] == NULL) { /* nobody knows what it counts */
-            floor = set->count[way] > floor ? set->count[way] : floor;
-            continue;
-        }
-        all[n++] = (struct kept){set->hash[way], set->count[way], set->over[way], set->name[way]};
-        set->name[way] = NULL;
+    uint32_t floor = floor_of(now);
+    for (size_t i = 0; i < COUNTERS; i++) {
+        all[n] = counter_at(now, i);
+        n += all[n].name != NULL;
+        now->sets[i / SPACE_SAVING_WAYS].name[i % SPACE_SAVING_WAYS] = NULL;
     }
     qsort(all, n, sizeof(all[0]), by_count);
     for (size_t i = KEPT; i < n; i++) {
@@ -228,21 +240,11 @@ static bool add_part(struct parts *parts, enum kind kind, const struct kept *kep
 /* Add the slot under way as if it were over. */
 static bool add_now(struct parts *parts, const struct counters *c, enum kind kind)
 {
-    uint32_t floor = space_saving_floor(&c->now[kind]);
+    uint32_t floor = floor_of(&c->now[kind]);
     bool ok = true;
-    for (size_t i = 0; ok && i < (size_t)SPACE_SAVING_SETS * SPACE_SAVING_WAYS; i++) {
-        const struct space_saving_set *set = &c->now[kind].sets[i / SPACE_SAVING_WAYS];
-        size_t way = i % SPACE_SAVING_WAYS;
-        struct kept kept = {set->hash[way], set->count[way], set->over[way], set->name[way]};
-        if (kept.count > 0 && kept.name == NULL) {
-            floor = kept.count > floor ? kept.count : floor;
-        }
-    }
-    for (size_t i = 0; ok && i < (size_t)SPACE_SAVING_SETS * SPACE_SAVING_WAYS; i++) {
-        const struct space_saving_set *set = &c->now[kind].sets[i / SPACE_SAVING_WAYS];
-        size_t way = i % SPACE_SAVING_WAYS;
-        struct kept kept = {set->hash[way], set->count[way], set->over[way], set->name[way]};
-        ok = kept.count == 0 || kept.name == NULL || add_part(parts, kind, &kept, floor);
+    for (size_t i = 0; ok && i < COUNTERS; i++) {
+        struct kept counter = counter_at(&c->now[kind], i);
+        ok = counter.name == NULL || add_part(parts, kind, &counter, floor);
     }
     parts->floors[kind] += floor;
     return ok;
@@ -320,9 +322,8 @@ static double drop_pages(const struct parts *parts, struct hot_page *pages, size
         parts->floors[READS] > parts->floors[WRITES] ? parts->floors[READS] : parts->floors[WRITES];
     double absent = (double)floor / s;
     for (size_t i = 0; i < n; i++) {
-        double most = pages[i].reads_per_s > pages[i].writes_per_s ? pages[i].reads_per_s
-                                                                   : pages[i].writes_per_s;
-        absent = most + pages[i].error > absent ? most + pages[i].error : absent;
+        double most = hot_page_most(&pages[i]);
+        absent = most > absent ? most : absent;
         free(pages[i].text);
     }
     return absent;

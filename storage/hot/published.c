@@ -36,9 +36,8 @@ static size_t count_fitting(const struct hot_page *pages, size_t n, double *abse
         bytes += size_of(&pages[fitting++]);
     }
     for (size_t i = fitting; i < n; i++) {
-        double most = pages[i].reads_per_s > pages[i].writes_per_s ? pages[i].reads_per_s
-                                                                   : pages[i].writes_per_s;
-        *absent = most + pages[i].error > *absent ? most + pages[i].error : *absent;
+        double most = hot_page_most(&pages[i]);
+        *absent = most > *absent ? most : *absent;
     }
     return fitting;
 }

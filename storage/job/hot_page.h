@@ -17,6 +17,13 @@ struct hot_page {
     double error; /* each of both rates is off by this much at most */
 };
 
+/* The most that either rate of the page can be. */
+static inline double hot_page_most(const struct hot_page *page)
+{
+    double most = page->reads_per_s > page->writes_per_s ? page->reads_per_s : page->writes_per_s;
+    return most + page->error;
+}
+
 /* Result of STORAGE_HOT_PAGES: the hottest pages of all processes, by the sum of both rates.  With
  * any error but STORAGE_NOMEM the list is that of this process alone.  storage_job_release() frees
  * it. */
