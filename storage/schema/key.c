@@ -10,7 +10,7 @@
 
 static const char letters[LEVELS] = {'m', 'h', 'd', 'M'};
 static const char *const kinds[] = {
-    [KEY_UV] = "uv", [KEY_IP] = "ip", [KEY_PV] = "pv", [KEY_VV] = "vv"};
+    [KEY_UV] = "uv:", [KEY_IP] = "ip:", [KEY_PV] = "pv:", [KEY_VV] = "vv:"};
 
 static void key_add(struct key *key, const char *p, size_t n)
 {
@@ -58,13 +58,17 @@ static void add_bucket(struct key *key, struct bucket bucket)
     key_add(key, text, sizeof(text));
 }
 
+/* t:{tag}:<name><site>: */
+static void key_of_site(struct key *key, const char *tag, const char *name, struct slice site)
+{
+    key_fixed(key, tag, name, site);
+    key_add(key, ":", 1);
+}
+
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page)
 {
-    key_head(key, tag, kinds[kind]);
-    key_add(key, ":", 1);
-    key_add(key, site.p, site.n);
-    key_add(key, ":", 1);
+    key_of_site(key, tag, kinds[kind], site);
     add_bucket(key, bucket);
     if (kind == KEY_UV || kind == KEY_IP) {
         key_add(key, ":", 1);
@@ -74,33 +78,23 @@ void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct sli
 
 void key_places(struct key *key, const char *tag, struct slice site, struct bucket hour)
 {
-    key_head(key, tag, "places");
-    key_add(key, ":", 1);
-    key_add(key, site.p, site.n);
-    key_add(key, ":", 1);
+    key_of_site(key, tag, "places:", site);
     add_bucket(key, hour);
-}
-
-static void key_named(struct key *key, const char *tag, const char *name, struct slice site)
-{
-    key_head(key, tag, name);
-    key_add(key, site.p, site.n);
 }
 
 void key_user_index(struct key *key, const char *tag, struct slice site)
 {
-    key_named(key, tag, "uid:", site);
+    key_fixed(key, tag, "uid:", site);
 }
 
 void key_user_ids(struct key *key, const char *tag, struct slice site)
 {
-    key_named(key, tag, "ids:", site);
-    key_add(key, ":", 1);
+    key_of_site(key, tag, "ids:", site);
 }
 
 void key_page_sets(struct key *key, const char *tag, struct slice site)
 {
-    key_named(key, tag, "sets:", site);
+    key_fixed(key, tag, "sets:", site);
 }
 
 void key_activity_prefix(struct key *key, const char *tag)
@@ -117,8 +111,7 @@ void key_activity(
     two_digits(text + 2, (int)(date.year % 100));
     two_digits(text + 4, date.month);
     two_digits(text + 6, date.day);
-    key_named(key, tag, "act:", site);
-    key_add(key, ":", 1);
+    key_of_site(key, tag, "act:", site);
     key_add(key, action.p, action.n);
     key_add(key, ":", 1);
     key_add(key, text, sizeof(text));
@@ -135,9 +128,7 @@ bool key_member_of(struct slice member, struct slice site, struct slice *ret_res
 
 void key_visit_prefix(struct key *key, const char *tag, struct slice site)
 {
-    key_head(key, tag, "visit:");
-    key_add(key, site.p, site.n);
-    key_add(key, ":", 1);
+    key_of_site(key, tag, "visit:", site);
 }
 
 unsigned key_limit_partition(const struct partitions *partitions, struct slice who)
@@ -226,9 +217,7 @@ bool key_open_parse(
 static void key_of_filter(
     struct key *key, const char *tag, const char *kind, struct slice site, struct slice name)
 {
-    key_head(key, tag, kind);
-    key_add(key, site.p, site.n);
-    key_add(key, ":", 1);
+    key_of_site(key, tag, kind, site);
     key_add(key, name.p, name.n);
 }
 
@@ -263,9 +252,7 @@ void key_filter_bits(struct key *key, const char *tag, struct slice site, struct
 void key_seen(
     struct key *key, const char *tag, struct slice site, struct bucket month, const char *what)
 {
-    key_head(key, tag, "seen:");
-    key_add(key, site.p, site.n);
-    key_add(key, ":", 1);
+    key_of_site(key, tag, "seen:", site);
     add_bucket(key, month);
     key_add(key, ":", 1);
     key_add(key, what, strlen(what));
@@ -278,18 +265,22 @@ void key_seen_bits(struct key *key, const char *tag, struct slice site, struct b
     add_segment(key, layer, segment);
 }
 
-void key_record(struct key *key, const char *tag, const struct key_digest *digest)
+static void key_of_digest(
+    struct key *key, const char *tag, const char *name, const struct key_digest *digest)
 {
     char text[KEY_DIGEST_TEXT];
     key_digest_print(digest, text);
-    key_fixed(key, tag, "key:", slice_of(text));
+    key_fixed(key, tag, name, slice_of(text));
+}
+
+void key_record(struct key *key, const char *tag, const struct key_digest *digest)
+{
+    key_of_digest(key, tag, "key:", digest);
 }
 
 void key_first(struct key *key, const char *tag, const struct key_digest *ticket)
 {
-    char text[KEY_DIGEST_TEXT];
-    key_digest_print(ticket, text);
-    key_fixed(key, tag, "first:", slice_of(text));
+    key_of_digest(key, tag, "first:", ticket);
 }
 
 void key_site_pattern(struct buffer *out, const char *tag, struct slice site)
