@@ -42,10 +42,8 @@ struct cursors {
 static void ask_names(
     struct pipeline *p, const struct core *core, unsigned partition, const struct cursor *cursor)
 {
-    struct key key;
-    key_fixed(&key, core->partitions.tag[partition], "sites", SLICE(""));
     struct buffer *out = pipeline_command(p, partition, "SSCAN", 4);
-    resp_word(out, key.p, key.n);
+    key_put(out, core->partitions.tag[partition], "sites");
     resp_text(out, cursor->text);
     resp_text(out, "COUNT");
     resp_text(out, SCAN_COUNT);

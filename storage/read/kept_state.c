@@ -8,10 +8,8 @@ _Static_assert(PIPELINE_DETAIL >= LOST_STATE_TEXT, "the sentence fits");
 void kept_state_ask(struct core *core, struct pipeline *p, unsigned partition)
 {
     if (core->is_spread) {
-        struct key state;
-        key_fixed(&state, core->partitions.tag[partition], "state", SLICE(""));
         struct buffer *out = pipeline_command(p, partition, "HMGET", 2);
-        resp_word(out, state.p, state.n);
+        key_put(out, core->partitions.tag[partition], "state");
         resp_text(out, "cfg");
     }
 }

@@ -23,11 +23,9 @@ static enum storage_err probe_one(struct reader *reader, struct storage_job *job
     unsigned partition, int64_t deadline_ms, bool *ret_lost)
 {
     struct pipeline p;
-    struct key key;
-    key_fixed(&key, reader->core->partitions.tag[partition], "probe", SLICE(""));
     pipeline_init(&p, &reader->session, deadline_ms);
     struct buffer *out = pipeline_command(&p, partition, "SET", 4);
-    resp_word(out, key.p, key.n);
+    key_put(out, reader->core->partitions.tag[partition], "probe");
     resp_text(out, "1");
     resp_text(out, "EX");
     resp_text(out, "60");

@@ -32,7 +32,6 @@ static struct proved_piece *new_piece(struct proved_read *r, unsigned partition,
 static void begin_piece(struct proved_read *r, const struct proved_piece *piece)
 {
     const char *tag = r->core->partitions.tag[piece->partition];
-    struct key state;
     r->keys_to = r->args_to = &r->out;
     r->has_time = r->has_time || piece->kind != PIECE_PLAIN;
     switch (piece->kind) {
@@ -41,14 +40,13 @@ static void begin_piece(struct proved_read *r, const struct proved_piece *piece)
         partition_state_ask(&r->out, tag, 0);
         return;
     case PIECE_SCRIPT:
-        key_fixed(&state, tag, "state", SLICE(""));
         buffer_clear(&r->keys, PROVED_OUT_KEPT);
         buffer_clear(&r->args, PROVED_OUT_KEPT);
         r->keys_to = &r->keys;
         r->args_to = &r->args;
         r->n_keys = 1;
         r->n_args = 0;
-        resp_word(&r->keys, state.p, state.n);
+        key_put(&r->keys, tag, "state");
         return;
     case PIECE_PLAIN:
         return;

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "storage/base/buffer.h"
+#include "storage/redis/resp.h"
 #include "storage/time/units.h"
 
 #define BUCKET_TEXT 13 /* bytes: a letter and YYYYMMDDhhmm */
@@ -34,6 +34,13 @@ void key_fixed(struct key *key, const char *tag, const char *name, struct slice 
 {
     key_head(key, tag, name);
     key_add(key, suffix.p, suffix.n);
+}
+
+void key_put(struct buffer *out, const char *tag, const char *name)
+{
+    struct key key;
+    key_head(&key, tag, name);
+    resp_word(out, key.p, key.n);
 }
 
 static void two_digits(char *p, int value)

@@ -205,6 +205,9 @@ struct key {
 /* t:{tag}:<name><suffix>; @suffix may be empty. */
 void key_fixed(struct key *key, const char *tag, const char *name, struct slice suffix);
 
+/* The same without a suffix, as a word of the command in @out. */
+void key_put(struct buffer *out, const char *tag, const char *name);
+
 /* The key of a bucket.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);

@@ -19,11 +19,9 @@ uint64_t ver_hash(const struct ver *ver)
 void partition_state_ask(struct buffer *out, const char *tag, size_t more)
 {
     static const char *const names[STATE_FIELDS] = {"cfg", "st", "ver", "kept", "over", "fold"};
-    struct key state;
-    key_fixed(&state, tag, "state", SLICE(""));
     resp_head(out, 2 + STATE_FIELDS + more);
     resp_text(out, "HMGET");
-    resp_word(out, state.p, state.n);
+    key_put(out, tag, "state");
     for (size_t i = 0; i < STATE_FIELDS; i++) {
         resp_text(out, names[i]);
     }
@@ -31,11 +29,9 @@ void partition_state_ask(struct buffer *out, const char *tag, size_t more)
 
 void partition_proof_ask(struct buffer *out, const char *tag)
 {
-    struct key state;
-    key_fixed(&state, tag, "state", SLICE(""));
     resp_head(out, 2 + PROOF_FIELDS);
     resp_text(out, "HMGET");
-    resp_word(out, state.p, state.n);
+    key_put(out, tag, "state");
     resp_text(out, "ver");
     resp_text(out, "over");
     resp_text(out, "fold");
