@@ -318,7 +318,6 @@ static bool make_state(
     char ver[2 * sizeof(bytes) + 1];
     char st[ROLLUP_STATE_TEXT];
     struct buffer b;
-    struct key state;
     if (!session_open(&session, &in->core, in->deadline_ms, in->error, in->error_n)) {
         return false;
     }
@@ -330,10 +329,9 @@ static bool make_state(
     size_t st_n = rollup_state_print(&empty, st);
     randombytes_buf(bytes, sizeof(bytes));
     sodium_bin2hex(ver, sizeof(ver), bytes, sizeof(bytes));
-    key_fixed(&state, in->core.partitions.tag[partition], "state", SLICE(""));
     buffer_clear(&b, SIZE_MAX);
     script_head(&b, &session.scripts, SCRIPT_INIT, 1, 4);
-    resp_word(&b, state.p, state.n);
+    key_put(&b, in->core.partitions.tag[partition], "state");
     resp_text(&b, settings->cfg);
     resp_word(&b, st, st_n);
     resp_text(&b, ver);

@@ -55,16 +55,14 @@ bool data_set_prove(struct core *core, const struct server *server, struct redis
 {
     struct proving p = {.core = core, .err = STORAGE_OK, .error = error, .error_n = error_n};
     unsigned partition;
-    struct key state;
     struct buffer out;
     if (atomic_load(&core->secret) == NULL || !find_partition(core, server, &partition)) {
         return true;
     }
     buffer_init(&out);
-    key_fixed(&state, core->partitions.tag[partition], "state", SLICE(""));
     resp_head(&out, 3);
     resp_text(&out, "HGET");
-    resp_word(&out, state.p, state.n);
+    key_put(&out, core->partitions.tag[partition], "state");
     resp_text(&out, "cfg");
     error[0] = '\0';
     enum redis_status status = redis_ask_all(redis, &out, 1, deadline_ms, take_cfg, &p);

@@ -27,11 +27,9 @@ void deletions_learn_over(struct deletions *deletions, int64_t over_ms)
 
 void deletions_ask_over(struct buffer *out, const char *tag)
 {
-    struct key pass;
-    key_fixed(&pass, tag, "pass", SLICE(""));
     resp_head(out, 3);
     resp_text(out, "HGET");
-    resp_word(out, pass.p, pass.n);
+    key_put(out, tag, "pass");
     resp_text(out, "over");
 }
 

@@ -129,7 +129,6 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
     buffer_init(&b);
     struct asks asks = asks_to(session, &b);
     for (unsigned i = 0; i < core->partitions.n; i++) {
-        struct key state;
         char ver[33];
         if (part_set_has(&p->away, i)) {
             continue;
@@ -142,9 +141,8 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
             continue;
         }
         random_ver(ver);
-        key_fixed(&state, core->partitions.tag[i], "state", SLICE(""));
         script_head(out, &session->scripts, SCRIPT_INIT, 1, 4);
-        resp_word(out, state.p, state.n);
+        key_put(out, core->partitions.tag[i], "state");
         resp_text(out, core->cfg);
         resp_word(out, st, st_n);
         resp_text(out, ver);
@@ -205,20 +203,16 @@ static bool change_settings(struct session *session, struct preparation *p, int6
         if (!p->changed[i].is) {
             continue;
         }
-        struct key state;
-        struct key sites;
         char ver[33];
         char kept[SETTINGS_TEXT];
         random_ver(ver);
         kept_print(&p->changed[i].retention, kept);
-        key_fixed(&state, core->partitions.tag[i], "state", SLICE(""));
-        key_fixed(&sites, core->partitions.tag[i], "sites", SLICE(""));
         buffer_clear(&names, SIZE_MAX);
         size_t n_names = zone_moves_put(&p->moves, i, &names);
         struct buffer *out = asks_begin(&asks, i);
         script_head(out, &session->scripts, SCRIPT_SETTINGS, 2, 6 + n_names);
-        resp_word(out, state.p, state.n);
-        resp_word(out, sites.p, sites.n);
+        key_put(out, core->partitions.tag[i], "state");
+        key_put(out, core->partitions.tag[i], "sites");
         resp_word(out, p->changed[i].cfg.p, p->changed[i].cfg.n);
         resp_word(out, p->changed[i].st.p, p->changed[i].st.n);
         resp_text(out, core->cfg);

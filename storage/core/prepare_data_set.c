@@ -165,20 +165,16 @@ static bool take_schema(void *data, size_t i, const struct reply *reply)
 static bool learn_schema(struct session *session, struct preparation *p, int64_t deadline_ms)
 {
     const char *tag = p->core->partitions.tag[0];
-    struct key meta;
-    struct key secret;
     struct buffer b;
     buffer_init(&b);
-    key_fixed(&meta, tag, "meta", SLICE(""));
-    key_fixed(&secret, tag, "secret", SLICE(""));
     struct asks asks = asks_to(session, &b);
     if (lacks_made(p)) {
         preparation_put_made(p, &asks);
     }
     struct buffer *out = asks_begin(&asks, 0);
     script_head(out, &session->scripts, SCRIPT_SCHEMA, 2, 2);
-    resp_word(out, meta.p, meta.n);
-    resp_word(out, secret.p, secret.n);
+    key_put(out, tag, "meta");
+    key_put(out, tag, "secret");
     resp_text(out, p->meta);
     resp_word(out, p->secret.bytes, SECRET_SIZE);
     bool ok = preparation_ask(p, &asks, deadline_ms, take_schema);

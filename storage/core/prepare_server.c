@@ -129,12 +129,10 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
 /* The state of the partition that has PARTITION_TAG_ALWAYS. */
 static void ask_cfg(struct asks *asks, unsigned partition)
 {
-    struct key state;
     struct buffer *out = asks_begin(asks, partition);
-    key_fixed(&state, PARTITION_TAG_ALWAYS, "state", SLICE(""));
     resp_head(out, 3);
     resp_text(out, "HGET");
-    resp_word(out, state.p, state.n);
+    key_put(out, PARTITION_TAG_ALWAYS, "state");
     resp_text(out, "cfg");
 }
 

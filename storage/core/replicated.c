@@ -6,10 +6,8 @@
 void replicated_put(struct buffer *out, const struct script_digests *scripts, const char *tag,
     unsigned n, int64_t wait_ms)
 {
-    struct key key;
-    key_fixed(&key, tag, "probe", SLICE(""));
     script_head(out, scripts, SCRIPT_SMALL_WRITE, 1, 4);
-    resp_word(out, key.p, key.n);
+    key_put(out, tag, "probe");
     resp_text(out, "SET");
     resp_text(out, "1");
     resp_text(out, "EX");

@@ -35,10 +35,8 @@ static void ask_site(struct deletion_ask *ask)
     struct slice site = ask->job->target.site;
     unsigned partition =
         partition_of(&ask->core->partitions, page_hash(site, (struct slice){NULL, 0}));
-    struct key key;
-    key_fixed(&key, ask->core->partitions.tag[partition], "sites", SLICE(""));
     struct buffer *out = pipeline_command(&ask->pipe, partition, "SISMEMBER", 2);
-    resp_word(out, key.p, key.n);
+    key_put(out, ask->core->partitions.tag[partition], "sites");
     resp_word(out, site.p, site.n);
 }
 

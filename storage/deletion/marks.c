@@ -8,10 +8,8 @@
 
 const struct reply *read_marks(struct turn *turn, unsigned partition)
 {
-    struct key key;
     struct buffer *out = pipeline_command(&turn->pipe, partition, "HMGET", 4);
-    key_fixed(&key, turn->core->partitions.tag[partition], "state", SLICE(""));
-    resp_word(out, key.p, key.n);
+    key_put(out, turn->core->partitions.tag[partition], "state");
     resp_text(out, "deleting");
     resp_text(out, "deleted");
     resp_text(out, "cfg");
@@ -33,8 +31,7 @@ bool mark_partition(struct turn *turn, unsigned partition)
     bool is_first = partition == 0;
     struct buffer *out = pipeline_script(
         &turn->pipe, partition, SCRIPT_DELETION_MARK, is_first ? 3 : 2, is_first ? 7 : 6);
-    key_fixed(&key, tag, "state", SLICE(""));
-    resp_word(out, key.p, key.n);
+    key_put(out, tag, "state");
     key_fixed(&key, tag, "pass", SLICE(""));
     resp_word(out, key.p, key.n);
     if (is_first) { /* a leader before this one may have come to the end meanwhile */

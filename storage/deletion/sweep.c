@@ -43,15 +43,12 @@ struct delete_call {
 /* Begin a call; the caller appends the keys, then delete_arguments(), then the fields. */
 static struct buffer *delete_begin(struct sweep_turn *step, const struct delete_call *call)
 {
-    struct key key;
     const char *tag = step->core->partitions.tag[call->partition];
     size_t n_keys = 2 + call->n_unlinked + call->n_plain + call->n_zsets;
     struct buffer *out =
         pipeline_script(step->pipe, call->partition, SCRIPT_DELETE, n_keys, 5 + call->n_fields);
-    key_fixed(&key, tag, "state", SLICE(""));
-    resp_word(out, key.p, key.n);
-    key_fixed(&key, tag, "pass", SLICE(""));
-    resp_word(out, key.p, key.n);
+    key_put(out, tag, "state");
+    key_put(out, tag, "pass");
     return out;
 }
 

@@ -176,8 +176,7 @@ static enum redis_status execute_beyond(struct transaction *tx)
         tx->core->is_spread ? "-" : "heads", SLICE(""));
     resp_word(&tx->out, key.p, key.n);
     for (unsigned i = 0; i < cuts.n; i++) {
-        key_fixed(&key, tx->core->partitions.tag[cuts.cuts[i].partition], "state", SLICE(""));
-        resp_word(&tx->out, key.p, key.n);
+        key_put(&tx->out, tx->core->partitions.tag[cuts.cuts[i].partition], "state");
     }
     buffer_append(&tx->out, tx->words.p, tx->words.n);
     tx->out.failed = tx->out.failed || tx->words.failed;

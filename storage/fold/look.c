@@ -37,19 +37,16 @@ static bool begin_shares(struct look *look, struct fold_memory *memory, const st
 
 static void write_watch(const struct look *look, struct buffer *out)
 {
-    struct key key;
     const struct partitions *partitions = &look->core->partitions;
     resp_head(out, 1 + look->cuts.n);
     resp_text(out, "WATCH");
     for (unsigned i = 0; i < look->cuts.n; i++) {
-        key_fixed(&key, partitions->tag[look->cuts.cuts[i].partition], "state", SLICE(""));
-        resp_word(out, key.p, key.n);
+        key_put(out, partitions->tag[look->cuts.cuts[i].partition], "state");
     }
     if (!look->core->is_spread) {
-        key_fixed(&key, partitions->tag[0], "heads", SLICE(""));
         resp_head(out, 2);
         resp_text(out, "HGETALL");
-        resp_word(out, key.p, key.n);
+        key_put(out, partitions->tag[0], "heads");
     }
     resp_command(out, "TIME", NULL);
 }

@@ -17,10 +17,8 @@ struct passing {
 static void write_script(
     const struct passing *p, const struct session *session, unsigned partition, struct buffer *out)
 {
-    struct key key;
-    key_fixed(&key, p->core->partitions.tag[partition], "state", SLICE(""));
     script_head(out, &session->scripts, SCRIPT_CURSORS, 1, 3 * p->n_logs);
-    resp_word(out, key.p, key.n);
+    key_put(out, p->core->partitions.tag[partition], "state");
     for (size_t i = 0; i < p->n_logs; i++) {
         const struct batch_log *log = &p->batch->logs[p->logs[i]];
         resp_text(out, log->id);

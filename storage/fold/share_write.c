@@ -35,16 +35,14 @@ static int64_t new_over_s(const struct share *s)
 
 static void write_state(struct share *s, struct buffer *out)
 {
-    struct key key;
     int64_t over_s = new_over_s(s);
     size_t n = (size_t)(s->n_rows > 0) + (size_t)s->late + (over_s >= 0);
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         n += s->moves[l];
     }
-    key_fixed(&key, s->tag, "state", SLICE(""));
     resp_head(out, 2 + 2 * n);
     resp_text(out, "HSET");
-    resp_word(out, key.p, key.n);
+    key_put(out, s->tag, "state");
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         char text[LOG_CURSOR_TEXT];
         if (s->moves[l]) {

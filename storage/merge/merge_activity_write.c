@@ -149,11 +149,9 @@ static void write_member(
 {
     struct key prefix;
     key_activity_prefix(&prefix, tag);
-    struct key acts;
-    key_fixed(&acts, tag, "acts", SLICE(""));
     resp_head(out, 4);
     resp_text(out, "ZADD");
-    resp_word(out, acts.p, acts.n);
+    key_put(out, tag, "acts");
     resp_decimal(out, bitmap->day.day);
     resp_word(out, bits->p + prefix.n, bits->n - prefix.n);
 }

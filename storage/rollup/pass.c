@@ -170,12 +170,10 @@ static enum pass_result read_state(struct pass *pass, int64_t *ret_now_s)
  * not be of the same moment as the state: whichever script comes next compares both. */
 static enum pass_result read_open(struct pass *pass, char *open)
 {
-    struct key key;
     const struct reply *reply = NULL;
-    key_fixed(&key, pass->tag, "pass", SLICE(""));
     resp_head(&pass->out, 4);
     resp_text(&pass->out, "HMGET");
-    resp_word(&pass->out, key.p, key.n);
+    key_put(&pass->out, pass->tag, "pass");
     resp_text(&pass->out, "pass");
     resp_text(&pass->out, "ftok");
     enum pass_result result = pass_ask(pass, &reply);

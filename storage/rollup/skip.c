@@ -28,12 +28,10 @@ static int64_t first_end_s(const struct pass *pass, const struct reply *members)
 /* Read `open`: *ret_s is as above, and INT64_MIN where there are too many members. */
 static enum pass_result read_first_end(struct pass *pass, int64_t *ret_s)
 {
-    struct key open;
     const struct reply *reply = NULL;
-    key_fixed(&open, pass->tag, "open", SLICE(""));
     resp_head(&pass->out, 5);
     resp_text(&pass->out, "SSCAN");
-    resp_word(&pass->out, open.p, open.n);
+    key_put(&pass->out, pass->tag, "open");
     resp_text(&pass->out, "0");
     resp_text(&pass->out, "COUNT");
     resp_decimal(&pass->out, MEMBERS_READ);

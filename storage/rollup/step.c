@@ -8,20 +8,13 @@ enum pass_result pass_ask(struct pass *pass, const struct reply **ret)
         pass->leadership, pass->core, pass->session, pass->partition, &pass->out, ret);
 }
 
-static void put_key(struct buffer *out, const struct pass *pass, const char *name)
-{
-    struct key key;
-    key_fixed(&key, pass->tag, name, SLICE(""));
-    resp_word(out, key.p, key.n);
-}
-
 enum pass_result pass_script(
     struct pass *pass, enum script script, size_t n_args, const struct reply **ret)
 {
     struct buffer *out = &pass->out;
     script_head(out, &pass->session->scripts, script, 2 + pass->n_keys, 1 + n_args);
-    put_key(out, pass, "state");
-    put_key(out, pass, "pass");
+    key_put(out, pass->tag, "state");
+    key_put(out, pass->tag, "pass");
     buffer_append(out, pass->keys.p, pass->keys.n);
     resp_text(out, pass->core->cfg);
     buffer_append(out, pass->args.p, pass->args.n);
@@ -45,7 +38,7 @@ enum pass_result pass_run(struct pass *pass, enum script script, size_t n_args, 
 
 void pass_put_key(struct pass *pass, const char *name)
 {
-    put_key(&pass->keys, pass, name);
+    key_put(&pass->keys, pass->tag, name);
     pass->n_keys++;
 }
 

@@ -80,12 +80,10 @@ static void ask_key(struct question *q, const char *command, struct bucket month
 
 static void ask_time(struct question *q)
 {
-    struct key state;
-    key_fixed(&state, q->tag, "state", SLICE(""));
     (void)pipeline_command(&q->pipe, q->partition, "TIME", 0);
     kept_state_ask(q->core, &q->pipe, q->partition);
     struct buffer *out = pipeline_command(&q->pipe, q->partition, "HGET", 2);
-    resp_word(out, state.p, state.n);
+    key_put(out, q->tag, "state");
     resp_text(out, "over");
 }
 

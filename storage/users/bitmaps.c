@@ -88,13 +88,11 @@ static void ask_kept(struct activity *a, unsigned low, unsigned high)
 {
     const struct partitions *partitions = &a->core->partitions;
     for (unsigned p = low; p < high; p++) {
-        struct key key;
         if (!partition_has_visitors(partitions, p)) {
             continue;
         }
-        key_fixed(&key, partitions->tag[p], "state", SLICE(""));
         struct buffer *out = pipeline_command(&a->pipe, p, "HMGET", 3);
-        resp_word(out, key.p, key.n);
+        key_put(out, partitions->tag[p], "state");
         resp_text(out, "cfg");
         resp_text(out, "swept");
     }

@@ -42,12 +42,10 @@ static bool parse_gone(struct slice member, struct slice *ret_site, struct slice
 static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, bool last)
 {
     struct pipeline *p = &c->activity->pipe;
-    struct key gone;
     uint64_t bits = 0;
     pipeline_stay(p, last); /* a replica that has taken over may lack what was cleared */
     struct buffer *out = pipeline_script(p, c->partition, SCRIPT_CLEAR_BITS, 1 + n, 3);
-    key_fixed(&gone, c->tag, "gone", SLICE(""));
-    resp_word(out, gone.p, gone.n);
+    key_put(out, c->tag, "gone");
     buffer_append(out, keys->p, keys->n);
     out->failed = out->failed || keys->failed;
     resp_word(out, c->index.p, c->index.n);
@@ -63,10 +61,8 @@ static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, 
 
 static const struct reply *ask_scan(struct clearing *c, struct slice cursor)
 {
-    struct key acts;
-    key_fixed(&acts, c->tag, "acts", SLICE(""));
     struct buffer *out = pipeline_command(&c->activity->pipe, c->partition, "ZSCAN", 4);
-    resp_word(out, acts.p, acts.n);
+    key_put(out, c->tag, "acts");
     resp_word(out, cursor.p, cursor.n);
     resp_text(out, "COUNT");
     resp_text(out, SCAN_COUNT);
@@ -134,10 +130,8 @@ static bool clear_index(struct clearing *c)
 static bool read_gone(
     struct activity *a, unsigned partition, struct arena *arena, struct slice *ret, size_t *ret_n)
 {
-    struct key gone;
-    key_fixed(&gone, a->core->partitions.tag[partition], "gone", SLICE(""));
     struct buffer *out = pipeline_command(&a->pipe, partition, "SRANDMEMBER", 2);
-    resp_word(out, gone.p, gone.n);
+    key_put(out, a->core->partitions.tag[partition], "gone");
     resp_decimal(out, LEFT_MAX);
     const struct reply *reply = pipeline_ask(&a->pipe, false);
     *ret_n = 0;
@@ -234,10 +228,8 @@ static bool sweep_partition(struct activity *a, unsigned partition, int64_t befo
     while (n == BITMAPS_AT_ONCE) {
         struct key key;
         struct buffer *out = pipeline_script(&a->pipe, partition, SCRIPT_SWEEP_DAYS, 3, 3);
-        key_fixed(&key, tag, "state", SLICE(""));
-        resp_word(out, key.p, key.n);
-        key_fixed(&key, tag, "acts", SLICE(""));
-        resp_word(out, key.p, key.n);
+        key_put(out, tag, "state");
+        key_put(out, tag, "acts");
         key_activity_prefix(&key, tag);
         resp_word(out, key.p, key.n);
         resp_text(out, a->core->cfg);

@@ -15,8 +15,7 @@ enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
     pipeline_init(&p, &reader->session, job->deadline_ms);
     struct buffer *out = pipeline_script(
         &p, change->partition, change->script, 2 + change->n_keys, change->last.n > 0 ? 4 : 3);
-    key_fixed(&key, tag, "state", SLICE(""));
-    resp_word(out, key.p, key.n);
+    key_put(out, tag, "state");
     key_user_index(&key, tag, change->site);
     resp_word(out, key.p, key.n);
     for (size_t i = 0; i < change->n_keys; i++) {
@@ -39,12 +38,10 @@ enum storage_err user_change_tell(struct reader *reader, struct storage_job *job
 {
     char generation[ACTIVITY_GENERATION];
     struct pipeline p;
-    struct key key;
     activity_new_generation(generation);
     pipeline_init(&p, &reader->session, job->deadline_ms);
     struct buffer *out = pipeline_script(&p, 0, SCRIPT_USERS_CHANGED, 1, 2);
-    key_fixed(&key, reader->core->partitions.tag[0], "state", SLICE(""));
-    resp_word(out, key.p, key.n);
+    key_put(out, reader->core->partitions.tag[0], "state");
     resp_text(out, reader->core->cfg);
     resp_text(out, generation);
     (void)pipeline_ask(&p, false);
