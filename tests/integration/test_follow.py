@@ -267,6 +267,54 @@ def test_killed_and_truncated_twice_meanwhile(http, site, log, follow):
     await_pv(http, site, 65)
 
 
+@pytest.mark.parametrize("rotation", ["rename", "copytruncate", "compressed"])
+@pytest.mark.parametrize("back_s", [600, 3 * 86400])
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_clock_that_was_set_back_while_it_was_away(http, site, log, follow, rotation, back_s, is_written):
+    """Before the log rotated twice: what was written between has an earlier time than what was read.  Not even the log's last lines
+    need be written after that (is_written)."""
+    def age(*paths):
+        for path in paths:
+            os.utime(path, ns=2 * (time.time_ns() - back_s * 10**9,))
+
+    def rotate():
+        if rotation == "copytruncate":
+            log.copytruncate()
+            age(log.rotated(1))
+        else:
+            log.rename()
+        age(log.path)
+
+    log.rename()
+    log.rotated(1).write_text(rows(1))
+    os.utime(log.rotated(1), (time.time() - 30 * 86400,) * 2)
+    log.write(rows(10, 1))
+    follower = follow()
+    await_pv(http, site, 10)
+    follower.kill()
+    if is_written:
+        log.write(rows(5, 11))
+        age(log.path)
+    unread = log.path.stat().st_size if is_written else 0
+    rotate()
+    log.write(rows(7, 16))
+    age(log.path)
+    rotate()
+    if rotation == "compressed":
+        squeeze(log.rotated(2))
+        second = log.rotated(1).stat().st_size
+        squeeze(log.rotated(1))
+    follower.start()
+    if rotation == "compressed":
+        wait_until(lambda: follower.said(f"missing: {second} bytes of {log.rotated(1)}.gz, from byte 0 on"), "it is said")
+        assert not is_written or f"missing: {unread - len(rows(10, 1))} bytes of {log.rotated(2)}.gz" in follower.log_text()
+    else:
+        await_pv(http, site, 22 if is_written else 17)
+    log.write(rows(2, 23))
+    await_pv(http, site, 12 if rotation == "compressed" else 24 if is_written else 19)
+    assert follower.said("missing") == (rotation == "compressed")
+
+
 def test_what_had_rotated_before_the_first_start_is_not_counted(http, site, log, follow):
     log.write(rows(10))
     log.rename()

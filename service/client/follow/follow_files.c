@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #define LOOK_AGAIN_MS 1000
-#define KEPT_FILES    (FOLLOW_FILES - 8)
 
 /* follow_files.said */
 enum said { SAID_ABSENT = 1, SAID_UNREADABLE = 2, SAID_DIRECTORY = 4 };
@@ -220,7 +219,8 @@ static bool add_file(struct follow_files *files, size_t entry, bool is_first, in
 static void add_files(struct follow_files *files, bool is_first, int64_t now_ms)
 {
     const struct follow_plan *plan = &files->plan;
-    size_t first = is_first && plan->n_new > KEPT_FILES ? plan->n_new - KEPT_FILES : 0;
+    size_t first =
+        is_first && plan->n_new > FOLLOW_FILES_KEPT ? plan->n_new - FOLLOW_FILES_KEPT : 0;
     for (size_t i = first; i < plan->n_new; i++) {
         if (!add_file(files, plan->new_entries[i], is_first, now_ms)) {
             files->must_look = true;
@@ -396,7 +396,7 @@ bool follow_files_forget(struct follow_files *files)
 {
     struct follow_state *state = files->state;
     bool has_changed = false;
-    for (size_t i = 0; i < state->n && state->n > KEPT_FILES;) {
+    for (size_t i = 0; i < state->n && state->n > FOLLOW_FILES_KEPT;) {
         if (!state->files[i].is_done || state->files[i].is_past) {
             i++;
             continue;

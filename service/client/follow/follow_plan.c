@@ -104,20 +104,53 @@ static void insert(const struct planner *planner, size_t *list, size_t *n, size_
     ++*n;
 }
 
-/* Rotated files that were written after @after_ns. */
-static void find_rotated(struct planner *planner, int64_t after_ns)
+/* Rotated files that no look has found yet were written at these times, or later. */
+struct since {
+    int64_t plain_ns, other_ns;
+};
+
+#define SINCE_EVER ((struct since){INT64_MIN, INT64_MIN})
+
+/* @at_ns, or when @entry was written, if that is earlier. */
+static int64_t earlier(const struct planner *planner, int64_t at_ns, size_t entry)
+{
+    return entry != FOLLOW_NONE && planner->listing->entries[entry].mtime_ns < at_ns
+               ? planner->listing->entries[entry].mtime_ns
+               : at_ns;
+}
+
+/* No later file was written before the newest remembered one, unless the clock was set back.  Then
+ * that file, if it was written once more, has an earlier time than it had, or the log has.  How far
+ * the clock went is not known.  But what was found and is not remembered is older than all that is,
+ * and plain files are all remembered until some were forgotten. */
+static struct since last_look(const struct planner *planner)
+{
+    const struct follow_state *state = planner->state;
+    size_t last = state->n - 1;
+    int64_t last_ns = state->files[last].mtime_ns, oldest_ns = state->files[0].mtime_ns;
+    int64_t written_ns = earlier(planner, last_ns, planner->plan->entries[last]);
+    written_ns = earlier(planner, written_ns, planner->plan->packed[last]);
+    size_t log = planner->listing->n > 0 && planner->listing->entries[0].is_log ? 0 : FOLLOW_NONE;
+    if (written_ns == last_ns && earlier(planner, last_ns, log) == last_ns) {
+        return (struct since){last_ns, last_ns};
+    }
+    int64_t since_ns = oldest_ns < written_ns ? oldest_ns : written_ns;
+    return (struct since){state->n < FOLLOW_FILES_KEPT ? INT64_MIN : since_ns, since_ns};
+}
+
+/* Rotated files that are not remembered, and that were written @since then. */
+static void find_rotated(struct planner *planner, struct since since)
 {
     struct follow_plan *plan = planner->plan;
     for (size_t e = 0; e < planner->listing->n; e++) {
         const struct follow_entry *entry = &planner->listing->entries[e];
-        if (planner->is_used[e] || entry->is_log || !entry->has_rotated_name || entry->size == 0 ||
-            entry->mtime_ns < after_ns) {
+        if (planner->is_used[e] || entry->is_log || !entry->has_rotated_name || entry->size == 0) {
             continue;
         }
-        if (entry->kind == FOLLOW_PLAIN) {
-            insert(planner, plan->new_entries, &plan->n_new, e);
-        } else {
+        if (entry->kind != FOLLOW_PLAIN && entry->mtime_ns >= since.other_ns) {
             insert(planner, plan->unread, &plan->n_unread, e);
+        } else if (entry->kind == FOLLOW_PLAIN && entry->mtime_ns >= since.plain_ns) {
+            insert(planner, plan->new_entries, &plan->n_new, e);
         }
     }
 }
@@ -143,7 +176,7 @@ static void find_first_copies(struct planner *planner)
 {
     struct follow_plan *plan = planner->plan;
     size_t last = planner->state->n - 1, log = plan->entries[last], n = 0;
-    find_rotated(planner, planner->state->files[last].mtime_ns);
+    find_rotated(planner, last_look(planner));
     for (size_t i = 0; i < plan->n_new; i++) {
         if (!may_be_copy(&planner->listing->entries[plan->new_entries[i]],
                 &planner->listing->entries[log])) {
@@ -170,12 +203,12 @@ void follow_plan(const struct follow_state *state, bool is_first,
     find_same(&planner);
     find_copies(&planner);
     if (is_first) {
-        find_rotated(&planner, INT64_MIN);
+        find_rotated(&planner, SINCE_EVER);
         ret->n_unread = 0;
     } else if (state->n == 0) {
-        find_rotated(&planner, INT64_MIN);
+        find_rotated(&planner, SINCE_EVER);
     } else if (!log_stays(&planner)) {
-        find_rotated(&planner, state->files[state->n - 1].mtime_ns);
+        find_rotated(&planner, last_look(&planner));
     } else if (state->files[state->n - 1].head.n == 0) {
         find_first_copies(&planner);
     }

@@ -17,7 +17,7 @@
  *
  * A file that is not remembered is new: the log itself, and, when the log was replaced since the
  * last look, rotated files that were written after the newest remembered one, as long as that was
- * the log.
+ * the log.  Where the clock was seen to be set back since, earlier ones are, too.
  *
  * At the first look of all, what has rotated already is none of the follower's: it is remembered,
  * so that it is never read, however it grows.  It may be another log, whose name has a number.

@@ -18,7 +18,8 @@
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
-#define FOLLOW_FILES       64   /* files of one log that are remembered */
+#define FOLLOW_FILES       64   /* files of one log that are remembered.. */
+#define FOLLOW_FILES_KEPT  56   /* ..but of more than these, the oldest are forgotten when done */
 #define FOLLOW_HEAD        1024 /* bytes at a file's beginning that tell it from others */
 #define FOLLOW_STATE_BYTES (32 * 1024)
 

@@ -178,6 +178,76 @@ Test(follow_plan, a_compressed_file_is_known_by_its_first_bytes, .init = begin)
     expect_new("a.log");
 }
 
+/* The clock was set back, and the log was replaced twice.  What the first replaced was written
+ * behind that.. */
+Test(follow_plan, a_clock_that_was_set_back_hides_no_file, .init = begin)
+{
+    remember(2, "b", 1, 1000);
+    remember(3, "c", 1, 2000);
+    lies("a.log", FOLLOW_PLAIN, 5, "e", 1, 3000);
+    lies("a.log.1", FOLLOW_PLAIN, 4, "d", 1, 1800);
+    lies("a.log.2", FOLLOW_PLAIN, 3, "cx", 2, 1700);
+    lies("a.log.3", FOLLOW_PLAIN, 2, "b", 1, 1000);
+    follow_plan(&state, false, &listing, &plan);
+    expect_found(1, "a.log.2", false);
+    expect_new("a.log.1 a.log");
+}
+
+/* ..or is not, and only the log tells. */
+Test(follow_plan, a_clock_that_was_set_back_before_the_log_was_replaced, .init = begin)
+{
+    remember(3, "c", 1, 2000);
+    lies("a.log", FOLLOW_PLAIN, 5, "", 0, 800);
+    lies("a.log.1", FOLLOW_PLAIN, 4, "d", 1, 700);
+    lies("a.log.2", FOLLOW_PLAIN, 3, "c", 1, 2000);
+    follow_plan(&state, false, &listing, &plan);
+    expect_new("a.log.1 a.log");
+}
+
+Test(follow_plan, a_clock_that_was_set_back_before_an_empty_log_was_truncated, .init = begin)
+{
+    remember(3, "", 0, 2000);
+    lies("a.log", FOLLOW_PLAIN, 3, "f", 1, 900);
+    lies("a.log.1", FOLLOW_PLAIN, 9, "e", 5, 800);
+    follow_plan(&state, false, &listing, &plan);
+    expect_found(0, "a.log.1", true);
+    expect_new("a.log");
+}
+
+/* What was compressed at the first look is not remembered, but is older than what is. */
+Test(follow_plan, a_clock_that_was_set_back_and_compressed_files, .init = begin)
+{
+    remember(2, "b", 1, 1000);
+    remember(3, "c", 5, 2000);
+    lies("a.log", FOLLOW_PLAIN, 5, "e", 1, 3000);
+    lies("a.log.1.gz", FOLLOW_GZIP, 10, "d", 20, 1800);
+    lies("a.log.2.gz", FOLLOW_GZIP, 9, "cd", 9, 1700);
+    lies("a.log.3", FOLLOW_PLAIN, 2, "b", 1, 1000);
+    lies("a.log.4.gz", FOLLOW_GZIP, 8, "a", 9, 500);
+    follow_plan(&state, false, &listing, &plan);
+    cr_expect_eq(plan.packed[1], 2);
+    cr_assert_eq(plan.n_unread, 1);
+    cr_expect_eq(plan.unread[0], 1);
+    expect_new("a.log");
+}
+
+/* Then times tell again: a file that was forgotten is older than all that are remembered. */
+Test(follow_plan, a_clock_that_was_set_back_when_files_are_forgotten, .init = begin)
+{
+    char head[] = "00";
+    for (unsigned i = 0; i < FOLLOW_FILES_KEPT; i++) {
+        head[0] = (char)('A' + i / 10);
+        head[1] = (char)('0' + i % 10);
+        remember(100 + i, head, 2, 1000 + 10 * (int64_t)i);
+    }
+    lies("a.log", FOLLOW_PLAIN, 5, "e", 1, 3000);
+    lies("a.log.1", FOLLOW_PLAIN, 4, "d", 1, 1200);
+    lies("a.log.2", FOLLOW_PLAIN, 100 + FOLLOW_FILES_KEPT - 1, head, 2, 1100);
+    lies("a.log.99", FOLLOW_PLAIN, 9, "a", 1, 990);
+    follow_plan(&state, false, &listing, &plan);
+    expect_new("a.log.1 a.log");
+}
+
 Test(follow_plan, a_log_that_cannot_be_read_yet_is_not_new, .init = begin)
 {
     remember(3, "c", 1, 30);
