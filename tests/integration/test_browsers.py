@@ -1,32 +1,28 @@
 """Real trackers in a real browser: tally.js, and Plausible's npm packages as they are."""
 
+import http.server
 import json
 import os
 import shutil
 import subprocess
+import threading
 
 import pytest
 
-from lib.webdriver import HERE, Browser, Pages
-from lib.process import ROOT, short_directory
+from lib.browser import Browser, need_browser
+from lib.process import ROOT
 from lib.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(not HERE, reason="chromium or chromedriver is missing")
 NPM = ROOT / "build/npm-trackers"
 PACKAGES = {"plausible-tracker": "0.3.9", "@plausible-analytics/tracker": "0.4.6"}
 
 
 @pytest.fixture(scope="module")
 def browser():
-    directory = short_directory()
-    window = None
-    try:
-        window = Browser(directory)
-        yield window
-    finally:
-        if window is not None:
-            window.close()
-        shutil.rmtree(directory, ignore_errors=True)
+    need_browser()
+    window = Browser()
+    yield window
+    window.close()
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +39,32 @@ def packages():
         if done.returncode != 0:
             pytest.skip("npm could not fetch the trackers")
     return NPM / "node_modules"
+
+
+class Pages:
+    """Serves {path: (type, text)} to the browser; its own page at every other path."""
+
+    def __init__(self, files, page):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                kind, text = files.get(self.path, ("text/html; charset=utf-8", page))
+                body = text.encode()
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 @pytest.fixture

@@ -26,9 +26,10 @@ FIRST_FIGURES = """addEventListener('DOMContentLoaded', () => new MutationObserv
 
 
 class Browser:
-    """One window.  `size` (width, height), `dark`: what the page may adapt to."""
+    """One window, which opens paths behind `base`, or whole addresses.  Every name that ends in .test is this machine.
+    `size` (width, height), `dark`: what the page may adapt to."""
 
-    def __init__(self, base, size=(1200, 1400), dark=False):
+    def __init__(self, base="", size=(1200, 1400), dark=False):
         from selenium import webdriver
         from selenium.webdriver.chrome.options import Options
         from selenium.webdriver.chrome.service import Service
@@ -38,7 +39,8 @@ class Browser:
         options = Options()
         options.binary_location = shutil.which("chromium")
         for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                         f"--user-data-dir={self.profile}", "--disable-background-networking"):
+                         "--host-resolver-rules=MAP *.test 127.0.0.1", f"--user-data-dir={self.profile}",
+                         "--disable-background-networking"):
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
