@@ -38,7 +38,6 @@
 #include "storage/base/buffer.h"
 #include "storage/base/known_hashes.h"
 #include "storage/core/core.h"
-#include "storage/places/view.h"
 #include "storage/places/wanted.h"
 #include "storage/redis/reply.h"
 

@@ -10,7 +10,6 @@
 #include "storage/base/index.h"
 #include "storage/base/known_hashes.h"
 #include "storage/core/core.h"
-#include "storage/places/view.h"
 #include "storage/places/wanted.h"
 #include "storage/redis/reply.h"
 #include "storage/schema/key.h"

@@ -1,4 +1,5 @@
-/* wanted.h - a name that is to be counted, and as what.
+/* wanted.h - what places are asked: a name that is to be counted, and as what; and what is known
+ * of its partition.
  *
  * Layer: storage, pure: plain values.
  */
@@ -6,6 +7,7 @@
 #define STORAGE_PLACES_WANTED_H
 
 #include "storage/schema/hashed_event.h"
+#include "storage/time/closed.h"
 
 /* What a name is counted as. */
 enum places_table { PLACES_COUNTS, PLACES_STARTS };
@@ -16,6 +18,15 @@ struct place_wanted {
     struct slice name;       /* see job/counted_name.h */
     uint64_t hash;           /* of it; any */
     enum places_table table; /* views and events, or visits that begin */
+};
+
+/* Which hours of the partition are closed. */
+struct places_view {
+    bool known; /* false: no hour is closed, as far as is known */
+    struct rollup_state state;
+    struct retention retention;
+    int64_t now_ms;      /* Redis's clock */
+    bool reads_counters; /* of closed hours, before anything is decided: see places.h */
 };
 
 #endif
