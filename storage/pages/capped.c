@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "storage/pages/table.h"
+
 bool capped_buckets_add(struct capped_buckets *buckets, const struct capped_bucket *bucket)
 {
     if (!array_reserve(&buckets->all, &buckets->capacity, buckets->n, sizeof(*buckets->all))) {
@@ -9,11 +11,6 @@ bool capped_buckets_add(struct capped_buckets *buckets, const struct capped_buck
     }
     buckets->all[buckets->n++] = *bucket;
     return true;
-}
-
-static bool has_bit(const uint8_t *bits, size_t i)
-{
-    return (bits[i / 8] >> (i & 7) & 1) != 0;
 }
 
 /* Is the name in a bucket of the hour that bucket @i is, or lies in? */
@@ -26,7 +23,7 @@ static bool is_in_hour(
         i--;
     }
     for (; i < cover->n && cover->buckets[i].start_s < hour.end_s; i++) {
-        if (cover->buckets[i].level <= LEVEL_HOUR && has_bit(sum->present, i)) {
+        if (cover->buckets[i].level <= LEVEL_HOUR && page_bit(sum->present, i)) {
             return true;
         }
     }

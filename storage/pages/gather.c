@@ -63,7 +63,7 @@ static enum storage_err find_own(const struct gathering *g, struct page_sums *ow
 static size_t only_bit(const uint8_t *bits, size_t n)
 {
     size_t i = 0;
-    while (i + 1 < n && (bits[i / 8] >> (i & 7) & 1) == 0) {
+    while (i + 1 < n && !page_bit(bits, i)) {
         i++;
     }
     return i;
@@ -92,7 +92,7 @@ static enum storage_err add_table(
         sum->pv += entry.pv;
         for (size_t b = 0; b < run->n; b++) {
             size_t to = run->first + b;
-            sum->present[to / 8] |= (uint8_t)((entry.present[b / 8] >> (b & 7) & 1) << (to & 7));
+            sum->present[to / 8] |= (uint8_t)(page_bit(entry.present, b) << (to & 7));
         }
     }
     return err;
@@ -123,7 +123,6 @@ enum storage_err gathering_add_recalled(struct gathering *g)
 
 /* ---- a bucket ---- */
 
-/* Nothing has come of it so far. */
 void slot_begin(struct gathering *g, unsigned p, struct slot *slot, size_t bucket)
 {
     struct remembered_run *run = pages_memory_run(&g->memory, p, bucket);
@@ -195,14 +194,12 @@ static enum storage_err slot_stage(struct gathering *g, unsigned p, struct slot 
     return STORAGE_OK;
 }
 
-/* A step: a cursor, and names and numbers by turns. */
 bool slot_is_step(const struct slot *slot, const struct reply *step)
 {
     return step->type == REPLY_ARRAY && step->n == 2 &&
            step->items[0].text.n < sizeof(slot->cursor) && step->items[1].n % 2 == 0;
 }
 
-/* One step of one bucket. */
 enum storage_err slot_take_step(
     struct gathering *g, unsigned p, struct slot *slot, const struct reply *step)
 {

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "storage/pages/table.h"
+
 /* In one turn of Redis's thread: 64 dense sketches are 800 KB, which it copies in some 30 us. */
 #define SKETCHES_AT_ONCE 64
 #define SKETCHES_AHEAD   768 /* asked for and not answered: 9 MB that Redis buffers for us */
@@ -42,7 +44,7 @@ static const struct cover *cover_of(const struct walk *walk, size_t page)
 
 static bool may_be_in(const struct sketched_page *page, size_t bucket)
 {
-    return page->present == NULL || (page->present[bucket / 8] >> (bucket & 7) & 1) != 0;
+    return page->present == NULL || page_bit(page->present, bucket);
 }
 
 /* The run of the page that bucket @i of its cover is in; NULL: none. */

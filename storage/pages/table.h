@@ -26,6 +26,12 @@ static inline size_t page_bits_size(size_t n_buckets)
     return (n_buckets + 7) / 8;
 }
 
+/* Is bit @i of such bits set? */
+static inline bool page_bit(const uint8_t *bits, size_t i)
+{
+    return (bits[i / 8] >> (i & 7) & 1) != 0;
+}
+
 /* Append an entry of a run of @n_buckets.  A failure shows in table->failed. */
 void page_table_put(struct buffer *table, const struct page_entry *entry, size_t n_buckets);
 
