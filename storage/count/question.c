@@ -5,6 +5,8 @@
 #include "storage/base/index.h"
 #include "storage/job/counted_name.h"
 
+#define SCRATCH_KEPT ((size_t)64 * 1024)
+
 const struct slice count_whole_site = {"", 0};
 
 enum key_kind metric_kind(enum metric metric)
@@ -73,6 +75,35 @@ struct cache_id portion_run_name(
     bool beside = metrics_have(METRICS_BESIDE, (int)metric);
     return run_name(q->read.core->cache, &q->scratch, number, metric_kind(metric),
         q->job->asked.site, beside ? &only : portion->pages, portion_names(portion, metric));
+}
+
+/* No partition need be named: which portions there are, in which order, follows from what is asked,
+ * which is in the name of the value. */
+struct ver portions_proof(
+    struct count_question *q, size_t first, size_t n, unsigned metrics, enum proof proof)
+{
+    struct buffer *scratch = &q->scratch;
+    struct ver combined = {.n = 0};
+    buffer_clear(scratch, SCRATCH_KEPT);
+    for (size_t i = first; i < first + n; i++) {
+        const struct portion *portion = &q->portions[i];
+        const struct proved_partition *known = &q->read.known[portion->partition];
+        const struct ver *ver = proof_ver(&known->view, proof);
+        if ((portion->metrics & metrics) == 0) {
+            continue;
+        }
+        if (ver->n == 0 || (known->changed >> proof & 1) != 0) {
+            return combined;
+        }
+        buffer_append(scratch, (const char *)&ver->n, 1);
+        buffer_append(scratch, ver->text, ver->n);
+    }
+    if (!scratch->failed) {
+        struct cache_id id = cache_id(q->read.core->cache, scratch->p, scratch->n);
+        combined.n = sizeof(id.bytes);
+        memcpy(combined.text, id.bytes, sizeof(id.bytes));
+    }
+    return combined;
 }
 
 size_t portion_reads(const struct portion *portion, unsigned metrics, size_t n)

@@ -145,6 +145,11 @@ static inline bool metrics_have(unsigned metrics, int metric)
 struct cache_id portion_run_name(
     struct count_question *q, const struct portion *portion, enum metric metric, unsigned number);
 
+/* What @proof says in all of portions [first, first + n) that are asked for any of @metrics, as one
+ * id.  n 0: in one of them there is none, or it was another one in another reply. */
+struct ver portions_proof(
+    struct count_question *q, size_t first, size_t n, unsigned metrics, enum proof proof);
+
 /* Which partition is asked for which pages of q->job: a page's own one; for visits, which lie with
  * the visitors, all that have visitors.  False: no memory. */
 bool count_make_portions(struct count_question *q);

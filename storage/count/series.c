@@ -7,42 +7,14 @@
 #include "storage/count/figures.h"
 #include "storage/count/recall.h"
 #include "storage/read/plan.h"
-#include "storage/redis/resp.h"
 
-/* ---- names and proofs ---- */
+/* ---- names ---- */
 
 /* What is remembered of a series. */
 struct kept_series {
     unsigned metrics; /* a set: those that are asked for */
     struct figures of[METRICS];
 };
-
-/* One `ver` for those of all portions that are asked for @metric; n 0: there is no proof. */
-static struct ver combine_vers(struct count_question *q, enum metric metric)
-{
-    struct ver proof = {.n = 0};
-    buffer_clear(&q->scratch, 64 * 1024);
-    for (size_t i = 0; i < q->n_portions; i++) {
-        const struct portion *portion = &q->portions[i];
-        const struct proved_partition *known = &q->read.known[portion->partition];
-        const struct ver *ver = proof_ver(&known->view, PROOF_VER);
-        if (!metrics_have(portion->metrics, (int)metric)) {
-            continue;
-        }
-        if (ver->n == 0 || (known->changed >> PROOF_VER & 1) != 0) {
-            return proof;
-        }
-        resp_decimal(&q->scratch, portion->partition);
-        resp_word(&q->scratch, ver->text, ver->n);
-    }
-    if (!q->scratch.failed) {
-        struct cache_id id = cache_id(q->read.core->cache, q->scratch.p, q->scratch.n);
-        proof.n = sizeof(id.bytes);
-        memcpy(proof.text, id.bytes, sizeof(id.bytes));
-    }
-    buffer_clear(&q->scratch, 64 * 1024);
-    return proof;
-}
 
 /* A name for @metric that does not depend on how the pages are spread over portions.  @all: where
  * a slice for the metric's own name is, and behind it the @n pages. */
@@ -77,7 +49,7 @@ static void begin_series(struct count_question *q, struct kept_series *kept)
         if (metrics_have(kept->metrics, m)) {
             own = metric_name((enum metric)m, pages[0]);
             struct cache_id name = name_metric(q, (enum metric)m, all, n);
-            struct ver proof = combine_vers(q, (enum metric)m);
+            struct ver proof = portions_proof(q, 0, q->n_portions, 1u << m, PROOF_VER);
             figures_begin(&kept->of[m], q->read.core->cache, &name, &proof);
         }
     }

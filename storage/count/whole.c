@@ -35,29 +35,6 @@ size_t whole_portions(const struct count_question *q, size_t first)
     return n;
 }
 
-/* One id for @proof in portions [first, first + n).  n 0: there is none. */
-static struct ver combine_proofs(struct count_question *q, size_t first, size_t n, enum proof proof)
-{
-    struct buffer *scratch = &q->scratch;
-    struct ver combined = {.n = 0};
-    buffer_clear(scratch, 64 * 1024);
-    for (size_t i = first; i < first + n; i++) {
-        const struct proved_partition *known = &q->read.known[q->portions[i].partition];
-        const struct ver *ver = proof_ver(&known->view, proof);
-        if (ver->n == 0 || (known->changed >> proof & 1) != 0) {
-            return combined;
-        }
-        buffer_append(scratch, (const char *)&ver->n, 1);
-        buffer_append(scratch, ver->text, ver->n);
-    }
-    if (!scratch->failed) {
-        struct cache_id id = cache_id(q->read.core->cache, scratch->p, scratch->n);
-        combined.n = sizeof(id.bytes);
-        memcpy(combined.text, id.bytes, sizeof(id.bytes));
-    }
-    return combined;
-}
-
 /* The name of what these portions have together of @metric in any of their runs. */
 static struct cache_id whole_name(
     struct count_question *q, const struct whole_run *whole, enum metric metric)
@@ -75,7 +52,14 @@ static struct cache_id whole_id(
     return run_id(q->read.core->cache, name, cover, whole_run_of(q, whole));
 }
 
-/* The proofs of all portions as one id, to recall by; n 0 where it will hardly hold.  Several runs
+/* The proofs of all portions as one id.  n 0: there is none. */
+static struct ver whole_proof(struct count_question *q, const struct whole_run *whole)
+{
+    return portions_proof(
+        q, whole->first, whole->n, METRICS_OF_VISIT, whole_run_of(q, whole)->proof);
+}
+
+/* The same, to recall by; n 0 where it will hardly hold.  Several runs
  * have one proof: from one portion on there are as many alike throughout an attempt. */
 static struct ver proof_to_recall_by(struct count_question *q, const struct whole_run *whole)
 {
@@ -89,7 +73,7 @@ static struct ver proof_to_recall_by(struct count_question *q, const struct whol
     for (size_t i = whole->first; steady && i < whole->first + whole->n; i++) {
         steady = proof_is_steady(portion_view(q, &q->portions[i]), proof, q->read.begun_ms);
     }
-    return steady ? combine_proofs(q, whole->first, whole->n, proof) : (struct ver){.n = 0};
+    return steady ? whole_proof(q, whole) : (struct ver){.n = 0};
 }
 
 static bool find_sum(struct count_question *q, const struct whole_run *whole,
@@ -350,7 +334,7 @@ void whole_remember(struct count_question *q)
         if (!is_complete(q, whole)) {
             continue;
         }
-        struct ver proof = combine_proofs(q, whole->first, whole->n, whole_run_of(q, whole)->proof);
+        struct ver proof = whole_proof(q, whole);
         for (int m = 0; m < METRICS; m++) {
             if (metrics_have(q->portions[whole->first].metrics, m)) {
                 remember_metric(q, whole, &proof, (enum metric)m);
