@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct slice {
@@ -37,6 +38,33 @@ static inline int slice_compare(struct slice a, struct slice b)
     size_t n = a.n < b.n ? a.n : b.n;
     int order = n == 0 ? 0 : memcmp(a.p, b.p, n);
     return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+/* Take @c off the front of @text.  False: it is not there. */
+static inline bool slice_take(struct slice *text, char c)
+{
+    if (text->n == 0 || *text->p != c) {
+        return false;
+    }
+    *text = (struct slice){text->p + 1, text->n - 1};
+    return true;
+}
+
+/* Take a decimal number off the front of @text.  False: there is none, or it has more than 18
+ * digits, and sums of such might overflow. */
+static inline bool slice_take_number(struct slice *text, uint64_t *ret)
+{
+    uint64_t value = 0;
+    size_t n = 0;
+    while (n < text->n && n <= 18 && text->p[n] >= '0' && text->p[n] <= '9') {
+        value = value * 10 + (uint64_t)(text->p[n++] - '0');
+    }
+    if (n == 0 || n > 18) {
+        return false;
+    }
+    *text = (struct slice){text->p + n, text->n - n};
+    *ret = value;
+    return true;
 }
 
 /* The value of a hexadecimal digit, -1 for any other character. */

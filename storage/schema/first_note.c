@@ -1,7 +1,5 @@
 #include "storage/schema/first_note.h"
 
-#define DIGITS_MAX 10 /* of an index */
-
 void first_note_put(
     struct buffer *out, uint32_t index, const struct slice *actions, unsigned n_actions)
 {
@@ -27,32 +25,20 @@ static bool take_word(struct slice *line, size_t max, struct slice *ret)
     return n >= 1 && n <= max && !is_open;
 }
 
-static bool read_index(struct slice digits, uint32_t *ret)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < digits.n; i++) {
-        if (digits.p[i] < '0' || digits.p[i] > '9') {
-            return false;
-        }
-        value = value * 10 + (uint64_t)(digits.p[i] - '0');
-    }
-    *ret = (uint32_t)value;
-    return value <= UINT32_MAX;
-}
-
 bool first_note_next(
     struct slice *text, struct first_event *ret, struct slice actions[static EVENT_ACTIONS_MAX])
 {
     const char *end = text->n == 0 ? NULL : memchr(text->p, '\n', text->n);
-    struct slice digits;
+    uint64_t index;
     if (end == NULL) {
         return false;
     }
     struct slice line = {text->p, (size_t)(end - text->p)};
     *ret = (struct first_event){.actions = actions};
-    if (!take_word(&line, DIGITS_MAX, &digits) || !read_index(digits, &ret->index)) {
+    if (!slice_take_number(&line, &index) || index > UINT32_MAX || !slice_take(&line, ' ')) {
         return false;
     }
+    ret->index = (uint32_t)index;
     do {
         if (ret->n_actions == EVENT_ACTIONS_MAX ||
             !take_word(&line, EVENT_ACTION_MAX, &actions[ret->n_actions])) {

@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define DIGITS_MAX 18 /* of a number, so that no sum overflows */
-
 bool log_id_is(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -16,37 +14,11 @@ bool log_id_is(struct slice text)
     return text.n == LOG_ID_TEXT;
 }
 
-/* Take the digits at the begin of @text. */
-static bool number_take(struct slice *text, uint64_t *ret)
-{
-    uint64_t value = 0;
-    size_t n = 0;
-    while (n < text->n && n <= DIGITS_MAX && text->p[n] >= '0' && text->p[n] <= '9') {
-        value = value * 10 + (uint64_t)(text->p[n++] - '0');
-    }
-    if (n == 0 || n > DIGITS_MAX) {
-        return false;
-    }
-    *text = (struct slice){text->p + n, text->n - n};
-    *ret = value;
-    return true;
-}
-
-/* Take @mark at the begin of @text. */
-static bool mark_take(struct slice *text, char mark)
-{
-    if (text->n == 0 || *text->p != mark) {
-        return false;
-    }
-    *text = (struct slice){text->p + 1, text->n - 1};
-    return true;
-}
-
 bool log_head_parse(struct slice id, struct slice value, struct log_head *ret)
 {
     struct log_head head = {.n = 0};
     uint64_t time_ms = 0;
-    if (!log_id_is(id) || !number_take(&value, &head.n) || !mark_take(&value, ' ')) {
+    if (!log_id_is(id) || !slice_take_number(&value, &head.n) || !slice_take(&value, ' ')) {
         return false;
     }
     struct slice era = {value.p, 0};
@@ -54,8 +26,8 @@ bool log_head_parse(struct slice id, struct slice value, struct log_head *ret)
         era.n++;
     }
     value = (struct slice){value.p + era.n, value.n - era.n};
-    if (era.n == 0 || era.n > LOG_ID_TEXT || !mark_take(&value, ' ') ||
-        !number_take(&value, &time_ms) || value.n > 0) {
+    if (era.n == 0 || era.n > LOG_ID_TEXT || !slice_take(&value, ' ') ||
+        !slice_take_number(&value, &time_ms) || value.n > 0) {
         return false;
     }
     memcpy(head.id, id.p, LOG_ID_TEXT);
@@ -68,7 +40,7 @@ bool log_head_parse(struct slice id, struct slice value, struct log_head *ret)
 bool log_closed_parse(struct slice name, struct slice value, uint64_t *ret)
 {
     uint64_t n = 0;
-    if (!slice_equal(name, SLICE("closed")) || !number_take(&value, &n) || value.n > 0) {
+    if (!slice_equal(name, SLICE("closed")) || !slice_take_number(&value, &n) || value.n > 0) {
         return false;
     }
     *ret = n;
@@ -117,11 +89,11 @@ size_t log_cursor_print(const struct log_cursor *cursor, char text[LOG_CURSOR_TE
 static bool position_take(struct slice *text, struct log_position *ret)
 {
     *ret = (struct log_position){0, 0};
-    if (!number_take(text, &ret->whole)) {
+    if (!slice_take_number(text, &ret->whole)) {
         return false;
     }
-    if (mark_take(text, ':')) {
-        if (ret->whole == 0 || !number_take(text, &ret->events)) {
+    if (slice_take(text, ':')) {
+        if (ret->whole == 0 || !slice_take_number(text, &ret->events)) {
             return false;
         }
         ret->whole--;
@@ -140,7 +112,8 @@ bool log_cursor_parse(const struct reply *field, struct log_cursor *ret)
     do {
         struct log_position at;
         uint64_t times = 1;
-        if (!position_take(&text, &at) || (mark_take(&text, '*') && !number_take(&text, &times))) {
+        if (!position_take(&text, &at) ||
+            (slice_take(&text, '*') && !slice_take_number(&text, &times))) {
             return false;
         }
         if (c == 0 && text.n == 0 && times == 1) {
@@ -152,7 +125,7 @@ bool log_cursor_parse(const struct reply *field, struct log_cursor *ret)
         for (; times > 0; times--) {
             cursor.at[c++] = at;
         }
-    } while (c < LOG_STRIPES && mark_take(&text, ','));
+    } while (c < LOG_STRIPES && slice_take(&text, ','));
     if (c < LOG_STRIPES || text.n > 0) {
         return false;
     }

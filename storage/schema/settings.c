@@ -35,50 +35,34 @@ void settings_put_set(char text[SETTINGS_TEXT], uint64_t set)
     (void)snprintf(text + n, SETTINGS_TEXT - n, SET_HEAD "%016" PRIx64, set);
 }
 
-/* Read a time at *at, and move *at behind it. */
-static bool scan_time(struct slice text, size_t *at, int64_t *ret)
+/* Take a time off the front of @text. */
+static bool take_time(struct slice *text, int64_t *ret)
 {
-    if (*at < text.n && text.p[*at] == '-') {
-        *ret = KEEP_FOREVER;
-        (*at)++;
-        return true;
-    }
-    size_t start = *at;
-    int64_t value = 0;
-    while (*at < text.n && text.p[*at] >= '0' && text.p[*at] <= '9' && *at - start < 18) {
-        value = value * 10 + (text.p[(*at)++] - '0');
-    }
-    *ret = value;
-    return *at > start;
+    uint64_t number = 0;
+    bool is_forever = slice_take(text, '-');
+    bool ok = is_forever || slice_take_number(text, &number);
+    *ret = is_forever ? KEEP_FOREVER : (int64_t)number;
+    return ok;
 }
 
-static bool scan_char(struct slice text, size_t *at, char c)
-{
-    if (*at >= text.n || text.p[*at] != c) {
-        return false;
-    }
-    (*at)++;
-    return true;
-}
-
-/* Read @head and the 16 hexadecimal digits behind it, and move *at behind them.  False, with *at
+/* Take @head and the 16 hexadecimal digits behind it off the front of @text.  False, with @text
  * untouched: they are not there. */
-static bool scan_id(struct slice text, size_t *at, const char *head, uint64_t *ret)
+static bool take_id(struct slice *text, const char *head, uint64_t *ret)
 {
     size_t head_n = strlen(head);
     uint64_t id = 0;
-    if (text.n - *at < head_n + ID_DIGITS || memcmp(text.p + *at, head, head_n) != 0) {
+    if (text->n < head_n + ID_DIGITS || memcmp(text->p, head, head_n) != 0) {
         return false;
     }
     for (size_t i = 0; i < ID_DIGITS; i++) {
-        char c = text.p[*at + head_n + i];
+        char c = text->p[head_n + i];
         bool is_digit = c >= '0' && c <= '9';
         if (!is_digit && (c < 'a' || c > 'f')) {
             return false;
         }
         id = id << 4 | (uint64_t)(is_digit ? c - '0' : c - 'a' + 10);
     }
-    *at += head_n + ID_DIGITS;
+    *text = (struct slice){text->p + head_n + ID_DIGITS, text->n - head_n - ID_DIGITS};
     *ret = id;
     return true;
 }
@@ -86,8 +70,8 @@ static bool scan_id(struct slice text, size_t *at, const char *head, uint64_t *r
 bool settings_set(struct slice text, uint64_t *ret)
 {
     size_t n = strlen(SET_HEAD) + ID_DIGITS;
-    size_t at = text.n < n ? 0 : text.n - n;
-    return scan_id(text, &at, SET_HEAD, ret);
+    struct slice end = text.n < n ? text : (struct slice){text.p + text.n - n, n};
+    return take_id(&end, SET_HEAD, ret);
 }
 
 bool settings_parse(
@@ -102,14 +86,14 @@ bool settings_parse(
         return false;
     }
     struct retention r = {0};
-    size_t at = (size_t)head_n;
+    text = (struct slice){text.p + head_n, text.n - (size_t)head_n};
     for (int level = 0; level < LEVELS; level++) {
-        if ((level > 0 && !scan_char(text, &at, ',')) || !scan_time(text, &at, &r.keep_s[level])) {
+        if ((level > 0 && !slice_take(&text, ',')) || !take_time(&text, &r.keep_s[level])) {
             return false;
         }
     }
-    (void)scan_id(text, &at, ZONES_HEAD, &zones); /* or there are none */
-    if (!scan_id(text, &at, SET_HEAD, &set) || at != text.n) {
+    (void)take_id(&text, ZONES_HEAD, &zones); /* or there are none */
+    if (!take_id(&text, SET_HEAD, &set) || text.n > 0) {
         return false;
     }
     *ret = r;
@@ -130,14 +114,13 @@ void kept_print(const struct retention *retention, char text[SETTINGS_TEXT])
 bool kept_parse(struct slice text, struct retention *ret)
 {
     struct retention r = *ret;
-    size_t at = 0;
     for (int level = 0; level < LEVELS; level++) {
-        if ((level > 0 && !scan_char(text, &at, ' ')) || !scan_time(text, &at, &r.until_s[level]) ||
-            !scan_char(text, &at, ' ') || !scan_time(text, &at, &r.before_s[level])) {
+        if ((level > 0 && !slice_take(&text, ' ')) || !take_time(&text, &r.until_s[level]) ||
+            !slice_take(&text, ' ') || !take_time(&text, &r.before_s[level])) {
             return false;
         }
     }
-    if (at != text.n) {
+    if (text.n > 0) {
         return false;
     }
     *ret = r;

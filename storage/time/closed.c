@@ -44,16 +44,6 @@ static bool take_number(struct slice *rest, int64_t *ret)
     return true;
 }
 
-static bool take_blank(struct slice *rest)
-{
-    if (rest->n == 0 || rest->p[0] != ' ') {
-        return false;
-    }
-    rest->p++;
-    rest->n--;
-    return true;
-}
-
 bool rollup_state_parse(struct slice text, struct rollup_state *ret)
 {
     struct rollup_state state = {{0}, {0}};
@@ -62,10 +52,10 @@ bool rollup_state_parse(struct slice text, struct rollup_state *ret)
     for (enum level level = LEVEL_HOUR; level <= LEVEL_MONTH; level++) {
         int64_t *c = &state.writers_s[level];
         int64_t *w = &state.readers_s[level];
-        if (level != LEVEL_HOUR && !take_blank(&text)) {
+        if (level != LEVEL_HOUR && !slice_take(&text, ' ')) {
             return false;
         }
-        if (!take_number(&text, c) || !take_blank(&text) || !take_number(&text, w)) {
+        if (!take_number(&text, c) || !slice_take(&text, ' ') || !take_number(&text, w)) {
             return false;
         }
         if (*c > bound_s || *w > *c) {

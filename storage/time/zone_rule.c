@@ -5,15 +5,6 @@
 #define HOURS_MAX 167
 
 /* Each take function cuts what it reads off the front of @rest.  False: something else is there. */
-static bool take_char(struct slice *rest, char c)
-{
-    if (rest->n == 0 || rest->p[0] != c) {
-        return false;
-    }
-    rest->p++;
-    rest->n--;
-    return true;
-}
 
 /* One to three digits, from @min to @max. */
 static bool take_number(struct slice *rest, int64_t min, int64_t max, int64_t *ret)
@@ -42,22 +33,22 @@ static bool is_quoted(char c)
 /* "CET" or "<+0545>".  The name itself is not used. */
 static bool take_name(struct slice *rest)
 {
-    bool quoted = take_char(rest, '<');
+    bool quoted = slice_take(rest, '<');
     size_t n = 0;
     while (n < rest->n && (quoted ? is_quoted(rest->p[n]) : is_letter(rest->p[n]))) {
         n++;
     }
     rest->p += n;
     rest->n -= n;
-    return n >= 3 && (!quoted || take_char(rest, '>'));
+    return n >= 3 && (!quoted || slice_take(rest, '>'));
 }
 
 /* "[+-]hh[:mm[:ss]]" */
 static bool take_time(struct slice *rest, int64_t hours_max, int64_t *ret_s)
 {
-    bool negative = take_char(rest, '-');
+    bool negative = slice_take(rest, '-');
     if (!negative) {
-        (void)take_char(rest, '+');
+        (void)slice_take(rest, '+');
     }
     int64_t hours;
     if (!take_number(rest, 0, hours_max, &hours)) {
@@ -65,11 +56,11 @@ static bool take_time(struct slice *rest, int64_t hours_max, int64_t *ret_s)
     }
     int64_t minutes = 0;
     int64_t seconds = 0;
-    if (take_char(rest, ':')) {
+    if (slice_take(rest, ':')) {
         if (!take_number(rest, 0, 59, &minutes)) {
             return false;
         }
-        if (take_char(rest, ':') && !take_number(rest, 0, 59, &seconds)) {
+        if (slice_take(rest, ':') && !take_number(rest, 0, 59, &seconds)) {
             return false;
         }
     }
@@ -81,22 +72,22 @@ static bool take_time(struct slice *rest, int64_t hours_max, int64_t *ret_s)
 static bool take_date(struct slice *rest, struct zone_date *ret)
 {
     *ret = (struct zone_date){.kind = ZONE_DATE_DAY, .time_s = 2 * HOUR_S};
-    if (!take_char(rest, ',')) {
+    if (!slice_take(rest, ',')) {
         return false;
     }
     bool ok;
-    if (take_char(rest, 'M')) {
+    if (slice_take(rest, 'M')) {
         ret->kind = ZONE_DATE_WEEKDAY;
-        ok = take_number(rest, 1, 12, &ret->month) && take_char(rest, '.') &&
-             take_number(rest, 1, 5, &ret->week) && take_char(rest, '.') &&
+        ok = take_number(rest, 1, 12, &ret->month) && slice_take(rest, '.') &&
+             take_number(rest, 1, 5, &ret->week) && slice_take(rest, '.') &&
              take_number(rest, 0, 6, &ret->day);
-    } else if (take_char(rest, 'J')) {
+    } else if (slice_take(rest, 'J')) {
         ret->kind = ZONE_DATE_JULIAN;
         ok = take_number(rest, 1, 365, &ret->day);
     } else {
         ok = take_number(rest, 0, 365, &ret->day);
     }
-    return ok && (!take_char(rest, '/') || take_time(rest, HOURS_MAX, &ret->time_s));
+    return ok && (!slice_take(rest, '/') || take_time(rest, HOURS_MAX, &ret->time_s));
 }
 
 bool zone_rule_parse(struct slice text, struct zone_rule *ret)
