@@ -23,8 +23,7 @@ static enum storage_err count_all_keys(struct count_question *q)
     window_clear_keys(&q->read);
     for (size_t i = 0; i < q->n_portions; i++) {
         const struct portion *portion = &q->portions[i];
-        for (int m = 0; err == STORAGE_OK && m < METRICS; m++) {
-            enum metric metric = (enum metric)m;
+        for (enum metric metric = 0; err == STORAGE_OK && metric < METRICS; metric++) {
             size_t n_keys = portion_keys(portion, metric);
             if (n_keys > 0) {
                 err = window_count_keys(&q->read, portion->partition, metric_kind(metric),
@@ -56,9 +55,9 @@ static enum storage_err count_conclude(struct count_question *q)
 {
     struct count_job *job = q->job;
     struct storage_stats *stats = &q->read.core->stats;
-    for (int metric = 0; metric < METRICS; metric++) {
+    for (enum metric metric = 0; metric < METRICS; metric++) {
         bool asked = metrics_have(count_metrics(job), metric);
-        job->values[metric] = asked ? tally_total(&q->tally, (enum metric)metric) : 0;
+        job->values[metric] = asked ? tally_total(&q->tally, metric) : 0;
     }
     job->at_most = job->bounded ? count_at_most(q) : 0;
     if (job->step != STEP_NONE) {

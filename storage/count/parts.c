@@ -52,9 +52,9 @@ static const struct part *find_parts(struct count_question *q, const struct whol
     bool found = true;
     size_t n = 0;
     buffer_clear(&q->parts, PARTS_KEPT);
-    for (int m = 0; found && m < METRICS; m++) {
+    for (enum metric m = 0; found && m < METRICS; m++) {
         if (metrics_have(q->portions[whole->first].metrics, m)) {
-            struct cache_id id = parts_id(q, whole, (enum metric)m);
+            struct cache_id id = parts_id(q, whole, m);
             found = append_parts(q, &id);
             n += n_parts(q) * sizeof(struct part);
         }
@@ -78,10 +78,10 @@ static void take_part(struct count_question *q, struct whole_run *whole, size_t 
 {
     struct portion *portion = &q->portions[whole->first + i];
     struct remembered_run *run = &portion->runs.all[whole->run];
-    for (int m = 0; m < METRICS; m++) {
+    for (enum metric m = 0; m < METRICS; m++) {
         if (metrics_have(portion->metrics, m)) {
-            tally_sum(&q->tally, (enum metric)m, point, part->sum);
-            parts_take(q, whole, i, (enum metric)m, part->sum);
+            tally_sum(&q->tally, m, point, part->sum);
+            parts_take(q, whole, i, m, part->sum);
             part += n_parts(q);
         }
     }
@@ -142,15 +142,15 @@ void parts_keep(struct count_question *q, const struct whole_run *whole)
 {
     unsigned metrics = q->portions[whole->first].metrics;
     bool lasts = whole_run_of(q, whole)->proof != PROOF_FOLD;
-    for (int m = 0; lasts && m < METRICS; m++) {
+    for (enum metric m = 0; lasts && m < METRICS; m++) {
         if (!metrics_have(metrics, m)) {
             continue;
         }
-        struct cache_id id = parts_id(q, whole, (enum metric)m);
+        struct cache_id id = parts_id(q, whole, m);
         struct part *parts = old_parts(q, &id);
         struct part part;
         for (size_t i = 0; parts != NULL && i < whole->n; i++) {
-            if (part_of(q, whole, i, (enum metric)m, &part)) {
+            if (part_of(q, whole, i, m, &part)) {
                 parts[part_number(q, whole, i)] = part;
             }
         }

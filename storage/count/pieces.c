@@ -64,8 +64,8 @@ static bool cut_buckets(
         first += piece.n;
         q->reads +=
             piece.reads * (size_t)__builtin_popcount(portion->metrics & METRICS_OTHER_SKETCHES);
-        for (int metric = 0; metric < METRICS; metric++) {
-            q->reads += piece.reads * portion_keys(portion, (enum metric)metric);
+        for (enum metric metric = 0; metric < METRICS; metric++) {
+            q->reads += piece.reads * portion_keys(portion, metric);
         }
         if (!add_piece(q, piece)) {
             return false;

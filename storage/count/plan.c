@@ -99,8 +99,8 @@ static void add_load(struct load *load, const struct portion *portion)
     for (size_t i = 0; sums > 0 && i < portion->n_pages; i++) {
         load->sum_bytes += portion->pages[i]->n * (sums / portion->n_pages);
     }
-    for (int metric = 0; metric < METRICS; metric++) {
-        load->keys += n * portion_keys(portion, (enum metric)metric);
+    for (enum metric metric = 0; metric < METRICS; metric++) {
+        load->keys += n * portion_keys(portion, metric);
     }
     for (size_t i = 0; sketches > 0 && i < portion->n_pages; i++) {
         load->key_bytes += portion->pages[i]->n * (sketches / portion->n_pages);

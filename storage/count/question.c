@@ -42,7 +42,7 @@ struct slice metric_name(enum metric metric, struct slice page)
 
 size_t portion_names(const struct portion *portion, enum metric metric)
 {
-    return metrics_have(METRICS_BESIDE, (int)metric) ? 1 : portion->n_pages;
+    return metrics_have(METRICS_BESIDE, metric) ? 1 : portion->n_pages;
 }
 
 unsigned count_metrics(const struct count_job *job)
@@ -60,7 +60,7 @@ unsigned count_metrics(const struct count_job *job)
 
 size_t portion_keys(const struct portion *portion, enum metric metric)
 {
-    if (!metrics_have(portion->metrics & ~METRICS_BESIDE, (int)metric)) {
+    if (!metrics_have(portion->metrics & ~METRICS_BESIDE, metric)) {
         return 0;
     }
     return metric_is_sketch(metric) ? portion->n_pages : 1;
@@ -72,7 +72,7 @@ struct cache_id portion_run_name(
 {
     struct slice name = metric_name(metric, *portion->pages[0]);
     const struct slice *only = &name;
-    bool beside = metrics_have(METRICS_BESIDE, (int)metric);
+    bool beside = metrics_have(METRICS_BESIDE, metric);
     return run_name(q->read.core->cache, &q->scratch, number, metric_kind(metric),
         q->job->asked.site, beside ? &only : portion->pages, portion_names(portion, metric));
 }

@@ -135,7 +135,7 @@ size_t portion_names(const struct portion *portion, enum metric metric);
 
 /* The metrics that are asked for: a set. */
 unsigned count_metrics(const struct count_job *job);
-static inline bool metrics_have(unsigned metrics, int metric)
+static inline bool metrics_have(unsigned metrics, enum metric metric)
 {
     return (metrics >> metric & 1) != 0;
 }

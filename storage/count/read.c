@@ -50,7 +50,7 @@ static const enum key_kind sum_kinds[] = {KEY_PV, KEY_VV};
 
 static bool is_sum_of(const struct portion *portion, enum metric metric, enum key_kind kind)
 {
-    return metrics_have(portion->metrics & ~METRICS_SKETCHES, (int)metric) &&
+    return metrics_have(portion->metrics & ~METRICS_SKETCHES, metric) &&
            metric_kind(metric) == kind;
 }
 
@@ -58,8 +58,8 @@ static bool is_sum_of(const struct portion *portion, enum metric metric, enum ke
 static size_t sum_fields(const struct portion *portion, enum key_kind kind)
 {
     size_t n = 0;
-    for (int m = 0; m < METRICS; m++) {
-        n += is_sum_of(portion, (enum metric)m, kind) ? portion_names(portion, (enum metric)m) : 0;
+    for (enum metric m = 0; m < METRICS; m++) {
+        n += is_sum_of(portion, m, kind) ? portion_names(portion, m) : 0;
     }
     return n;
 }
@@ -101,8 +101,7 @@ static void ask_sums(struct count_question *q, const struct count_piece *piece, 
         key_bucket(&key, tag, kind, q->job->asked.site, bucket, count_whole_site);
         proved_command(&q->read, bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE", 1, n_fields);
         proved_key(&q->read, &key);
-        for (int m = 0; m < METRICS; m++) {
-            enum metric metric = (enum metric)m;
+        for (enum metric metric = 0; metric < METRICS; metric++) {
             size_t n = is_sum_of(portion, metric, kind) ? portion_names(portion, metric) : 0;
             for (size_t p = 0; p < n; p++) {
                 proved_word(&q->read, metric_name(metric, *portion->pages[p]));
@@ -130,9 +129,9 @@ static bool ask_piece(struct count_question *q, const struct count_piece *piece)
     if (!begin_piece(q, piece)) {
         return false;
     }
-    for (int metric = 0; metric < METRICS; metric++) {
+    for (enum metric metric = 0; metric < METRICS; metric++) {
         if (metrics_have(portion->metrics & METRICS_SKETCHES, metric)) {
-            ask_sketches(q, piece, (enum metric)metric);
+            ask_sketches(q, piece, metric);
         }
     }
     for (size_t k = 0; k < SUM_KINDS; k++) {
@@ -278,10 +277,10 @@ static enum storage_err take_all_sums(struct count_question *q, const struct cou
         }
         point = portion_point_of(portion, i, point);
         const struct reply *values = buckets->items;
-        for (int m = 0; err == STORAGE_OK && m < METRICS; m++) {
-            if (is_sum_of(portion, (enum metric)m, kind)) {
-                err = take_bucket(q, portion, (enum metric)m, i, point, values);
-                values += portion_names(portion, (enum metric)m);
+        for (enum metric m = 0; err == STORAGE_OK && m < METRICS; m++) {
+            if (is_sum_of(portion, m, kind)) {
+                err = take_bucket(q, portion, m, i, point, values);
+                values += portion_names(portion, m);
             }
         }
     }
@@ -294,9 +293,9 @@ static enum storage_err take_items(
 {
     const struct portion *portion = piece->portion;
     enum storage_err err = STORAGE_OK;
-    for (int metric = 0; err == STORAGE_OK && metric < METRICS; metric++) {
+    for (enum metric metric = 0; err == STORAGE_OK && metric < METRICS; metric++) {
         if (metrics_have(portion->metrics & METRICS_SKETCHES, metric)) {
-            err = take_all_sketches(q, piece, (enum metric)metric, items++);
+            err = take_all_sketches(q, piece, metric, items++);
         }
     }
     for (size_t k = 0; err == STORAGE_OK && k < SUM_KINDS; k++) {

@@ -6,9 +6,9 @@
 
 static void name_portion(struct count_question *q, struct portion *portion)
 {
-    for (int m = 0; m < METRICS && !portion->named; m++) {
+    for (enum metric m = 0; m < METRICS && !portion->named; m++) {
         if (metrics_have(portion->metrics, m)) {
-            portion->names[m] = portion_run_name(q, portion, (enum metric)m, portion->partition);
+            portion->names[m] = portion_run_name(q, portion, m, portion->partition);
         }
     }
     portion->named = true;
@@ -51,9 +51,9 @@ static void recall_run(
     bool all = true;
     name_portion(q, portion);
     for (int sketch = 1; sketch >= 0; sketch--) {
-        for (int m = 0; m < METRICS; m++) {
-            enum metric metric = (enum metric)m;
-            if (!metrics_have(portion->metrics, m) || metric_is_sketch(metric) != (sketch == 1)) {
+        for (enum metric metric = 0; metric < METRICS; metric++) {
+            if (!metrics_have(portion->metrics, metric) ||
+                metric_is_sketch(metric) != (sketch == 1)) {
                 continue;
             }
             if (!all) { /* it will be read with the others */
@@ -61,15 +61,15 @@ static void recall_run(
                 continue;
             }
             struct cache_id id = portion_run_id(q, portion, metric, run);
-            uses[m] = (struct use){&q->tally, metric, point, false, 0};
+            uses[metric] = (struct use){&q->tally, metric, point, false, 0};
             all = proved_recall(&q->read, portion->partition, run, &id,
-                      sketch == 1 ? use_sketch : use_sum, &uses[m]) &&
-                  !uses[m].nomem;
+                      sketch == 1 ? use_sketch : use_sum, &uses[metric]) &&
+                  !uses[metric].nomem;
         }
     }
-    for (int m = 0; all && m < METRICS; m++) {
-        if (metrics_have(portion->metrics, m) && !metric_is_sketch((enum metric)m)) {
-            tally_sum(&q->tally, (enum metric)m, point, uses[m].sum);
+    for (enum metric m = 0; all && m < METRICS; m++) {
+        if (metrics_have(portion->metrics, m) && !metric_is_sketch(m)) {
+            tally_sum(&q->tally, m, point, uses[m].sum);
         }
     }
     run->recalled = all;

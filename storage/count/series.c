@@ -21,7 +21,7 @@ struct kept_series {
 static struct cache_id name_metric(
     struct count_question *q, enum metric metric, const struct slice **all, size_t n)
 {
-    bool beside = metrics_have(METRICS_BESIDE, (int)metric);
+    bool beside = metrics_have(METRICS_BESIDE, metric);
     return run_name(q->read.core->cache, &q->scratch, PARTITIONS_MAX, metric_kind(metric),
         q->job->asked.site, beside ? all : all + 1, beside ? 1 + n : n);
 }
@@ -45,10 +45,10 @@ static void begin_series(struct count_question *q, struct kept_series *kept)
     for (size_t i = 0; i < q->n_portions; i++) {
         kept->metrics |= q->portions[i].metrics & ~METRICS_OTHER_SKETCHES; /* no point has them */
     }
-    for (int m = 0; m < METRICS; m++) {
+    for (enum metric m = 0; m < METRICS; m++) {
         if (metrics_have(kept->metrics, m)) {
-            own = metric_name((enum metric)m, pages[0]);
-            struct cache_id name = name_metric(q, (enum metric)m, all, n);
+            own = metric_name(m, pages[0]);
+            struct cache_id name = name_metric(q, m, all, n);
             struct ver proof = portions_proof(q, 0, q->n_portions, 1u << m, PROOF_VER);
             figures_begin(&kept->of[m], q->read.core->cache, &name, &proof);
         }
@@ -61,15 +61,15 @@ static void begin_series(struct count_question *q, struct kept_series *kept)
 static bool recall_point(struct count_question *q, struct kept_series *kept, size_t point)
 {
     uint64_t values[METRICS] = {0};
-    for (int m = 0; m < METRICS; m++) {
+    for (enum metric m = 0; m < METRICS; m++) {
         if (metrics_have(kept->metrics, m) &&
             !figures_find(&kept->of[m], q->tally.points[point].window, &values[m])) {
             return false;
         }
     }
-    for (int m = 0; m < METRICS; m++) {
+    for (enum metric m = 0; m < METRICS; m++) {
         if (metrics_have(kept->metrics, m)) {
-            tally_known(&q->tally, (enum metric)m, point, values[m]);
+            tally_known(&q->tally, m, point, values[m]);
             atomic_fetch_add(&q->read.core->stats.cache_hits, 1);
         }
     }
@@ -193,21 +193,21 @@ void series_remember(struct count_question *q)
         return;
     }
     begin_series(q, &kept);
-    for (int m = 0; m < METRICS; m++) { /* without a proof nothing would be kept */
+    for (enum metric m = 0; m < METRICS; m++) { /* without a proof nothing would be kept */
         bool keeps = metrics_have(kept.metrics, m) && kept.of[m].cache != NULL;
         kept.metrics &= keeps ? ~0u : ~(1u << m);
     }
     for (size_t i = 0; kept.metrics != 0 && i < q->tally.n_points; i++) {
         const struct count_point *point = &q->tally.points[i];
         bool is_new = !q->known[i] && point_is_over(q, i);
-        for (int m = 0; is_new && m < METRICS; m++) {
+        for (enum metric m = 0; is_new && m < METRICS; m++) {
             if (metrics_have(kept.metrics, m)) {
                 figures_keep(&kept.of[m], point->window, point->values[m]);
                 atomic_fetch_add(&q->read.core->stats.cache_misses, 1);
             }
         }
     }
-    for (int m = 0; m < METRICS; m++) {
+    for (enum metric m = 0; m < METRICS; m++) {
         if (metrics_have(kept.metrics, m)) {
             figures_end(&kept.of[m]);
         }

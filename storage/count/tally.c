@@ -22,7 +22,7 @@ void tally_release(struct tally *tally)
 
 void tally_rest(struct tally *tally)
 {
-    for (int metric = 0; metric < METRICS; metric++) {
+    for (enum metric metric = 0; metric < METRICS; metric++) {
         for (size_t i = 0; i <= TALLY_GROUP; i++) {
             free(tally->group[metric][i]);
             tally->group[metric][i] = NULL;
@@ -51,8 +51,8 @@ bool tally_cut(struct tally *tally, const struct zone *zone, enum step step, str
 void tally_clear(struct tally *tally)
 {
     memset(tally->sums, 0, sizeof(tally->sums));
-    for (int metric = 0; metric < METRICS; metric++) {
-        if (metric_is_sketch((enum metric)metric)) {
+    for (enum metric metric = 0; metric < METRICS; metric++) {
+        if (metric_is_sketch(metric)) {
             hll_clear(&tally->total[metric]);
         }
     }
@@ -127,12 +127,12 @@ void tally_end_group(struct tally *tally, size_t point)
     size_t first = point - point % TALLY_GROUP;
     size_t last = tally->n_points - 1;
 
-    for (int metric = 0; tally->n_points > 1 && metric < METRICS; metric++) {
+    for (enum metric metric = 0; tally->n_points > 1 && metric < METRICS; metric++) {
         for (size_t i = 0; i < TALLY_GROUP; i++) {
-            end_point(tally, (enum metric)metric, i, first + i);
+            end_point(tally, metric, i, first + i);
         }
         if (last - first < TALLY_GROUP) {
-            end_point(tally, (enum metric)metric, TALLY_GROUP, last);
+            end_point(tally, metric, TALLY_GROUP, last);
         }
     }
 }

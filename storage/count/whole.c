@@ -122,8 +122,8 @@ static bool find_sums(struct count_question *q, struct whole_run *whole)
 {
     const struct portion *one = &q->portions[whole->first];
     bool found = whole->by.n > 0;
-    for (int m = 0; found && m < METRICS; m++) {
-        found = !metrics_have(one->metrics, m) || find_metric(q, whole, (enum metric)m);
+    for (enum metric m = 0; found && m < METRICS; m++) {
+        found = !metrics_have(one->metrics, m) || find_metric(q, whole, m);
     }
     return found;
 }
@@ -227,9 +227,9 @@ enum whole_found whole_recall(
     }
     whole->recalled = true;
     whole->holds = holds_by_print(q, whole);
-    for (int m = 0; m < METRICS; m++) {
+    for (enum metric m = 0; m < METRICS; m++) {
         if (metrics_have(one->metrics, m)) {
-            tally_sum(&q->tally, (enum metric)m, point, whole->sums[m]);
+            tally_sum(&q->tally, m, point, whole->sums[m]);
             atomic_fetch_add(&q->read.core->stats.cache_hits, 1);
         }
     }
@@ -284,7 +284,7 @@ void whole_add_bucket(struct count_question *q, const struct portion *portion,
 static bool is_complete(const struct count_question *q, const struct whole_run *whole)
 {
     bool all = true;
-    for (int m = 0; m < METRICS; m++) {
+    for (enum metric m = 0; m < METRICS; m++) {
         bool asked = metrics_have(q->portions[whole->first].metrics, m);
         all = all && (!asked || whole->added[m] == whole->n);
     }
@@ -335,9 +335,9 @@ void whole_remember(struct count_question *q)
             continue;
         }
         struct ver proof = whole_proof(q, whole);
-        for (int m = 0; m < METRICS; m++) {
+        for (enum metric m = 0; m < METRICS; m++) {
             if (metrics_have(q->portions[whole->first].metrics, m)) {
-                remember_metric(q, whole, &proof, (enum metric)m);
+                remember_metric(q, whole, &proof, m);
             }
         }
         note_said(q, whole, &proof);
