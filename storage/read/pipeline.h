@@ -39,7 +39,7 @@ struct pipeline {
     size_t n_group;    /* ..and commands in it; 0: none is */
     bool keeps_order, stays;
     bool scans;       /* a command with a cursor was begun */
-    uint64_t changes; /* dispatcher_changes() when it began */
+    uint64_t changes; /* of the dispatcher's connections, when it began */
     size_t awaited;   /* replies still to come */
     bool writes;      /* the commands under way write */
     bool applied;     /* a write was answered */
