@@ -22,7 +22,7 @@ static struct cache_id parts_id(
     struct count_question *q, const struct whole_run *whole, enum metric metric)
 {
     const struct portion *one = &q->portions[whole->first];
-    struct cache_id name = portion_run_name(q, one, metric, PARTITIONS_MAX + 1);
+    struct cache_id name = portion_run_name(q, one, metric, RUN_OF_PARTS);
     return run_id(q->read.core->cache, &name, &one->cover, whole_run_of(q, whole));
 }
 

@@ -140,8 +140,8 @@ static inline bool metrics_have(unsigned metrics, enum metric metric)
     return (metrics >> metric & 1) != 0;
 }
 
-/* A name for what @number has of @metric in any run of such a portion: its partition, or from
- * PARTITIONS_MAX on several together. */
+/* A name for what @number has of @metric in any run of such a portion: its partition, or several
+ * together (read/run.h). */
 struct cache_id portion_run_name(
     struct count_question *q, const struct portion *portion, enum metric metric, unsigned number);
 

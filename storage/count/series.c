@@ -22,7 +22,7 @@ static struct cache_id name_metric(
     struct count_question *q, enum metric metric, const struct slice **all, size_t n)
 {
     bool beside = metrics_have(METRICS_BESIDE, metric);
-    return run_name(q->read.core->cache, &q->scratch, PARTITIONS_MAX, metric_kind(metric),
+    return run_name(q->read.core->cache, &q->scratch, RUN_OF_SERIES, metric_kind(metric),
         q->job->asked.site, beside ? all : all + 1, beside ? 1 + n : n);
 }
 

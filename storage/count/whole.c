@@ -40,7 +40,7 @@ static struct cache_id whole_name(
     struct count_question *q, const struct whole_run *whole, enum metric metric)
 {
     const struct portion *one = &q->portions[whole->first];
-    unsigned number = PARTITIONS_MAX + 1 + one->partition * PARTITIONS_MAX + (unsigned)whole->n;
+    unsigned number = RUN_OF_WHOLE + one->partition * PARTITIONS_MAX + (unsigned)whole->n;
     return portion_run_name(q, one, metric, number);
 }
 

@@ -9,8 +9,7 @@
 #define CACHE_SHARE 8 /* one run, of all partitions: at most this part of the cache */
 #define NEW_SHARE   2 /* all that a question has read: they are in memory until it is answered */
 #define MADE_KEPT   ((size_t)64 * 1024)
-#define ENTRY_LEAST 16                   /* bytes of a page in a table, beside its bits */
-#define NAME_OF_ALL (PARTITIONS_MAX + 2) /* in place of a partition: all that are asked for */
+#define ENTRY_LEAST 16 /* bytes of a page in a table, beside its bits */
 
 static size_t memory_table_max(const struct pages_memory *memory)
 {
@@ -154,7 +153,7 @@ static struct cache_id name_of(const struct pages_memory *memory, const struct p
     struct buffer scratch;
     buffer_init(&scratch);
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
-        of = part_set_has(parts, p) ? (n++ == 0 ? p : NAME_OF_ALL) : of;
+        of = part_set_has(parts, p) ? (n++ == 0 ? p : RUN_OF_TABLES) : of;
     }
     struct cache_id name =
         run_name(r->core->cache, &scratch, of, memory->kind, r->asked->site, NULL, 0);

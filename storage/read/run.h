@@ -91,8 +91,17 @@ struct remembered_run run_one_bucket(const struct remembered_run *run, size_t i)
 bool run_holds(const struct remembered_run *run, const struct zone *zone,
     const struct partition_view *view, const struct cover *cover);
 
+/* In place of a partition: what several of them have.  Each use has numbers of its own, so that no
+ * two kinds of values have one name. */
+enum {
+    RUN_OF_SERIES = PARTITIONS_MAX, /* count/series.c: points of a series */
+    RUN_OF_PARTS,                   /* count/parts.c: what each one has, in one value */
+    RUN_OF_TABLES,                  /* pages/memory.c: the same, tables */
+    RUN_OF_WHOLE, /* count/whole.c, from here on: the sum over so many portions from one on */
+};
+
 /* A name for what keys of @kind have of @pages in @partition; of no pages: of all of them, each for
- * itself.  For what several partitions have, @partition is any number from PARTITIONS_MAX on.
+ * itself.
  * @scratch is overwritten.  Without memory for it: a name that nothing has. */
 struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsigned partition,
     enum key_kind kind, struct slice site, const struct slice *const *pages, size_t n_pages);
