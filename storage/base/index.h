@@ -58,4 +58,16 @@ bool array_reserve(void *array, size_t *capacity, size_t n, size_t size) MUST_CH
  * took a small part of it: an array follows what it is used for, and what came once is not kept. */
 void array_relax(void *array, size_t *capacity, size_t n, size_t size);
 
+/* The same for the array @name of *owner, whose members n_<name> and <name>_capacity say how many
+ * items there are, and how many it holds; a cleared one has none. */
+#define ARRAY_RESERVE(owner, name)                                                                 \
+    array_reserve(                                                                                 \
+        &(owner)->name, &(owner)->name##_capacity, (owner)->n_##name, sizeof(*(owner)->name))
+#define ARRAY_CLEAR(owner, name)                                                                   \
+    do {                                                                                           \
+        array_relax(                                                                               \
+            &(owner)->name, &(owner)->name##_capacity, (owner)->n_##name, sizeof(*(owner)->name)); \
+        (owner)->n_##name = 0;                                                                     \
+    } while (false)
+
 #endif

@@ -28,12 +28,10 @@ void merge_activity_free(struct merge_activity *merge)
 
 void merge_activity_clear(struct merge_activity *merge)
 {
-    array_relax(&merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites));
-    array_relax(&merge->users, &merge->users_capacity, merge->n_users, sizeof(*merge->users));
-    array_relax(
-        &merge->bitmaps, &merge->bitmaps_capacity, merge->n_bitmaps, sizeof(*merge->bitmaps));
-    array_relax(&merge->bits, &merge->bits_capacity, merge->n_bits, sizeof(*merge->bits));
-    merge->n_sites = merge->n_users = merge->n_bitmaps = merge->n_bits = 0;
+    ARRAY_CLEAR(merge, sites);
+    ARRAY_CLEAR(merge, users);
+    ARRAY_CLEAR(merge, bitmaps);
+    ARRAY_CLEAR(merge, bits);
     index_clear(&merge->user_index);
     index_clear(&merge->bitmap_index);
     index_clear(&merge->bit_index);
@@ -54,8 +52,7 @@ static uint32_t find_site(struct merge_activity *merge, const struct row *row)
             return (uint32_t)i;
         }
     }
-    if (!array_reserve(
-            &merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites))) {
+    if (!ARRAY_RESERVE(merge, sites)) {
         return INDEX_NONE;
     }
     merge->sites[merge->n_sites] = (struct site_users){.site = row->site,
@@ -111,8 +108,7 @@ uint32_t merge_activity_index(struct merge_activity *merge, const struct row *ro
 static uint32_t find_user(
     struct merge_activity *merge, const struct row *row, const struct known_user *known)
 {
-    if (!index_reserve(&merge->user_index) || !array_reserve(&merge->users, &merge->users_capacity,
-                                                  merge->n_users, sizeof(*merge->users))) {
+    if (!index_reserve(&merge->user_index) || !ARRAY_RESERVE(merge, users)) {
         return INDEX_NONE;
     }
     uint64_t hash = user_hash(&row->user_id);
@@ -163,9 +159,7 @@ static bool same_bitmap(const void *context, uint32_t item)
 static uint32_t find_bitmap(struct merge_activity *merge, uint32_t site_number, struct slice action,
     const struct activity_day *day)
 {
-    if (!index_reserve(&merge->bitmap_index) ||
-        !array_reserve(
-            &merge->bitmaps, &merge->bitmaps_capacity, merge->n_bitmaps, sizeof(*merge->bitmaps))) {
+    if (!index_reserve(&merge->bitmap_index) || !ARRAY_RESERVE(merge, bitmaps)) {
         return INDEX_NONE;
     }
     struct bitmap_wanted wanted = {merge, action, day->day, site_number};
@@ -209,7 +203,7 @@ static bool add_bit(struct merge_activity *merge, uint32_t user, struct slice ac
 {
     uint32_t bitmap_number = find_bitmap(merge, merge->users[user].site, action, day);
     if (bitmap_number == INDEX_NONE || !index_reserve(&merge->bit_index) ||
-        !array_reserve(&merge->bits, &merge->bits_capacity, merge->n_bits, sizeof(*merge->bits))) {
+        !ARRAY_RESERVE(merge, bits)) {
         return false;
     }
     struct bit_wanted wanted = {merge, bitmap_number, user};

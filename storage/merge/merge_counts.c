@@ -32,17 +32,12 @@ void merge_counts_free(struct merge_counts *merge)
 
 void merge_counts_clear(struct merge_counts *merge)
 {
-    array_relax(
-        &merge->buckets, &merge->buckets_capacity, merge->n_buckets, sizeof(*merge->buckets));
-    array_relax(&merge->pages, &merge->pages_capacity, merge->n_pages, sizeof(*merge->pages));
-    array_relax(
-        &merge->members, &merge->members_capacity, merge->n_members, sizeof(*merge->members));
-    array_relax(
-        &merge->expiries, &merge->expiries_capacity, merge->n_expiries, sizeof(*merge->expiries));
-    array_relax(&merge->many, &merge->many_capacity, merge->n_many, sizeof(*merge->many));
-    array_relax(&merge->places, &merge->places_capacity, merge->n_places, sizeof(*merge->places));
-    merge->n_buckets = merge->n_pages = merge->n_members = 0;
-    merge->n_expiries = merge->n_many = merge->n_places = 0;
+    ARRAY_CLEAR(merge, buckets);
+    ARRAY_CLEAR(merge, pages);
+    ARRAY_CLEAR(merge, members);
+    ARRAY_CLEAR(merge, expiries);
+    ARRAY_CLEAR(merge, many);
+    ARRAY_CLEAR(merge, places);
     index_clear(&merge->bucket_index);
     index_clear(&merge->page_index);
 }
@@ -71,9 +66,7 @@ static bool same_bucket(const void *context, uint32_t item)
 static uint32_t find_bucket(
     struct merge_counts *merge, const struct row *row, const struct write_target *target)
 {
-    if (!index_reserve(&merge->bucket_index) ||
-        !array_reserve(
-            &merge->buckets, &merge->buckets_capacity, merge->n_buckets, sizeof(*merge->buckets))) {
+    if (!index_reserve(&merge->bucket_index) || !ARRAY_RESERVE(merge, buckets)) {
         return INDEX_NONE;
     }
     struct bucket_wanted wanted = {merge, row, target->bucket};
@@ -110,8 +103,7 @@ static bool same_page(const void *context, uint32_t item)
 static uint32_t find_page(
     struct merge_counts *merge, uint32_t bucket, struct slice page, uint64_t page_hash)
 {
-    if (!index_reserve(&merge->page_index) || !array_reserve(&merge->pages, &merge->pages_capacity,
-                                                  merge->n_pages, sizeof(*merge->pages))) {
+    if (!index_reserve(&merge->page_index) || !ARRAY_RESERVE(merge, pages)) {
         return INDEX_NONE;
     }
     struct page_wanted wanted = {merge, page, bucket};
@@ -156,8 +148,7 @@ static bool add_member(struct merge_counts *merge, struct page_count *page, cons
             (last->has_visitor == row->has_visitor && last->has_address == row->has_address))) {
         return true;
     }
-    if (!array_reserve(
-            &merge->members, &merge->members_capacity, merge->n_members, sizeof(*merge->members))) {
+    if (!ARRAY_RESERVE(merge, members)) {
         return false;
     }
     uint32_t item = (uint32_t)merge->n_members++;

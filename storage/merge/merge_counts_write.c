@@ -23,8 +23,7 @@ bool merge_note_expiry(struct bucket_writer *w, const struct key *key)
     if (!ends_soon && known_hashes_has(w->known->expiries, hash)) {
         return false;
     }
-    if (array_reserve(&merge->expiries, &merge->expiries_capacity, merge->n_expiries,
-            sizeof(*merge->expiries))) { /* else it is set again */
+    if (ARRAY_RESERVE(merge, expiries)) { /* else it is set again */
         merge->expiries[merge->n_expiries++] = hash;
     }
     return true;

@@ -52,13 +52,10 @@ void merge_first_free(struct merge_first *merge)
 
 void merge_first_clear(struct merge_first *merge)
 {
-    array_relax(&merge->bits, &merge->bits_capacity, merge->n_bits, sizeof(*merge->bits));
-    array_relax(&merge->questions, &merge->questions_capacity, merge->n_questions,
-        sizeof(*merge->questions));
-    array_relax(&merge->rows, &merge->rows_capacity, merge->n_rows, sizeof(*merge->rows));
-    array_relax(
-        &merge->actions, &merge->actions_capacity, merge->n_actions, sizeof(*merge->actions));
-    merge->n_bits = merge->n_questions = merge->n_rows = merge->n_actions = 0;
+    ARRAY_CLEAR(merge, bits);
+    ARRAY_CLEAR(merge, questions);
+    ARRAY_CLEAR(merge, rows);
+    ARRAY_CLEAR(merge, actions);
     index_clear(&merge->bit_index);
 }
 
@@ -97,10 +94,8 @@ static struct index_slot *bit_slot(struct merge_first *merge, const struct bit_a
 
 static bool add_bit(struct merge_first *merge, const struct bit_asked *asked, uint32_t index)
 {
-    if (!index_reserve(&merge->bit_index) ||
-        !array_reserve(&merge->bits, &merge->bits_capacity, merge->n_bits, sizeof(*merge->bits)) ||
-        !array_reserve(&merge->questions, &merge->questions_capacity, merge->n_questions,
-            sizeof(*merge->questions))) {
+    if (!index_reserve(&merge->bit_index) || !ARRAY_RESERVE(merge, bits) ||
+        !ARRAY_RESERVE(merge, questions)) {
         return false;
     }
     struct index_slot *slot = bit_slot(merge, asked);
@@ -157,8 +152,7 @@ bool merge_first_take(struct merge_first *merge, size_t i, const struct reply *r
 /* One of the actions of the last row in the list was first. */
 static bool add_action(struct merge_first *merge, struct slice action)
 {
-    if (!array_reserve(
-            &merge->actions, &merge->actions_capacity, merge->n_actions, sizeof(*merge->actions))) {
+    if (!ARRAY_RESERVE(merge, actions)) {
         return false;
     }
     merge->actions[merge->n_actions++] = action;
@@ -172,7 +166,7 @@ bool merge_first_add(struct merge_first *merge, const struct row *row,
     if (merge->n_bits == 0 || (day->expire_ms != 0 && now_ms >= day->expire_ms)) {
         return true;
     }
-    if (!array_reserve(&merge->rows, &merge->rows_capacity, merge->n_rows, sizeof(*merge->rows))) {
+    if (!ARRAY_RESERVE(merge, rows)) {
         return false;
     }
     merge->rows[merge->n_rows] = (struct first_row){row, (uint32_t)merge->n_actions, 0};

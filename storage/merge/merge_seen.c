@@ -43,9 +43,8 @@ void merge_seen_free(struct merge_seen *merge)
 
 void merge_seen_clear(struct merge_seen *merge)
 {
-    array_relax(&merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites));
-    array_relax(&merge->pairs, &merge->pairs_capacity, merge->n_pairs, sizeof(*merge->pairs));
-    merge->n_sites = merge->n_pairs = 0;
+    ARRAY_CLEAR(merge, sites);
+    ARRAY_CLEAR(merge, pairs);
 }
 
 /* Sites are few, the last one is looked at first.  NULL: out of memory. */
@@ -59,8 +58,7 @@ static struct site_pairs *find_site(
             return site;
         }
     }
-    if (!array_reserve(
-            &merge->sites, &merge->sites_capacity, merge->n_sites, sizeof(*merge->sites))) {
+    if (!ARRAY_RESERVE(merge, sites)) {
         return NULL;
     }
     struct site_pairs *site = &merge->sites[merge->n_sites++];
@@ -79,8 +77,7 @@ bool merge_seen_add(struct merge_seen *merge, const struct row *row, int64_t arr
     if (site != NULL && site->n > 0 && merge->pairs[site->last].fingerprint == fingerprint) {
         return true; /* again at once: a reload */
     }
-    if (site == NULL || !array_reserve(&merge->pairs, &merge->pairs_capacity, merge->n_pairs,
-                            sizeof(*merge->pairs))) {
+    if (site == NULL || !ARRAY_RESERVE(merge, pairs)) {
         return false;
     }
     uint32_t item = (uint32_t)merge->n_pairs++;

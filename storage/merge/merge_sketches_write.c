@@ -41,8 +41,7 @@ static uint32_t drop_known(struct merge_counts *merge, const struct page_count *
             continue;
         }
         n++;
-        if (merge->n_places < most && array_reserve(&merge->places, &merge->places_capacity,
-                                          merge->n_places, sizeof(*merge->places))) {
+        if (merge->n_places < most && ARRAY_RESERVE(merge, places)) {
             merge->places[merge->n_places++] = place;
         }
     }
@@ -59,8 +58,7 @@ static uint32_t drop_elements(struct bucket_writer *w, const struct page_count *
     }
     uint64_t hash = XXH3_64bits(key->p, key->n);
     const struct hll *known = known_sketches_find(w->known->sketches, hash);
-    if ((n < KNOWN_SKETCHES_FEW && known == NULL) ||
-        !array_reserve(&merge->many, &merge->many_capacity, merge->n_many, sizeof(*merge->many))) {
+    if ((n < KNOWN_SKETCHES_FEW && known == NULL) || !ARRAY_RESERVE(merge, many)) {
         return n;
     }
     struct many_elements *many = &merge->many[merge->n_many++];

@@ -29,10 +29,8 @@ void merge_visits_free(struct merge_visits *merge)
 
 void merge_visits_clear(struct merge_visits *merge)
 {
-    array_relax(&merge->groups, &merge->groups_capacity, merge->n_groups, sizeof(*merge->groups));
-    array_relax(
-        &merge->visitors, &merge->visitors_capacity, merge->n_visitors, sizeof(*merge->visitors));
-    merge->n_groups = merge->n_visitors = 0;
+    ARRAY_CLEAR(merge, groups);
+    ARRAY_CLEAR(merge, visitors);
     merge->generation = 0;
     merge->now_slot = 0;
     index_clear(&merge->visitor_index);
@@ -60,8 +58,7 @@ static uint32_t find_group(struct merge_visits *merge, const struct row *row, in
             return (uint32_t)i;
         }
     }
-    if (!array_reserve(
-            &merge->groups, &merge->groups_capacity, merge->n_groups, sizeof(*merge->groups))) {
+    if (!ARRAY_RESERVE(merge, groups)) {
         return INDEX_NONE;
     }
     merge->groups[merge->n_groups] = (struct group){.site = row->site,
@@ -114,9 +111,7 @@ bool merge_visits_ask(
     struct merge_visits *merge, const struct row *row, int64_t arrival_s, enum known_visit expected)
 {
     uint64_t hash;
-    if (!index_reserve(&merge->visitor_index) ||
-        !array_reserve(&merge->visitors, &merge->visitors_capacity, merge->n_visitors,
-            sizeof(*merge->visitors))) {
+    if (!index_reserve(&merge->visitor_index) || !ARRAY_RESERVE(merge, visitors)) {
         return false;
     }
     struct index_slot *slot = find_visitor(merge, &row->visitor, &hash);

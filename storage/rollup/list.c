@@ -34,7 +34,7 @@ static bool find_cut(
             return true;
         }
     }
-    if (!array_reserve(&list->cuts, &list->cuts_capacity, list->n_cuts, sizeof(*list->cuts))) {
+    if (!ARRAY_RESERVE(list, cuts)) {
         return false;
     }
     struct rollup_cut *cut = &list->cuts[list->n_cuts];
@@ -67,7 +67,7 @@ bool rollup_list_add_site(
 {
     struct wanted_site wanted = {list, site, 0};
     if (!find_cut(list, zone, target, &wanted.cut) || !index_reserve(&list->site_index) ||
-        !array_reserve(&list->sites, &list->sites_capacity, list->n_sites, sizeof(*list->sites))) {
+        !ARRAY_RESERVE(list, sites)) {
         return false;
     }
     uint64_t hash = XXH3_64bits_withSeed(site.p, site.n, wanted.cut);
@@ -105,8 +105,7 @@ bool rollup_list_add_item(struct rollup_list *list, uint32_t site, enum key_kind
 {
     struct wanted_item wanted = {list, site, kind, page};
     uint64_t hash = XXH3_64bits_withSeed(page.p, page.n, site * 4u + (unsigned)kind);
-    if (!index_reserve(&list->index) ||
-        !array_reserve(&list->items, &list->items_capacity, list->n_items, sizeof(*list->items))) {
+    if (!index_reserve(&list->index) || !ARRAY_RESERVE(list, items)) {
         return false;
     }
     struct index_slot *slot = index_find(&list->index, hash, same_item, &wanted);

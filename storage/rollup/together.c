@@ -107,8 +107,7 @@ static bool begin_anew(struct rollup_list *list, const struct group *group, size
         }
     }
     char *name = arena_alloc(&list->arena, class.n + 1);
-    if (name == NULL ||
-        !array_reserve(&list->items, &list->items_capacity, list->n_items, sizeof(*list->items))) {
+    if (name == NULL || !ARRAY_RESERVE(list, items)) {
         return false;
     }
     struct rollup_item *item = &list->items[list->n_items++];
