@@ -8,12 +8,16 @@
 
 TestSuite(forget, .timeout = 60);
 
-#define COMMANDS 3
+#define COMMANDS 4
+#define BITMAPS                                                                                    \
+    5000 /* more than a scan is asked for: a small set, as Redis is set up, comes whole */
 
 static struct dispatcher dispatcher;
 static struct session session = {.dispatcher = &dispatcher};
 static enum dispatcher_kind kinds[COMMANDS];
 static unsigned n_groups, n_replies;
+static struct reply members[2 * BITMAPS]; /* of `acts`, with their scores */
+static size_t n_members;
 
 static void group(unsigned partition, enum dispatcher_kind kind)
 {
@@ -22,7 +26,7 @@ static void group(unsigned partition, enum dispatcher_kind kind)
     kinds[n_groups++] = kind;
 }
 
-/* One index stands in `gone`, and its site has no bitmap. */
+/* One index stands in `gone`, and `acts` has the members. */
 static const struct reply *dispatched(struct dispatcher *of)
 {
     static struct reply gone[1];
@@ -31,10 +35,10 @@ static const struct reply *dispatched(struct dispatcher *of)
     (void)of;
     gone[0] = fold_text("s:5");
     scan[0] = fold_text("0");
-    scan[1] = fold_array(NULL, 0);
+    scan[1] = fold_array(members, n_members);
     replies[0] = fold_array(gone, 1);
     replies[1] = fold_array(scan, 2);
-    replies[2] = (struct reply){.type = REPLY_INTEGER, .integer = 0};
+    replies[2] = replies[3] = (struct reply){.type = REPLY_INTEGER, .integer = 0};
     cr_assert_lt(n_replies, COMMANDS);
     return &replies[n_replies++];
 }
@@ -46,10 +50,28 @@ Test(forget, the_last_step_is_carried_out_where_all_others_were)
     stand_in.group = group;
     stand_in.dispatched = dispatched;
     cr_expect(activity_sweep(core, &session, 0));
-    cr_assert(n_groups == COMMANDS && n_replies == COMMANDS);
+    cr_assert(n_groups == 3 && n_replies == 3);
     cr_expect_eq(kinds[0], DISPATCH_SINGLE);
     cr_expect_eq(kinds[1], DISPATCH_SINGLE);
     cr_expect_eq(kinds[2], DISPATCH_ORDERED);
+    buffer_release(&dispatcher.bytes);
+    fold_core_drop(core);
+}
+
+Test(forget, all_bitmaps_that_a_scan_names_are_cleared)
+{
+    struct core *core = fold_core_make(1);
+    stand_in.group = group;
+    stand_in.dispatched = dispatched;
+    n_members = 2 * BITMAPS;
+    for (size_t i = 0; i < n_members; i += 2) {
+        members[i] = fold_text("s:buy:20261129");
+        members[i + 1] = fold_text("20786");
+    }
+    cr_expect(activity_sweep(core, &session, 0));
+    cr_assert(n_groups == COMMANDS && n_replies == COMMANDS);
+    cr_expect_eq(kinds[2], DISPATCH_SINGLE);
+    cr_expect_eq(kinds[3], DISPATCH_ORDERED);
     buffer_release(&dispatcher.bytes);
     fold_core_drop(core);
 }
