@@ -65,8 +65,8 @@ bool cluster_advice(const struct cluster_job *job, size_t i, char *text, size_t 
     if (i < listed) {
         (void)snprintf(text, room,
             "partition %u has lost its state: where its slot is torn, repair the cluster "
-            "(redis-cli "
-            "--cluster fix); where its data is lost, see `tallyd cluster reset-partition %u`",
+            "(redis-cli --cluster fix); where its data is lost, see `tallyd cluster "
+            "reset-partition %u`",
             (unsigned)job->stateless[i], (unsigned)job->stateless[i]);
         return true;
     }

@@ -1,7 +1,6 @@
 #include "storage/seen/bits.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
