@@ -325,7 +325,7 @@ static bool make_state(
     resp_command(&b, "TIME", NULL);
     bool ok = redis_ask(session.redis, &b, in->deadline_ms, &reply) == REDIS_OK_STATUS;
     int64_t now_s = ok ? reply_time_us(reply) / 1000000 : 0;
-    struct rollup_state empty = rollup_state_initial(zone_utc(), now_s);
+    struct rollup_state empty = rollup_state_initial(now_s);
     size_t st_n = rollup_state_print(&empty, st);
     randombytes_buf(bytes, sizeof(bytes));
     sodium_bin2hex(ver, sizeof(ver), bytes, sizeof(bytes));

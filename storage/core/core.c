@@ -42,7 +42,7 @@ struct partition_view core_view(struct core *core, unsigned partition)
     struct partition_view view = core->views[partition];
     pthread_mutex_unlock(&core->view_lock);
     if (!view.known) {
-        view.state = rollup_state_initial(zone_utc(), redis_clock_ms(&core->clock) / 1000);
+        view.state = rollup_state_initial(redis_clock_ms(&core->clock) / 1000);
         view.retention = core->config.retention;
     }
     return view;

@@ -121,8 +121,7 @@ static void random_ver(char text[33])
 static bool learn_partitions(struct session *session, struct preparation *p, int64_t deadline_ms)
 {
     struct core *core = p->core;
-    struct rollup_state empty =
-        rollup_state_initial(zone_utc(), redis_clock_ms(&core->clock) / 1000);
+    struct rollup_state empty = rollup_state_initial(redis_clock_ms(&core->clock) / 1000);
     char st[ROLLUP_STATE_TEXT];
     size_t st_n = rollup_state_print(&empty, st);
     struct buffer b;

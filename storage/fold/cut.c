@@ -53,7 +53,7 @@ static void estimate_init(struct estimate *e, const struct cutter *cutter)
     e->tag = core->partitions.tag[partition];
     memset(e->seen, 0, sizeof(e->seen));
     e->view = core_view(core, partition);
-    write_plan_init(&e->plan, zone_utc(), &e->view.retention, &e->view.state);
+    write_plan_init(&e->plan, &e->view.retention, &e->view.state);
     e->user_site = (struct slice){NULL, 0};
     e->user_day = INT64_MIN;
 }

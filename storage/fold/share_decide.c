@@ -102,7 +102,7 @@ static bool merge_task(
 static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
 {
     struct write_plan plan;
-    write_plan_init(&plan, zone_utc(), &s->view.retention, &s->view.state);
+    write_plan_init(&plan, &s->view.retention, &s->view.state);
     s->late = false;
     s->oldest_s = OLDEST_NONE;
     s->n_rows = s->n_events = 0;

@@ -82,7 +82,7 @@ bool partition_state_parse(const struct reply *fields, const char *cfg,
     const struct reply *is = &fields->items[0];
     if (is->type == REPLY_NIL) {
         view.known = false;
-        view.state = rollup_state_initial(zone_utc(), now_s);
+        view.state = rollup_state_initial(now_s);
         *ret = view;
         return true;
     }

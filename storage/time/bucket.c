@@ -9,13 +9,12 @@ static struct bucket minute_at(int64_t at_s)
     return (struct bucket){LEVEL_MINUTE, start_s, start_s + MINUTE_S};
 }
 
-struct bucket bucket_hour_part(
-    const struct zone *zone, enum level level, int64_t length_s, int64_t at_s)
+struct bucket bucket_hour_part(const struct zone *zone, int64_t length_s, int64_t at_s)
 {
     struct zone_span span = zone_span_at(zone, at_s);
     int64_t start_s = floor_to(at_s + span.offset_s, length_s) - span.offset_s;
     int64_t end_s = start_s + length_s;
-    return (struct bucket){level, start_s > span.from_s ? start_s : span.from_s,
+    return (struct bucket){LEVEL_HOUR, start_s > span.from_s ? start_s : span.from_s,
         end_s < span.to_s ? end_s : span.to_s};
 }
 
@@ -51,7 +50,7 @@ struct bucket bucket_at(const struct zone *zone, enum level level, int64_t at_s)
     case LEVEL_MINUTE:
         break;
     case LEVEL_HOUR:
-        return bucket_hour_part(zone, LEVEL_HOUR, HOUR_S, at_s);
+        return bucket_hour_part(zone, HOUR_S, at_s);
     case LEVEL_DAY:
         return day_at(zone, at_s);
     case LEVEL_MONTH:

@@ -42,9 +42,8 @@ struct bucket {
 struct bucket bucket_at(const struct zone *zone, enum level level, int64_t at_s);
 
 /* The part of an hour that holds @at_s, cut at changes of the offset as an hour is.  @length_s is
- * the length of a part: a divisor of an hour, or 3600.  The result's level is @level. */
-struct bucket bucket_hour_part(
-    const struct zone *zone, enum level level, int64_t length_s, int64_t at_s);
+ * the length of a part: a divisor of an hour, or 3600.  The result's level is LEVEL_HOUR. */
+struct bucket bucket_hour_part(const struct zone *zone, int64_t length_s, int64_t at_s);
 
 /* The date of the day bucket that holds @at_s, as days since 1970-01-01. */
 int64_t bucket_day(const struct zone *zone, int64_t at_s);

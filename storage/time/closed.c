@@ -70,11 +70,11 @@ bool rollup_state_parse(struct slice text, struct rollup_state *ret)
     return true;
 }
 
-struct rollup_state rollup_state_initial(const struct zone *zone, int64_t now_s)
+struct rollup_state rollup_state_initial(int64_t now_s)
 {
     struct rollup_state state = {{0}, {0}};
     for (enum level level = LEVEL_HOUR; level <= LEVEL_MONTH; level++) {
-        state.writers_s[level] = bucket_at(zone, level, now_s).start_s;
+        state.writers_s[level] = bucket_at(zone_utc(), level, now_s).start_s;
         state.readers_s[level] = state.writers_s[level];
     }
     return state;

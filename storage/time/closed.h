@@ -43,8 +43,8 @@ size_t rollup_state_print(const struct rollup_state *state, char *text);
 bool rollup_state_parse(struct slice text, struct rollup_state *ret) MUST_CHECK;
 
 /* The state of a partition that has no data at @now_s: everything before the current hour, day and
- * month of @zone is closed.  No bucket holds data, so this is right for every zone. */
-struct rollup_state rollup_state_initial(const struct zone *zone, int64_t now_s);
+ * month of UTC is closed.  No bucket holds data, so this is right for every zone. */
+struct rollup_state rollup_state_initial(int64_t now_s);
 
 static inline bool closed_for_writers(const struct rollup_state *s, struct bucket b)
 {

@@ -48,7 +48,7 @@ int64_t step_end(const struct zone *zone, enum step step, int64_t at_s)
     switch (step) {
     case STEP_5_MINUTES:
     case STEP_15_MINUTES:
-        return bucket_hour_part(zone, LEVEL_HOUR, step_length_s(step), at_s).end_s;
+        return bucket_hour_part(zone, step_length_s(step), at_s).end_s;
     case STEP_HOUR:
         return bucket_at(zone, LEVEL_HOUR, at_s).end_s;
     case STEP_DAY:

@@ -1,10 +1,10 @@
 #include "storage/time/write_plan.h"
 
-void write_plan_init(struct write_plan *plan, const struct zone *zone,
-    const struct retention *retention, const struct rollup_state *state)
+void write_plan_init(
+    struct write_plan *plan, const struct retention *retention, const struct rollup_state *state)
 {
     *plan = (struct write_plan){
-        .zone = zone, .retention = retention, .state = *state, .minute_s = INT64_MIN};
+        .zone = zone_utc(), .retention = retention, .state = *state, .minute_s = INT64_MIN};
 }
 
 void write_plan_in(struct write_plan *plan, const struct zone *zone)

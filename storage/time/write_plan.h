@@ -40,10 +40,10 @@ struct write_plan {
     unsigned n;
 };
 
-/* Make a plan for the events of a partition.  @zone and @retention must outlive the plan; @state is
- * copied. */
-void write_plan_init(struct write_plan *plan, const struct zone *zone,
-    const struct retention *retention, const struct rollup_state *state);
+/* Make a plan for the events of a partition, at first of sites in UTC.  @retention must outlive the
+ * plan; @state is copied. */
+void write_plan_init(
+    struct write_plan *plan, const struct retention *retention, const struct rollup_state *state);
 
 /* The events from here on are of sites in @zone, which must outlive the plan. */
 void write_plan_in(struct write_plan *plan, const struct zone *zone);

@@ -98,8 +98,7 @@ static bool read_footer(struct slice rest, struct zone_rule *ret, bool *ret_is)
 
 static int64_t year_of(int64_t at_s)
 {
-    int64_t days = at_s / DAY_S - (at_s % DAY_S < 0);
-    return civil_from_days(days).year;
+    return civil_from_days(floor_div(at_s, DAY_S)).year;
 }
 
 /* Write the changes that the rule makes behind the file's last one.  Returns their number. */

@@ -40,7 +40,7 @@ static void setup(void)
     tally_clear(&q.tally);
     for (unsigned i = 0; i < PORTIONS; i++) {
         known[i] = (struct proved_partition){.view = {.known = true,
-                                                 .state = rollup_state_initial(zone_utc(), NOON_S),
+                                                 .state = rollup_state_initial(NOON_S),
                                                  .ver = {2, "v1"},
                                                  .over = {2, "o1"},
                                                  .over_held = true}};

@@ -35,7 +35,7 @@ static void plan(void)
     for (unsigned i = 0; i < PORTIONS; i++) {
         struct remembered_runs *runs = &portions[i].runs;
         known[i] = (struct proved_partition){.view = {.known = true,
-                                                 .state = rollup_state_initial(zone_utc(), NOON_S),
+                                                 .state = rollup_state_initial(NOON_S),
                                                  .ver = {2, {'v', (char)('a' + i)}},
                                                  .over = {2, "o1"}}};
         runs->n = 0;

@@ -56,7 +56,7 @@ static void answer(struct share *share, const struct command *question, size_t i
     }
     if (i == 0) {
         static char st[ROLLUP_STATE_TEXT];
-        struct rollup_state closed = rollup_state_initial(zone_utc(), FOLD_NOW_S);
+        struct rollup_state closed = rollup_state_initial(FOLD_NOW_S);
         (void)rollup_state_print(&closed, st);
         items[0] = fold_text(FOLD_CFG);
         items[1] = fold_text(st);

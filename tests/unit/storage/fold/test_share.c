@@ -26,7 +26,7 @@ static struct share *share;
 static void know_view(bool known)
 {
     struct partition_view view = {.known = known,
-        .state = rollup_state_initial(zone_utc(), FOLD_NOW_S),
+        .state = rollup_state_initial(FOLD_NOW_S),
         .retention = core->config.retention};
     core_set_view(core, 0, &view);
 }
@@ -97,7 +97,7 @@ static void begin_stripe(uint32_t from, uint32_t to)
 static bool take_state(const struct state *state)
 {
     char st[ROLLUP_STATE_TEXT];
-    struct rollup_state closed = rollup_state_initial(zone_utc(), FOLD_NOW_S);
+    struct rollup_state closed = rollup_state_initial(FOLD_NOW_S);
     (void)rollup_state_print(&closed, st);
     struct reply fields[] = {fold_text(state->cfg), fold_text(st), fold_text("v"), fold_text(NULL),
         fold_text(state->over), fold_text(state->fold == NULL ? "f" : state->fold),

@@ -38,9 +38,9 @@ static void plan_make(struct write_plan *plan)
 {
     static const struct retention retention = {
         .keep_s = {2 * 86400, 62 * 86400, 1100 * 86400, KEEP_FOREVER}};
-    struct rollup_state state = rollup_state_initial(zone_utc(), NOW_S);
+    struct rollup_state state = rollup_state_initial(NOW_S);
     state.readers_s[LEVEL_HOUR] -= 3600; /* the last hour is closing */
-    write_plan_init(plan, zone_utc(), &retention, &state);
+    write_plan_init(plan, &retention, &state);
 }
 
 /* Count @row for its page, or for the whole site. */

@@ -200,7 +200,7 @@ static void scene_init(struct scene *scene, uint64_t seed)
     scene->dice = dice_make(seed);
     scene->retention =
         (struct retention){.keep_s = {40 * 86400, 62 * 86400, KEEP_FOREVER, KEEP_FOREVER}};
-    scene->state = rollup_state_initial(zone_utc(), NOW_S);
+    scene->state = rollup_state_initial(NOW_S);
     scene->state.readers_s[LEVEL_HOUR] -= 3600; /* the last hour is closing.. */
     scene->state.readers_s[LEVEL_DAY] -= 86400; /* ..and so is the last day */
     scene->is.n = scene->expected.n = 0;
@@ -252,7 +252,7 @@ static void expect(struct scene *scene, const struct row *row, const struct writ
 static void merge_rows(struct scene *scene, struct merge_counts *merge, size_t n)
 {
     struct write_plan plan;
-    write_plan_init(&plan, zone_utc(), &scene->retention, &scene->state);
+    write_plan_init(&plan, &scene->retention, &scene->state);
     for (size_t i = 0; i < n; i++) {
         struct row *row = &scene->rows[i];
         *row = random_row(&scene->dice);
@@ -392,7 +392,7 @@ Test(merge_counts_ask, asks_only_for_what_no_pass_changes)
     struct buffer out;
     struct commands commands;
     struct counted_for name = counted_for_page(row);
-    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    write_plan_init(&plan, &scene.retention, &scene.state);
     write_plan_at(&plan, row->at_s);
     cr_assert_eq(plan.n, 2u);
     merge_counts_clear(merge);
@@ -427,7 +427,7 @@ Test(merge_counts_ask, answers_that_are_none)
     row = random_row(&scene.dice);
     row.at_s = NOW_S - 2 * 86400;
     struct counted_for name = counted_for_page(&row);
-    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    write_plan_init(&plan, &scene.retention, &scene.state);
     write_plan_at(&plan, row.at_s);
     cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
@@ -467,7 +467,7 @@ Test(merge_counts_ask, many_new_sketches_are_set_some_at_a_time)
     struct commands commands;
     size_t n_set = 0;
     scene_init(&scene, 1);
-    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    write_plan_init(&plan, &scene.retention, &scene.state);
     write_plan_at(&plan, NOW_S - 2 * 86400);
     for (size_t i = 0; i < PAGES; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "/%zu", i);
@@ -520,7 +520,8 @@ static size_t ask_one(
     row.page = slice_of(page);
     row.page_hash = page_hash(row.site, row.page);
     struct counted_for name = counted_for_page(&row);
-    write_plan_init(&plan, zone, &scene->retention, &scene->state);
+    write_plan_init(&plan, &scene->retention, &scene->state);
+    write_plan_in(&plan, zone);
     write_plan_at(&plan, row.at_s);
     merge_counts_clear(merge);
     cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
@@ -612,7 +613,7 @@ Test(merge_counts_ask, new_names_of_old_hours_are_mostly_asked_for_one_by_one)
     size_t n_together = 0;
     scene_init(&scene, 1);
     teach_new(&scene, merge);
-    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    write_plan_init(&plan, &scene.retention, &scene.state);
     for (int round = 0; round < 10; round++) {
         for (int i = 0; i < 40; i++) {
             struct row *row = &scene.rows[i];
@@ -653,7 +654,7 @@ static bool hour_exceeds(const char *const *had, size_t n_had, const char *const
     }
     struct row row = random_row(&scene.dice);
     row.at_s = NOW_S - 3 * 86400;
-    write_plan_init(&plan, zone_utc(), &scene.retention, &scene.state);
+    write_plan_init(&plan, &scene.retention, &scene.state);
     write_plan_at(&plan, row.at_s);
     key_bucket(&key, TAG, kind, row.site, bucket_at(zone_utc(), LEVEL_HOUR, row.at_s), SLICE(""));
     for (size_t i = 0; i < n_had; i++) {

@@ -20,7 +20,7 @@ static const struct cover cover = {.buckets = buckets, .n = 5};
 static struct partition_view at_noon(void)
 {
     return (struct partition_view){.known = true,
-        .state = rollup_state_initial(zone_utc(), NOON_S),
+        .state = rollup_state_initial(NOON_S),
         .retention = {.keep_s = {HOUR_S, KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER}},
         .ver = {2, "v1"},
         .ver_held = true,

@@ -30,10 +30,8 @@ static void setup(void)
     buffer_init(&r.out);
     buffer_init(&r.keys);
     buffer_init(&r.args);
-    known[1].view = (struct partition_view){.known = true,
-        .ver_held = true,
-        .ver = {2, "v1"},
-        .state = rollup_state_initial(zone_utc(), NOON_S)};
+    known[1].view = (struct partition_view){
+        .known = true, .ver_held = true, .ver = {2, "v1"}, .state = rollup_state_initial(NOON_S)};
 }
 
 static void teardown(void)

@@ -24,7 +24,7 @@ static struct proved_read planned(void)
     struct proved_read r = {.core = &core, .zone = zone_utc(), .known = known};
     core.cache = core.cache != NULL ? core.cache : cache_new(1 << 16);
     known[3] = (struct proved_partition){.view = {.known = true,
-                                             .state = rollup_state_initial(zone_utc(), NOON_S),
+                                             .state = rollup_state_initial(NOON_S),
                                              .ver = {2, "v1"},
                                              .over = {2, "o1"}}};
     return r;

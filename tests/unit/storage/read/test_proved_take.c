@@ -62,7 +62,7 @@ static void setup(void)
     connect_to_nobody();
     t.job.deadline_ms = monotonic_ms() + 10000;
     t.known[3].view = (struct partition_view){.known = true,
-        .state = rollup_state_initial(zone_utc(), NOON_S),
+        .state = rollup_state_initial(NOON_S),
         .ver = {2, "v1"},
         .over = {14, "00000000000 o1"},
         .fold = {2, "f1"},

@@ -12,8 +12,7 @@ TestSuite(remembered_run, .timeout = 60);
  * and no minute is over. */
 static struct partition_view plan(struct cover *cover)
 {
-    struct partition_view view = {
-        .known = true, .state = rollup_state_initial(zone_utc(), NOON_S + 200)};
+    struct partition_view view = {.known = true, .state = rollup_state_initial(NOON_S + 200)};
     struct retention retention = {
         .keep_s = {KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER}};
     struct cover_basis basis = {zone_utc(), &view.state, &retention, NOON_S + 200, INT64_MAX};
@@ -87,7 +86,7 @@ Test(remembered_run, minutes_that_are_over_are_one_by_their_own_proof)
 Test(remembered_run, two_proofs_side_by_side_are_two_runs)
 {
     struct partition_view view = {
-        .known = true, .state = rollup_state_initial(zone_utc(), NOON_S), .over_s = NOON_S + 120};
+        .known = true, .state = rollup_state_initial(NOON_S), .over_s = NOON_S + 120};
     struct bucket minutes[] = {{LEVEL_MINUTE, NOON_S - 120, NOON_S - 60},
         {LEVEL_MINUTE, NOON_S - 60, NOON_S}, {LEVEL_MINUTE, NOON_S, NOON_S + 60},
         {LEVEL_MINUTE, NOON_S + 60, NOON_S + 120}};

@@ -33,7 +33,7 @@ Test(rollup_due, after_the_current_hour_and_the_grace)
     struct rollup_state state =
         state_of("2026-11-20 15:00", "2026-11-20 00:00", "2026-11-01 00:00");
     cr_expect_eq(rollup_due_s(&utc_only, &state), utc("2026-11-20 16:00") + PASS_GRACE_S);
-    state = rollup_state_initial(zone_utc(), utc("2026-11-20 15:17"));
+    state = rollup_state_initial(utc("2026-11-20 15:17"));
     cr_expect_eq(rollup_due_s(&utc_only, &state), utc("2026-11-20 16:00") + PASS_GRACE_S);
 }
 

@@ -75,7 +75,7 @@ static void setup(void)
         .level = LEVEL_HOUR};
     pass.view.known = true;
     pass.view.fold = (struct ver){.n = 4, .text = "f.17"};
-    pass.view.state = rollup_state_initial(zone_utc(), FOLD_NOW_S - DAYS * 24 * HOUR);
+    pass.view.state = rollup_state_initial(FOLD_NOW_S - DAYS * 24 * HOUR);
     pass.end_s = pass.view.state.readers_s[LEVEL_HOUR] + HOUR;
     strcpy(open_set, "['0', []]");
 }
@@ -189,7 +189,7 @@ Test(rollup_skip, nothing_where_something_was_counted_meanwhile)
 
 Test(rollup_skip, a_year_of_hours_at_a_time)
 {
-    pass.view.state = rollup_state_initial(zone_utc(), FOLD_NOW_S - 3 * 366 * 24 * (int64_t)HOUR);
+    pass.view.state = rollup_state_initial(FOLD_NOW_S - 3 * 366 * 24 * (int64_t)HOUR);
     pass.end_s = pass.view.state.readers_s[LEVEL_HOUR] + HOUR;
     int64_t end_s = pass.end_s + 10000 * HOUR;
     expect_closed_to(end_s);

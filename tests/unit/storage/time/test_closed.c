@@ -75,7 +75,7 @@ Test(rollup_state, reads_no_further_than_the_slice)
 Test(rollup_state, initial_closes_all_before_the_current_buckets)
 {
     int64_t now_s = 1795188659; /* 2026-11-20T15:30:59Z */
-    struct rollup_state state = rollup_state_initial(zone_utc(), now_s);
+    struct rollup_state state = rollup_state_initial(now_s);
     const struct rollup_state expected = {
         {0, 1795186800, 1795132800, 1793491200}, {0, 1795186800, 1795132800, 1793491200}};
     char text[ROLLUP_STATE_TEXT];

@@ -36,7 +36,7 @@ static struct scene scene_of(const char *from, const char *to, const char *now)
     int64_t now_s = utc(now);
     const int64_t always = KEEP_FOREVER;
 
-    return (struct scene){{utc(from), utc(to)}, rollup_state_initial(zone_utc(), now_s),
+    return (struct scene){{utc(from), utc(to)}, rollup_state_initial(now_s),
         {.keep_s = {always, always, always, always}}, now_s};
 }
 

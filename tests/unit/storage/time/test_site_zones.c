@@ -176,7 +176,7 @@ static void write_event(struct trial *t, struct event_seen event)
     struct write_plan plan;
 
     cr_assert_lt(t->n, sizeof(t->events) / sizeof(t->events[0]));
-    write_plan_init(&plan, zone_utc(), &t->retention, &t->state);
+    write_plan_init(&plan, &t->retention, &t->state);
     write_plan_in(&plan, event.zone);
     write_plan_at(&plan, event.at_s);
     t->events[t->n] = event;
@@ -239,7 +239,7 @@ Test(site_zones, every_event_is_in_every_closed_bucket_of_its_zone)
     cr_assert_not_null(t);
     for (size_t run = 0; run < sizeof(begins) / sizeof(begins[0]); run++) {
         int64_t begin_s = utc(begins[run]);
-        *t = (struct trial){.state = rollup_state_initial(zone_utc(), begin_s),
+        *t = (struct trial){.state = rollup_state_initial(begin_s),
             .retention = {.keep_s = {KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER, KEEP_FOREVER}},
             .now_s = begin_s};
         cr_assert(site_zones_init(&t->zones));

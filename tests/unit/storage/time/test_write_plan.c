@@ -23,14 +23,14 @@ static const struct retention keep_some = {
 /* Everything before the current hour, day and month is closed; now is 2026-11-20 15:17. */
 static struct rollup_state usual(void)
 {
-    return rollup_state_initial(zone_utc(), utc("2026-11-20 15:17"));
+    return rollup_state_initial(utc("2026-11-20 15:17"));
 }
 
 static struct write_plan plan_at(
     const struct rollup_state *state, const struct retention *retention, int64_t at_s)
 {
     struct write_plan plan;
-    write_plan_init(&plan, zone_utc(), retention, state);
+    write_plan_init(&plan, retention, state);
     write_plan_at(&plan, at_s);
     return plan;
 }
@@ -224,7 +224,7 @@ Test(plan_write, every_stage)
         n_states++;
         for (size_t r = 0; r < 2; r++) {
             struct write_plan plan; /* one for all: what it remembers must not show */
-            write_plan_init(&plan, zone_utc(), &retentions[r], &state);
+            write_plan_init(&plan, &retentions[r], &state);
             for (size_t t = 0; t < 7 * 6; t++) {
                 static const int64_t around_s[] = {-HOUR_S - 1, -1, 0, 59, HOUR_S, DAY_S};
                 int64_t at_s = utc(hours[t / 6]) + around_s[t % 6];
