@@ -312,29 +312,21 @@ static uint64_t log_inode(struct follow_files *files)
     return 0;
 }
 
-/* Look at one open file.  True: it is lost, and a look at the directory tells what became of it. */
+/* Look at one open file.  True: only a look at the directory tells what became of it. */
 static bool watch_file(struct follow_files *files, size_t index, int64_t now_ms)
 {
     struct follow_open *open = &files->open[index];
     struct follow_file *file = &files->state->files[index];
-    switch (follow_open_watch(open, file, now_ms)) {
-    case FOLLOW_UNSURE:
-        files->is_unsure = true;
-        break;
-    case FOLLOW_DONE:
+    if (follow_open_watch(open, file, now_ms)) {
         files->is_changed = true;
-        break;
-    case FOLLOW_NO_NEWS:
-        break;
     }
-    return open->fd < 0 && !file->is_done;
+    return open->fd >= 0 ? open->is_unsure : !file->is_done;
 }
 
 bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_ms)
 {
     const struct follow_state *state = files->state;
     bool is_lost = false;
-    files->is_unsure = false;
     uint64_t inode = log_inode(files);
     for (size_t i = 0; i < state->n; i++) {
         files->open[i].is_replaced = i + 1 < state->n || state->files[i].inode != inode;
@@ -343,8 +335,8 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
         }
     }
     bool is_replaced = state->n == 0 || state->files[state->n - 1].inode != inode;
-    bool is_news = !files->has_looked || is_lost || files->is_unsure ||
-                   (is_replaced && inode != files->looked_inode) || files->is_moving;
+    bool is_news = !files->has_looked || is_lost || files->is_moving ||
+                   (is_replaced && inode != files->looked_inode);
     bool is_due = (is_replaced || files->must_look) && now_ms - files->looked_ms >= LOOK_AGAIN_MS;
     if (!is_news && !is_due) {
         return true;

@@ -21,7 +21,6 @@ struct follow_files {
 
     /* Fields below are the module's own. */
     struct follow_open open[FOLLOW_FILES]; /* of the state's files */
-    bool is_unsure;                        /* a file that was seen only empty has grown */
     bool must_look;                        /* something was not as it should be at the last look */
     bool is_moving;                        /* a file was renamed during the last look */
     bool has_looked;

@@ -32,24 +32,23 @@ static bool open_rests(const struct follow_open *open, int64_t now_ms)
     return open->is_replaced && now_ms - open->grew_ms >= FOLLOW_REST_MS;
 }
 
-enum follow_news follow_open_watch(
-    struct follow_open *open, struct follow_file *file, int64_t now_ms)
+bool follow_open_watch(struct follow_open *open, struct follow_file *file, int64_t now_ms)
 {
     struct stat about;
     if (fstat(open->fd, &about) != 0) {
-        return FOLLOW_NO_NEWS;
+        return false;
     }
     int64_t size = (int64_t)about.st_size;
     int64_t mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
     bool was_written = size > 0 || (!open->is_replaced && mtime_ns != file->mtime_ns);
     open->is_unsure = file->head.n == 0 && was_written;
     if (open->is_unsure) {
-        return FOLLOW_UNSURE;
+        return false;
     }
     if (size != file->size || mtime_ns != open->mtime_ns) {
         if (!follow_open_check(open, file, size)) {
             follow_open_close(open); /* truncated: the caller finds out what became of the rest */
-            return FOLLOW_NO_NEWS;
+            return false;
         }
         open->grew_ms = now_ms;
         open->has_half_line = false;
@@ -63,15 +62,12 @@ enum follow_news follow_open_watch(
         open->noticed_ms = now_ms;
         file->is_done = false;
     }
-    enum follow_news news = FOLLOW_NO_NEWS;
-    if (open_rests(open, now_ms) && size == file->place.offset && !file->is_done) {
-        file->is_done = true;
-        news = FOLLOW_DONE;
-    }
+    bool is_news = open_rests(open, now_ms) && size == file->place.offset && !file->is_done;
+    file->is_done = file->is_done || is_news;
     if (file->is_done && about.st_nlink == 0) {
         follow_open_close(open); /* the disk gets its room back */
     }
-    return news;
+    return is_news;
 }
 
 bool follow_open_due(const struct follow_open *open, const struct follow_file *file, int64_t now_ms,

@@ -19,7 +19,7 @@ struct follow_open {
     int fd;             /* -1: not open */
     bool is_gone;       /* what was not read of the file is not there any more */
     bool is_moving;     /* it was renamed while it was looked for: the next look finds it */
-    bool is_unsure;     /* at the last look at it: see FOLLOW_UNSURE */
+    bool is_unsure;     /* it was seen only empty, and written since, perhaps truncated, too */
     bool is_replaced;   /* the log's path leads elsewhere */
     bool has_half_line; /* the bytes from offset to the end are no whole line */
     int64_t grew_ms;    /* when the file was last seen to be longer */
@@ -31,15 +31,10 @@ struct follow_open {
 
 void follow_open_close(struct follow_open *open); /* one that is not open is fine */
 
-enum follow_news {
-    FOLLOW_NO_NEWS,
-    FOLLOW_UNSURE, /* it was seen only empty, and written since; it may have been truncated, too */
-    FOLLOW_DONE,   /* nothing more will be written to it: file->is_done is news */
-};
-
-/* Look at an open file, and bring @file up to date.  The file is closed if it was truncated, or if
- * it is done and was deleted. */
-enum follow_news follow_open_watch(
+/* Look at an open file, and bring @file up to date, unless it is_unsure now.  The file is closed if
+ * it was truncated, or if it is done and was deleted.  True: nothing more will be written to it, so
+ * file->is_done is news. */
+bool follow_open_watch(
     struct follow_open *open, struct follow_file *file, int64_t now_ms) MUST_CHECK;
 
 /* Has the open file, of @size bytes, what was read of it?  Its head is read again, and may be
