@@ -135,43 +135,43 @@ static void piece_key(const struct follow_sender *sender, char ret[IMPORT_KEY_TE
         sender->state->piece.attempt, ret);
 }
 
-enum asked { ASKED_COUNTED, ASKED_NOT_COUNTED, ASKED_WAIT, ASKED_STOP };
-
-/* Ask the piece's key whether the piece is counted. */
-static enum asked ask(struct follow_sender *sender, int64_t now_ms)
+/* Ask the piece's key whether the piece is counted.  FOLLOW_SENT_ALL: *ret_counted says so. */
+static enum follow_sent ask(struct follow_sender *sender, int64_t now_ms, bool *ret_counted)
 {
     char key[IMPORT_KEY_TEXT];
     struct import_upload_answer answer;
     piece_key(sender, key);
-    switch (import_upload_post(sender->upload, key, SLICE("[]"), 0, &answer)) {
+    enum import_upload_result result =
+        import_upload_post(sender->upload, key, SLICE("[]"), 0, &answer);
+    switch (result) {
     case IMPORT_UPLOAD_ANSWERED:
-        said_well(sender);
-        return ASKED_NOT_COUNTED;
     case IMPORT_UPLOAD_KEY_USED:
         said_well(sender);
-        return ASKED_COUNTED;
+        *ret_counted = result == IMPORT_UPLOAD_KEY_USED;
+        return FOLLOW_SENT_ALL;
     case IMPORT_UPLOAD_BUSY:
     case IMPORT_UPLOAD_UNREACHABLE:
     case IMPORT_UPLOAD_IN_DOUBT:
-        (void)wait_for(sender, now_ms, &answer);
-        return ASKED_WAIT;
+        return wait_for(sender, now_ms, &answer);
     case IMPORT_UPLOAD_TOO_LARGE:
     case IMPORT_UPLOAD_REFUSED:
         break;
     }
     import_report_say(sender->lines->report, "%s", answer.detail);
-    return ASKED_STOP;
+    return FOLLOW_SENT_STOP;
 }
 
 /* The server takes no @n events at once. */
 static enum follow_sent send_smaller(struct follow_sender *sender, int64_t now_ms, size_t n)
 {
     struct import_report *report = sender->lines->report;
-    enum asked asked = sender->is_doubted ? ask(sender, now_ms) : ASKED_NOT_COUNTED;
-    if (asked == ASKED_WAIT || asked == ASKED_STOP) {
-        return asked == ASKED_WAIT ? FOLLOW_SENT_WAIT : FOLLOW_SENT_STOP;
+    bool is_counted = false;
+    enum follow_sent asked =
+        sender->is_doubted ? ask(sender, now_ms, &is_counted) : FOLLOW_SENT_ALL;
+    if (asked != FOLLOW_SENT_ALL) {
+        return asked;
     }
-    if (asked == ASKED_COUNTED) {
+    if (is_counted) {
         report->before += n;
         pass(sender, n);
     } else if (n == 1) {
@@ -210,24 +210,22 @@ static bool note_not_counted(struct follow_sender *sender)
 static enum follow_sent take_used_key(struct follow_sender *sender, int64_t now_ms, size_t n,
     const struct import_upload_answer *answer)
 {
-    switch (ask(sender, now_ms)) {
-    case ASKED_COUNTED:
+    bool is_counted = false;
+    enum follow_sent asked = ask(sender, now_ms, &is_counted);
+    if (asked != FOLLOW_SENT_ALL) {
+        return asked;
+    }
+    if (is_counted) {
         sender->lines->report->before += n;
         pass(sender, n);
         return FOLLOW_SENT_ALL;
-    case ASKED_NOT_COUNTED:
-        sender->is_doubted = sender->is_doubt_ours = false;
-        if (++sender->state->piece.attempt % KEYS_IN_A_ROW != 0) {
-            return FOLLOW_SENT_ALL;
-        }
-        say_refused(sender, answer);
-        (void)note_not_counted(sender);
-        return FOLLOW_SENT_STOP;
-    case ASKED_WAIT:
-        return FOLLOW_SENT_WAIT;
-    case ASKED_STOP:
-        break;
     }
+    sender->is_doubted = sender->is_doubt_ours = false;
+    if (++sender->state->piece.attempt % KEYS_IN_A_ROW != 0) {
+        return FOLLOW_SENT_ALL;
+    }
+    say_refused(sender, answer);
+    (void)note_not_counted(sender);
     return FOLLOW_SENT_STOP;
 }
 
@@ -300,17 +298,17 @@ enum follow_sent follow_sender_try(struct follow_sender *sender, int64_t now_ms)
 
 enum follow_sent follow_sender_resolve(struct follow_sender *sender, int64_t now_ms)
 {
-    enum asked asked = ASKED_NOT_COUNTED;
-    if (is_forgotten(sender)) {
+    enum follow_sent asked = FOLLOW_SENT_ALL;
+    bool is_counted = is_forgotten(sender); /* or may be: its bytes are not read again */
+    if (is_counted) {
         say_in_doubt(sender);
-        asked = ASKED_COUNTED;
     } else if (sender->is_doubted) {
-        asked = ask(sender, now_ms);
+        asked = ask(sender, now_ms, &is_counted);
     }
-    if (asked == ASKED_WAIT || asked == ASKED_STOP) {
-        return asked == ASKED_WAIT ? FOLLOW_SENT_WAIT : FOLLOW_SENT_STOP;
+    if (asked != FOLLOW_SENT_ALL) {
+        return asked;
     }
-    if (asked == ASKED_COUNTED) {
+    if (is_counted) {
         follow_state_pass(sender->state);
     }
     sender->state->has_piece = sender->is_doubted = sender->is_doubt_ours = false;
