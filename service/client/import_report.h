@@ -1,8 +1,7 @@
 /* import_report.h - what `tallyd import` prints while it runs, and when it is done.
  *
  * Layer: service/client.  Not thread-safe.
- * The progress bar, named lines and notes go to stderr, and the summary goes to stdout.  Only this
- * part of the import looks at a clock.
+ * The progress bar, named lines and notes go to stderr, and the summary goes to stdout.
  */
 #ifndef SERVICE_CLIENT_IMPORT_REPORT_H
 #define SERVICE_CLIENT_IMPORT_REPORT_H

@@ -12,11 +12,6 @@
 /* How many keys the same events may have, one after the other. */
 #define ATTEMPTS 8
 
-/* A body without events: "[]", and a blank for each event that it stands for. */
-struct mark {
-    char text[IMPORT_BATCH_EVENTS + 2];
-};
-
 /* What is posted under a key of event @first. */
 struct offer {
     size_t first, largest; /* the most events that may begin there */
@@ -87,7 +82,7 @@ static enum import_upload_result post_patiently(struct import_sender *sender, co
     }
 }
 
-/* Post @n events, or the mark of @n events. */
+/* Post @n events, or the mark of @n events: a list without events, and a blank for each. */
 static enum import_upload_result post(struct import_sender *sender, const struct offer *what,
     size_t n, struct import_upload_answer *ret)
 {
@@ -98,10 +93,9 @@ static enum import_upload_result post(struct import_sender *sender, const struct
         struct slice body = import_batch_body(sender->batch, what->first, n);
         return post_patiently(sender, key, body, n, ret);
     }
-    struct mark mark;
-    memset(mark.text, ' ', n + 2);
-    memcpy(mark.text, "[]", 2);
-    return post_patiently(sender, key, (struct slice){mark.text, n + 2}, 0, ret);
+    char blank[IMPORT_BATCH_EVENTS + 2] = "[]";
+    memset(blank + 2, ' ', n);
+    return post_patiently(sender, key, (struct slice){blank, n + 2}, 0, ret);
 }
 
 /* Post the number of events that is new under the key, or that was counted under the key before.

@@ -173,13 +173,6 @@ static const char *find_end(struct line_reader *reader)
     }
 }
 
-static void skip_byte_order_mark(struct line_reader *reader, struct slice *line)
-{
-    if (reader->number == 1) {
-        *line = utf8_without_mark(*line);
-    }
-}
-
 enum line_reader_result line_reader_next(struct line_reader *reader, struct slice *ret)
 {
     const char *newline = find_end(reader);
@@ -204,8 +197,7 @@ enum line_reader_result line_reader_next(struct line_reader *reader, struct slic
     if (too_long || line.n > LINE_READER_MAX) {
         return LINE_READER_TOO_LONG;
     }
-    skip_byte_order_mark(reader, &line);
-    *ret = line;
+    *ret = reader->number == 1 ? utf8_without_mark(line) : line;
     return LINE_READER_LINE;
 }
 

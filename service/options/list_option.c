@@ -70,11 +70,11 @@ struct network *list_option_networks(const char *text, size_t *ret_n)
 struct slice *list_option_texts(const char *text, size_t *ret_n)
 {
     struct slice rest = slice_of(text);
-    struct slice *origins = calloc(count_entries(text) + 1, sizeof(*origins));
+    struct slice *texts = calloc(count_entries(text) + 1, sizeof(*texts));
     size_t n = 0;
-    while (origins != NULL && rest.n > 0) {
-        origins[n++] = list_option_take(&rest);
+    while (texts != NULL && rest.n > 0) {
+        texts[n++] = list_option_take(&rest);
     }
     *ret_n = n;
-    return origins;
+    return texts;
 }

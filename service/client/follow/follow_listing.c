@@ -8,13 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "service/client/line_reader.h"
-
-_Static_assert(PATH_MAX == 4096, "struct follow_listing has room for a path");
 
 #define INFLATE_BYTES 65536
 #define TICK_NS       10000000 /* of the system's clock, or longer */
@@ -122,6 +119,11 @@ int64_t follow_entry_unpacked_size(
     return n < 0 || (code != Z_OK && code != Z_STREAM_END) ? -1 : size;
 }
 
+static int64_t nanoseconds(struct timespec at)
+{
+    return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
+}
+
 /* What @entry, whose name is set, is, without its bytes.  False: there is no such file, or no
  * regular one. */
 static bool look_at(const struct follow_listing *listing, struct follow_entry *entry)
@@ -134,7 +136,7 @@ static bool look_at(const struct follow_listing *listing, struct follow_entry *e
     }
     entry->inode = (uint64_t)about.st_ino;
     entry->size = (int64_t)about.st_size;
-    entry->mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+    entry->mtime_ns = nanoseconds(about.st_mtim);
     return true;
 }
 
@@ -210,11 +212,6 @@ static bool may_follow(const char *path, char *ret_error, size_t error_n)
         return false;
     }
     return true;
-}
-
-static int64_t nanoseconds(struct timespec at)
-{
-    return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
 }
 
 bool follow_may_have_moved(struct timespec before, struct timespec after, struct timespec began)

@@ -5,6 +5,7 @@
 #ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_LISTING_H
 #define SERVICE_CLIENT_FOLLOW_FOLLOW_LISTING_H
 
+#include <limits.h>
 #include <time.h>
 
 #include "service/client/follow/follow_state.h"
@@ -31,8 +32,8 @@ struct follow_entry {
 };
 
 struct follow_listing {
-    char directory[4096]; /* with a '/' at the end */
-    bool is_complete;     /* the directory could be read, and all of it had room */
+    char directory[PATH_MAX]; /* with a '/' at the end */
+    bool is_complete;         /* the directory could be read, and all of it had room */
     size_t n;
     struct follow_entry entries[FOLLOW_ENTRIES];
 };
