@@ -96,8 +96,8 @@ int cluster_main(int argc, char **argv)
         if (strcmp(argv[i], "--help") == 0) {
             return fputs(usage, stdout) < 0 ? 1 : 0;
         }
-        if (strcmp(argv[i], "--redis") == 0 && i + 1 < argc) {
-            url = argv[++i];
+        if (strcmp(argv[i], "--redis") == 0) {
+            url = argv[++i]; /* NULL behind the last */
         } else if (strncmp(argv[i], "--redis=", 8) == 0) {
             url = argv[i] + 8;
         } else if (argv[i][0] == '-' || n == 2) {

@@ -119,6 +119,7 @@ def test_the_command_needs_no_service(start_redis, start_tallyd):
     for wrong in (["status"], ["--redis", redis.url], ["reset-partition", "--redis", redis.url], ["status", "x", "--redis", redis.url],
                   ["reset-partition", "x", "--redis", redis.url], ["status", "--redis"]):
         assert command(*wrong)[0] == 2, wrong
+    assert "--redis URL is needed" in command("status", "--redis")[2]
     assert "there is no such partition" in command("reset-partition", "20", "--redis", redis.url)[2]
     assert "has its state" in command("reset-partition", "3", "--redis", redis.url)[2]
     code, _, error = command("status", "--redis", "redis://127.0.0.1:1")
