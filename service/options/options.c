@@ -56,12 +56,18 @@ static bool read_flags(struct loader *loader, int argc, char *const *argv)
     return true;
 }
 
-/* Is @name, behind TALLYD_, one of the clients', the tests' or the build's? */
+/* Is @name, behind TALLYD_, one of the clients', the tests' or the build's?  A shell may have those
+ * of `tallyd import`, too. */
 static bool is_foreign(struct slice name)
 {
-    return slice_equal(name, SLICE("TOOLS")) || slice_equal(name, SLICE("BIN")) ||
-           slice_equal(name, SLICE("URL")) || slice_equal(name, SLICE("TOKEN")) ||
-           slice_equal(name, SLICE("SITE")) || text_begins(name, SLICE("TEST_"));
+    static const char *const names[] = {"TOOLS", "BIN", "URL", "TOKEN", "SITE", "FORMAT",
+        "NGINX_FORMAT", "SITE_FROM_HOST", "INCLUDE", "ALL", "EXCLUDE", "ONLY", "JSON", "FOLLOW",
+        "STATE"};
+    bool is_found = text_begins(name, SLICE("TEST_"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        is_found = is_found || slice_equal(name, slice_of(names[i]));
+    }
+    return is_found;
 }
 
 static bool read_environment(struct loader *loader, char *const *environment)

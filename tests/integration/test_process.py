@@ -72,6 +72,15 @@ def test_help_names_every_option_and_command():
         assert command in done.stdout
 
 
+def test_variables_of_the_import_are_no_unknown_ones():
+    """They may stand in the environment of a shell; those that are options here, too, must be right."""
+    options = re.findall(r"^  --([a-z-]+)", run("import", "--help").stdout, re.M)
+    names = {f"TALLYD_{option.upper().replace('-', '_')}" for option in options} - {"TALLYD_HELP"}
+    assert len(names) > 10
+    done = run("config", env=dict.fromkeys(names, "48h") | {"TALLYD_KEEP_DAYS": "1100d", "TALLYD_KEEP_MONTHS": "forever"})
+    assert done.returncode == 0, done
+
+
 def test_ready_line(embedded):
     """Port 0 picks one, and it is printed."""
     lines = embedded.out.read_text().splitlines()
