@@ -440,6 +440,20 @@ def test_a_log_that_is_not_there_yet(http, site, tmp_path, follow):
     assert follower.said(f"following {path} from byte 0 on")
 
 
+def test_a_directory_that_is_not_there_yet(tallyd, http, site, tmp_path, cleanup):
+    """It is not said to be one that may not be read."""
+    path = tmp_path / "later" / "access.log"
+    follower = Follower(tmp_path / "access.log", tallyd.url, "--state", tmp_path / "state", site=site)
+    follower.argv[-1] = path  # the follower's own output is there
+    cleanup.append(follower.stop)
+    follower.start()
+    wait_until(lambda: follower.said(f"cannot read {path.parent}/: No such file or directory"), "it says why")
+    path.parent.mkdir()
+    path.write_text(rows(3))
+    await_pv(http, site, 3)
+    assert not follower.said("denied")
+
+
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
 
 

@@ -171,7 +171,7 @@ static bool find_file(struct follow_files *files, size_t index, int64_t now_ms)
         if (file->is_done || files->open[index].is_gone) {
             return true;
         }
-        if (!files->listing.is_complete && files->listing.n < FOLLOW_ENTRIES) {
+        if (files->listing.error != 0) {
             return false;
         }
         files->open[index].is_gone = true;
@@ -264,8 +264,8 @@ static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
         import_report_say(files->report, "%s", error);
         return false;
     }
-    if (!files->listing.is_complete && files->listing.n < FOLLOW_ENTRIES) {
-        say_once(files, SAID_DIRECTORY, "read", EACCES);
+    if (files->listing.error != 0) {
+        say_once(files, SAID_DIRECTORY, "read", files->listing.error);
     }
     if (!may_read(files)) {
         return false;

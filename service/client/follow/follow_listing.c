@@ -229,16 +229,16 @@ static bool list_others(struct follow_listing *listing, const struct follow_stat
     struct stat after;
     struct timespec began;
     DIR *directory = opendir(listing->directory);
+    const struct dirent *found;
     if (directory == NULL || clock_gettime(CLOCK_REALTIME, &began) != 0 ||
         fstat(dirfd(directory), &before) != 0) {
-        listing->is_complete = false;
+        listing->error = errno;
         if (directory != NULL) {
             (void)closedir(directory);
         }
         return true;
     }
-    for (const struct dirent *found = readdir(directory); found != NULL;
-         found = readdir(directory)) {
+    while (errno = 0, (found = readdir(directory)) != NULL) {
         bool is_rotated = follow_is_rotated_name(base, found->d_name) ||
                           follow_is_rotated_name(name, found->d_name);
         if (strcmp(found->d_name, name) != 0 &&
@@ -246,6 +246,7 @@ static bool list_others(struct follow_listing *listing, const struct follow_stat
             add(listing, state, found->d_name, false, is_rotated);
         }
     }
+    listing->error = errno;
     bool is_sound = fstat(dirfd(directory), &after) != 0 ||
                     !follow_may_have_moved(before.st_mtim, after.st_mtim, began);
     (void)closedir(directory);
@@ -275,6 +276,7 @@ bool follow_list(const char *path, const struct follow_state *state, struct foll
         ret->is_complete = true;
         add(ret, state, name, true, false);
         is_sound = list_others(ret, state, given == NULL ? path : given + 1, name);
+        ret->is_complete = ret->is_complete && ret->error == 0;
     }
     return true;
 }

@@ -33,7 +33,8 @@ struct follow_entry {
 
 struct follow_listing {
     char directory[PATH_MAX]; /* with a '/' at the end */
-    bool is_complete;         /* the directory could be read, and all of it had room */
+    int error;                /* errno: why the directory could not be read; 0: it could */
+    bool is_complete;         /* it could, and all of it had room */
     size_t n;
     struct follow_entry entries[FOLLOW_ENTRIES];
 };
