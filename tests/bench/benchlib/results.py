@@ -2,8 +2,6 @@
 
 import statistics
 
-KEEP = ("rate", "p50_us", "p99_us")
-
 
 def summary(values):
     if not values:  # a ratio of figures of which none is above a clock tick

@@ -21,7 +21,6 @@ from .waiting import wait_until
 
 FEW = ("--partitions", "4")
 KINDS = {"tallyd": {"tallyd"}, "Redis": {"redis"}, "both": {"tallyd", "redis"}}
-TIMEOUT_S = 10.0  # --request-timeout's default
 ERRORS = (
     "LOADING Redis is loading the dataset in memory",
     "OOM command not allowed when used memory > 'maxmemory'.",
@@ -159,11 +158,6 @@ def ways():
         yield text.split()[0], (lambda n, t=text: Fault("error", nth=n, text=t, match=OfTheLog())), {202} if transient else {503, 504}
 
 
-def folded(http, site):
-    """Wait until all is counted that was acknowledged."""
-    wait_until(lambda: http.get("/pv", site=site).status == 200, "a question is answered", pause_s=0.002)
-
-
 def position(report, http, ledger, name, nth, fault, allowed):
     """One request and one question while the fault is armed."""
     status = ledger.send(http, f"{nth}")
@@ -197,7 +191,7 @@ def positions(report, only=None, steps=1):
             assert ledger.send(http, "warm") == 202
             nth = 1
             while True:
-                folded(http, ledger.site)
+                http.await_counted(ledger.site)
                 fault = proxy.arm(fault_at(nth))
                 fired = position(report, http, ledger, name, nth, fault, allowed)
                 proxy.disarm()

@@ -9,7 +9,6 @@ import contextlib
 import os
 import re
 import shutil
-import signal
 import socket
 
 import pytest
@@ -75,7 +74,7 @@ def tag_and_slot(partition, partitions):
 
 @contextlib.contextmanager
 def running(servers):
-    """For a fixture: a Cluster, a World, a Tallyd.., from its start to its end."""
+    """A Cluster, a Tallyd, or what else has start() and stop(), from its start to its end."""
     try:
         yield servers.start()
     finally:
@@ -135,13 +134,6 @@ class TcpServer(RespServer):
     def info(self, section):
         lines = self.command("INFO", section).splitlines()
         return dict(line.split(":", 1) for line in lines if ":" in line)
-
-    def pause(self):
-        """SIGSTOP: it answers nobody, and its connections stand."""
-        self.signal(signal.SIGSTOP)
-
-    def resume(self):
-        self.signal(signal.SIGCONT)
 
 
 class Node(TcpServer):

@@ -4,6 +4,7 @@ import collections
 import threading
 
 from .client import Unknown
+from .ledger import Threads
 
 
 def told(answer):
@@ -19,29 +20,23 @@ def notes(redis):
     return sorted(redis.command("KEYS", "t:*:first:*"))
 
 
-class Race:
+class Race(Threads):
     """`clients` threads check the users in, round by round: in each round all of them send one event for the same user,
     each with a key of its own, until it is answered with 202; and some send theirs once more.
 
     tallyds: processes that may be killed and started again meanwhile."""
 
     def __init__(self, tallyds, site, rounds, clients=64, params=None):
+        super().__init__(clients)
         self.tallyds, self.site, self.rounds, self.clients = tallyds, site, rounds, clients
         self.params = params or {}
         self.answers = collections.defaultdict(set)  # (round, client) -> what each 202 said
         self.lock = threading.Lock()
         self.barrier = threading.Barrier(clients)
-        self.faults = []
         self.round = 0
-        self.stopping = threading.Event()
-        self.threads = [threading.Thread(target=self._run, args=(i,), daemon=True) for i in range(clients)]
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
 
     def __exit__(self, *_):
+        """All rounds are over."""
         for thread in self.threads:
             thread.join(300)
         assert not any(thread.is_alive() for thread in self.threads), "clients are at work still"

@@ -105,10 +105,13 @@ class Process:
         self.process.send_signal(number)
 
     def pause(self):
-        """SIGSTOP, and no thread does anything more when this returns."""
+        """SIGSTOP, and no thread does anything more when this returns.  Connections stand."""
         self.signal(signal.SIGSTOP)
         threads = list(pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat"))
         wait_until(lambda: all(t.read_text().rpartition(")")[2].split()[0] in "tT" for t in threads), "it stands still")
+
+    def resume(self):
+        self.signal(signal.SIGCONT)
 
     def wait(self, timeout_s=15):
         """The exit status."""
@@ -128,7 +131,7 @@ class Process:
     def stop(self):
         """Teardown: SIGTERM, then SIGKILL."""
         if self.alive():
-            self.process.send_signal(signal.SIGCONT)
+            self.resume()
             self.process.terminate()
             try:
                 self.process.wait(10)

@@ -411,8 +411,3 @@ class Connection:
                         return
                     self._flush_errors()
             del data[:at]
-
-
-def command(*args):
-    """The bytes of a command, for tests of the proxy itself."""
-    return encode(args)

@@ -9,9 +9,9 @@ import pathlib
 import subprocess
 from dataclasses import dataclass
 
+from .process import ROOT
 from .report import WRONG, aligned
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 FILE = ROOT / "tests" / "RECORD.md"
 SUMS = ("kills", "acknowledged", "unknown", "refused", *WRONG, "other")
 

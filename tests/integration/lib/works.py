@@ -8,6 +8,7 @@ Only page views wait for replicas.  What else a primary was told, and its replic
 import json
 import threading
 
+from .activity import pages
 from .waiting import wait_until
 
 
@@ -57,13 +58,8 @@ class Work:
 
 
 def active_users(http, site):
-    found, cursor = set(), {}
-    while True:
-        answer = http.question("/active/users", site=site, from_="now/d", to="now+1d/d", limit=1000, **cursor)
-        found |= set(answer["users"])
-        cursor = {"cursor": answer["next_cursor"]}
-        if cursor["cursor"] is None:
-            return found
+    """Of today."""
+    return set(pages(http, site, 1000, from_="now/d", to="now+1d/d"))
 
 
 class Works:
