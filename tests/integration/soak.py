@@ -15,11 +15,10 @@ import time
 
 from lib import process
 from lib.fortnight import Fortnight
-from lib.memory import MIB, Sample, descriptors, growth_per_hour, resident
+from lib.memory import MIB, Sample, descriptors, growth_per_hour, of_redis, resident
 from lib.mixed_load import MixedLoad
 from lib.process import Tallyd
 from lib.truth import slack
-from lib.waiting import wait_until
 
 SAMPLES = 240            # of a run, at most one a second
 RESIDENT_MIB = 32        # what tallyd may take under this load
@@ -29,7 +28,7 @@ HOUR_S = 3600
 
 
 def sample(tallyd, redis_pid, at_s, events):
-    memory = int(tallyd.redis_command("INFO", "memory").split("used_memory:")[1].split()[0])
+    memory = of_redis(tallyd.redis_command("INFO", "memory"))
     assert redis_pid == tallyd.redis_pids()[0], "Redis was started again"
     return Sample(at_s, resident(tallyd.pid), descriptors(tallyd.pid), memory, tallyd.redis_command("DBSIZE"), events)
 
@@ -37,7 +36,7 @@ def sample(tallyd, redis_pid, at_s, events):
 def compare(tallyd, load):
     """Every figure of the load's site is what its writers had counted."""
     http, views, begin = tallyd.client(), load.views(), "now-1d"
-    wait_until(lambda: http.get("/pv", site=load.site).status == 200, "all is counted")
+    http.await_counted(load.site)
     truths = [writer.truth for writer in load.writers]
     assert http.count("pv", site=load.site, from_=begin) == views.total()
     assert http.count("visits", site=load.site, from_=begin) == sum(truth.visits for truth in truths)

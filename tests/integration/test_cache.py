@@ -9,6 +9,7 @@ import threading
 
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.log import is_exec
+from lib.memory import MIB, resident
 from lib.process import Redis, Tallyd, sanitized, short_directory
 from lib.remembering import BELOW, START, clients, events, questions, window, world
 from lib.some import few
@@ -141,18 +142,14 @@ def test_the_memory_is_bounded(start_redis, start_tallyd, site, chance):
 
     questions = [ask(d, n) for d in range(30) for n in range(1, 30 - d)]
 
-    def resident_kib():
-        with open(f"/proc/{small.pid}/status", encoding="ascii") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-
     for question in questions:
         http.count("uv", **question)
-    grown = resident_kib()
+    grown = resident(small.pid)
     for question in questions:
         assert http.count("uv", **question) == other.count("uv", **question)
     if not sanitized():  # a sanitizer keeps what is freed
-        assert resident_kib() - grown < 1024
-        assert grown < 32 * 1024
+        assert resident(small.pid) - grown < MIB
+        assert grown < 32 * MIB
 
 
 def test_a_question_joins_an_identical_one_only_before_that_is_sent(start_redis, start_proxy, start_tallyd, site):

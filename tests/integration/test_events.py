@@ -10,6 +10,7 @@ import pytest
 
 from lib.client import NDJSON
 from lib.clock import rfc3339
+from lib.memory import MIB, resident
 from lib.process import Redis, Tallyd
 from lib.raw import Raw
 from lib.waiting import wait_until
@@ -538,11 +539,7 @@ def test_announced_body_over_the_limit_is_refused_at_once(small):
 
 
 def test_endless_body_is_not_stored(small):
-    def resident():
-        status = open(f"/proc/{small.pid}/status", encoding="ascii").read()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
-
-    before = resident()
+    before = resident(small.pid)
     with Raw(small.port) as raw:
         raw.send(HEAD + "Transfer-Encoding: chunked\r\n\r\n")
         chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
@@ -552,7 +549,7 @@ def test_endless_body_is_not_stored(small):
         raw.try_send(b"0\r\n\r\n")
         answer = raw.receive()
         assert answer is None or answer[0] == 413
-    assert resident() - before < 8 * 1024
+    assert resident(small.pid) - before < 8 * MIB
 
 
 def test_older_than_everything_that_is_kept(small, site):

@@ -6,8 +6,6 @@ Every event has a page of its own, so that each can be asked for; TALLYD_SEED re
 import concurrent.futures
 import json
 import os
-import pathlib
-import re
 import signal
 import threading
 import time
@@ -16,6 +14,7 @@ import pytest
 
 from lib.ledger import EVENTS, Clients, Ledger
 from lib.log import OfTheLog, is_append
+from lib.memory import MIB, resident
 from lib.process import sanitized
 from lib.proxy import CUTS, Fault, is_any
 from lib.raw import Raw
@@ -307,10 +306,6 @@ def test_a_question_waits_for_no_other_beyond_its_deadline(start_redis, start_ta
 @pytest.mark.skipif(sanitized(), reason="a sanitizer's allocator keeps what is freed")
 def test_requests_that_wait_hold_little(start_redis, start_tallyd, site):
     """Redis stands still.  Of five requests with 3.3 MB each tallyd keeps the bytes for the log, not body and events."""
-    def resident_kib():
-        status = pathlib.Path(f"/proc/{tallyd.pid}/status").read_text(encoding="ascii")
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
-
     redis = start_redis()
     tallyd = start_tallyd(*FEW, redis=redis)
     http = tallyd.client()
@@ -318,11 +313,11 @@ def test_requests_that_wait_hold_little(start_redis, start_tallyd, site):
     http.accept([{"site": site, "page": "/"}])
     redis.signal(signal.SIGSTOP)
     try:
-        before = resident_kib()
+        before = resident(tallyd.pid)
         with concurrent.futures.ThreadPoolExecutor(5) as pool:
             posts = [pool.submit(tallyd.client().post, body.encode()) for _ in range(5)]
             wait_until(lambda: http.metric("tallyd_http_suspended") == 5, "all wait for Redis")
-            wait_until(lambda: resident_kib() - before < 8 * 1024, "what they were decoded from is given back")
+            wait_until(lambda: resident(tallyd.pid) - before < 8 * MIB, "what they were decoded from is given back")
             redis.signal(signal.SIGCONT)
             assert [post.result().status for post in posts] == [202] * 5
     finally:

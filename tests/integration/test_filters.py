@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lib.client import query
+from lib.memory import MIB, of_redis
 from lib.proxy import Fault
 from lib.waiting import wait_until
 
@@ -344,7 +345,7 @@ def test_a_racing_delete(redis, start_tallyd, site, capacity):
 
 
 def used_mb(redis):
-    return int(re.search(r"used_memory:(\d+)", redis.command("INFO", "memory"))[1]) / (1 << 20)
+    return of_redis(redis.command("INFO", "memory")) / MIB
 
 
 STRING = 256 << 10  # the longest that is made of filters that are cut up

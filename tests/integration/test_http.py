@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lib.client import query
+from lib.memory import MIB, resident
 from lib.process import Tallyd, cpu_s, sanitized
 from lib.raw import Raw
 from lib.waiting import wait_until
@@ -472,9 +473,6 @@ def test_client_that_leaves_does_no_harm(tallyd, http, site):
 # Deadlines and limits, on a tallyd of its own
 
 
-MIB = 1 << 20
-
-
 @pytest.fixture(scope="module")
 def hasty(redis):
     daemon = Tallyd("--request-timeout", "1s", "--max-body", "1MiB", "--max-body-memory", "1MiB",
@@ -615,13 +613,9 @@ BODIES = [("PUT", "/filters/f"), ("POST", "/filters/f/add"), ("POST", "/filters/
 @pytest.mark.parametrize("many", ["[],", "{},", '"a",', "1,"])
 def test_a_body_of_many_values_takes_no_more_memory_than_its_bytes(hasty, many):
     """As a tree they would be forty times as much, and stay with the process."""
-    def resident_kib():
-        with open(f"/proc/{hasty.pid}/status", encoding="ascii") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-
     http = hasty.client()
     array = "[" + many * (900_000 // len(many)) + "1]"
-    before = resident_kib()
+    before = resident(hasty.pid)
     for method, path in BODIES:
         for body in ('{"items":%s}' % array, '{"a":%s' % array):
             answer = http.request(method, path, body)
@@ -629,7 +623,7 @@ def test_a_body_of_many_values_takes_no_more_memory_than_its_bytes(hasty, many):
             assert "20000 values" in answer.json["detail"]
             assert_problem(http.request("POST", "/seen", body.replace("items", "pages")), 422 if body[-1] == "}" else 400)  # makes no tree
     if not sanitized():  # a sanitizer keeps what is freed
-        assert resident_kib() - before < 12 * 1024
+        assert resident(hasty.pid) - before < 12 * MIB
 
 
 def test_values_are_counted_outside_of_strings(hasty, site):

@@ -9,6 +9,7 @@ import pytest
 
 from lib.clock import FakeClock, epoch
 from lib.log import counted
+from lib.memory import of_redis
 from lib.process import ROOT, free_port, run, short_directory
 from lib.proxy import Fault, is_script
 from lib.resp import RespError
@@ -446,7 +447,7 @@ def test_a_full_redis_gets_room_by_its_rollups(start_world, site):
     assert world.redis.command("KEYS", f"*:{site}:m*")
 
     def used():
-        return int(world.redis.command("INFO", "memory").partition("used_memory:")[2].split()[0])
+        return of_redis(world.redis.command("INFO", "memory"))
 
     before = used()
     world.clock.set("2026-03-10 11:00:40")

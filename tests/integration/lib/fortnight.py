@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .client import Unknown
 from .clock import epoch, rfc3339
-from .memory import MIB, resident
+from .memory import MIB, of_redis, resident
 from .truth import Estimates
 from .waiting import wait_until
 from .world import World
@@ -68,7 +68,7 @@ class Fortnight:
         self.world.move(begin + DAY_S + 1)
         self._compare(number)
         redis = self.world.redis
-        memory = int(redis.command("INFO", "memory").split("used_memory:")[1].split()[0])
+        memory = of_redis(redis.command("INFO", "memory"))
         self.days.append(Day(number, self.sent, sum(self.kills.values()), redis.command("DBSIZE"), memory, resident(self.survivor.pid)))
         print(row(self.days[-1]), flush=True)
 

@@ -1,6 +1,7 @@
 """What processes take over time, and whether it grows."""
 
 import pathlib
+import re
 import statistics
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ def resident(pid):
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) << 10
     raise AssertionError(f"process {pid} has no memory")
+
+
+def of_redis(info):
+    """Bytes that Redis holds, as INFO says."""
+    return int(re.search(r"used_memory:(\d+)", info)[1])
 
 
 def descriptors(pid):

@@ -18,6 +18,7 @@ import socket
 import threading
 import time
 
+from .memory import resident
 from .waiting import wait_until
 
 KINDS = ("head", "body", "reader", "idle", "next")
@@ -124,17 +125,12 @@ class Others:
             thread.join(20)
 
 
-def resident_mib(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
-
-
 def withstand(tallyd, n, seconds, room=None):
     """n slow clients for so many seconds, where there is room for all of them, or for fewer: {figures}; what must hold is asserted."""
     said = multiprocessing.get_context("fork").Queue()
     crowd = multiprocessing.get_context("fork").Process(target=run_crowd, args=(tallyd.port, n, said), daemon=True)
     http = tallyd.client()
-    alone = resident_mib(tallyd.pid)
+    alone = resident(tallyd.pid)
     crowd.start()
     try:
         assert said.get(timeout=60) == "here"
@@ -143,7 +139,7 @@ def withstand(tallyd, n, seconds, room=None):
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 ended = said.get(timeout=10)
-            connections, memory = http.metric("tallyd_http_connections"), resident_mib(tallyd.pid)
+            connections, memory = http.metric("tallyd_http_connections"), resident(tallyd.pid)
         finally:
             others.end()
     finally:
@@ -151,7 +147,7 @@ def withstand(tallyd, n, seconds, room=None):
         crowd.join()
     took = sorted(others.took_s)
     figures = {"requests": len(took), "p50_ms": took[len(took) // 2] * 1e3, "p99_ms": took[len(took) * 99 // 100] * 1e3, "connections": connections,
-               "KiB a connection": (memory - alone) * 1024 / n, "dismissed": ended}
+               "KiB a connection": (memory - alone) / 1024 / n, "dismissed": ended}
     assert not others.wrong, others.wrong[:3]
     if room is None:
         assert connections >= 0.9 * n and ended.get(408, 0) > 0.3 * n, figures
