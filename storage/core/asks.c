@@ -1,6 +1,5 @@
 #include "storage/core/asks.h"
 
-#include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
 static void end_command(struct asks *a)
@@ -22,12 +21,8 @@ struct buffer *asks_begin(struct asks *a, unsigned partition)
 struct buffer *asks_command(struct asks *a, const struct core *core, unsigned partition,
     const char *command, const char *name, size_t n)
 {
-    struct key key;
     struct buffer *out = asks_begin(a, partition);
-    key_fixed(&key, core->partitions.tag[partition], name, SLICE(""));
-    resp_head(out, 2 + n);
-    resp_text(out, command);
-    resp_word(out, key.p, key.n);
+    key_command(out, command, core->partitions.tag[partition], name, n);
     return out;
 }
 

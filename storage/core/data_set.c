@@ -60,9 +60,7 @@ bool data_set_prove(struct core *core, const struct server *server, struct redis
         return true;
     }
     buffer_init(&out);
-    resp_head(&out, 3);
-    resp_text(&out, "HGET");
-    key_put(&out, core->partitions.tag[partition], "state");
+    key_command(&out, "HGET", core->partitions.tag[partition], "state", 1);
     resp_text(&out, "cfg");
     error[0] = '\0';
     enum redis_status status = redis_ask_all(redis, &out, 1, deadline_ms, take_cfg, &p);

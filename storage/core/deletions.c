@@ -27,9 +27,7 @@ void deletions_learn_over(struct deletions *deletions, int64_t over_ms)
 
 void deletions_ask_over(struct buffer *out, const char *tag)
 {
-    resp_head(out, 3);
-    resp_text(out, "HGET");
-    key_put(out, tag, "pass");
+    key_command(out, "HGET", tag, "pass", 1);
     resp_text(out, "over");
 }
 

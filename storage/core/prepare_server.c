@@ -130,9 +130,7 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
 static void ask_cfg(struct asks *asks, unsigned partition)
 {
     struct buffer *out = asks_begin(asks, partition);
-    resp_head(out, 3);
-    resp_text(out, "HGET");
-    key_put(out, PARTITION_TAG_ALWAYS, "state");
+    key_command(out, "HGET", PARTITION_TAG_ALWAYS, "state", 1);
     resp_text(out, "cfg");
 }
 

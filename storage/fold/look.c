@@ -44,9 +44,7 @@ static void write_watch(const struct look *look, struct buffer *out)
         key_put(out, partitions->tag[look->cuts.cuts[i].partition], "state");
     }
     if (!look->core->is_spread) {
-        resp_head(out, 2);
-        resp_text(out, "HGETALL");
-        key_put(out, partitions->tag[0], "heads");
+        key_command(out, "HGETALL", partitions->tag[0], "heads", 0);
     }
     resp_command(out, "TIME", NULL);
 }

@@ -40,9 +40,7 @@ static void write_state(struct share *s, struct buffer *out)
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         n += s->moves[l];
     }
-    resp_head(out, 2 + 2 * n);
-    resp_text(out, "HSET");
-    key_put(out, s->tag, "state");
+    key_command(out, "HSET", s->tag, "state", 2 * n);
     for (size_t l = 0; l < s->batch->n_logs; l++) {
         char text[LOG_CURSOR_TEXT];
         if (s->moves[l]) {
@@ -113,14 +111,10 @@ static void announce_sites(struct share *s)
 static size_t write_members(
     struct share *s, const struct members *members, const char *set, struct buffer *out)
 {
-    struct key key;
     size_t n = 0;
-    key_fixed(&key, s->tag, set, SLICE(""));
     for (size_t i = 0; i < members->n; n++) {
         size_t end = members->n - i > MEMBERS_MAX ? i + MEMBERS_MAX : members->n;
-        resp_head(out, 2 + end - i);
-        resp_text(out, "SADD");
-        resp_word(out, key.p, key.n);
+        key_command(out, "SADD", s->tag, set, end - i);
         for (; i < end; i++) {
             resp_word(out, members->texts[i].p, members->texts[i].n);
         }

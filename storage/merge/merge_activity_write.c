@@ -149,9 +149,7 @@ static void write_member(
 {
     struct key prefix;
     key_activity_prefix(&prefix, tag);
-    resp_head(out, 4);
-    resp_text(out, "ZADD");
-    key_put(out, tag, "acts");
+    key_command(out, "ZADD", tag, "acts", 2);
     resp_decimal(out, bitmap->day.day);
     resp_word(out, bits->p + prefix.n, bits->n - prefix.n);
 }

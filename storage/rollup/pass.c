@@ -171,9 +171,7 @@ static enum pass_result read_state(struct pass *pass, int64_t *ret_now_s)
 static enum pass_result read_open(struct pass *pass, char *open)
 {
     const struct reply *reply = NULL;
-    resp_head(&pass->out, 4);
-    resp_text(&pass->out, "HMGET");
-    key_put(&pass->out, pass->tag, "pass");
+    key_command(&pass->out, "HMGET", pass->tag, "pass", 2);
     resp_text(&pass->out, "pass");
     resp_text(&pass->out, "ftok");
     enum pass_result result = pass_ask(pass, &reply);

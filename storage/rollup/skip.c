@@ -29,9 +29,7 @@ static int64_t first_end_s(const struct pass *pass, const struct reply *members)
 static enum pass_result read_first_end(struct pass *pass, int64_t *ret_s)
 {
     const struct reply *reply = NULL;
-    resp_head(&pass->out, 5);
-    resp_text(&pass->out, "SSCAN");
-    key_put(&pass->out, pass->tag, "open");
+    key_command(&pass->out, "SSCAN", pass->tag, "open", 3);
     resp_text(&pass->out, "0");
     resp_text(&pass->out, "COUNT");
     resp_decimal(&pass->out, MEMBERS_READ);

@@ -43,6 +43,14 @@ void key_put(struct buffer *out, const char *tag, const char *name)
     resp_word(out, key.p, key.n);
 }
 
+void key_command(
+    struct buffer *out, const char *command, const char *tag, const char *name, size_t n)
+{
+    resp_head(out, 2 + n);
+    resp_text(out, command);
+    key_put(out, tag, name);
+}
+
 static void two_digits(char *p, int value)
 {
     p[0] = (char)('0' + value / 10);

@@ -208,6 +208,11 @@ void key_fixed(struct key *key, const char *tag, const char *name, struct slice 
 /* The same without a suffix, as a word of the command in @out. */
 void key_put(struct buffer *out, const char *tag, const char *name);
 
+/* Append the beginning of a command about t:{tag}:<name>: the caller appends the @n words that come
+ * behind the key (resp.h). */
+void key_command(
+    struct buffer *out, const char *command, const char *tag, const char *name, size_t n);
+
 /* The key of a bucket.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
 void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);

@@ -19,9 +19,7 @@ uint64_t ver_hash(const struct ver *ver)
 void partition_state_ask(struct buffer *out, const char *tag, size_t more)
 {
     static const char *const names[STATE_FIELDS] = {"cfg", "st", "ver", "kept", "over", "fold"};
-    resp_head(out, 2 + STATE_FIELDS + more);
-    resp_text(out, "HMGET");
-    key_put(out, tag, "state");
+    key_command(out, "HMGET", tag, "state", STATE_FIELDS + more);
     for (size_t i = 0; i < STATE_FIELDS; i++) {
         resp_text(out, names[i]);
     }
@@ -29,9 +27,7 @@ void partition_state_ask(struct buffer *out, const char *tag, size_t more)
 
 void partition_proof_ask(struct buffer *out, const char *tag)
 {
-    resp_head(out, 2 + PROOF_FIELDS);
-    resp_text(out, "HMGET");
-    key_put(out, tag, "state");
+    key_command(out, "HMGET", tag, "state", PROOF_FIELDS);
     resp_text(out, "ver");
     resp_text(out, "over");
     resp_text(out, "fold");
