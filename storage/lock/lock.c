@@ -57,65 +57,48 @@ static enum lock_answer lock_unknown(struct lock_server *server, const char *why
     return LOCK_UNKNOWN;
 }
 
-/* Send what is in @b, and release it. */
-static void lock_ask(struct lock_server *server, struct buffer *b)
+/* Call @script about @lock, and about the key @second unless that is NULL, with the lock's token
+ * and @n_numbers numbers. */
+static void lock_ask(struct lock_server *server, enum script script, const struct lock *lock,
+    const struct key *second, const int64_t *numbers, size_t n_numbers)
 {
+    struct buffer b;
     bool left = false;
+    if (server->redis == NULL) {
+        return;
+    }
+    buffer_init(&b);
+    script_head(&b, &server->scripts, script, second == NULL ? 1 : 2, 1 + n_numbers);
+    resp_word(&b, lock->key.p, lock->key.n);
+    if (second != NULL) {
+        resp_word(&b, second->p, second->n);
+    }
+    resp_text(&b, lock->token);
+    for (size_t i = 0; i < n_numbers; i++) {
+        resp_decimal(&b, numbers[i]);
+    }
     server->asked =
-        redis_queue(server->redis, b) && redis_send(server->redis, &left) == REDIS_OK_STATUS;
+        redis_queue(server->redis, &b) && redis_send(server->redis, &left) == REDIS_OK_STATUS;
     if (!server->asked) {
         (void)lock_unknown(server, redis_status_text(REDIS_LOST));
     }
-    buffer_release(b);
-}
-
-static void put_keys(struct buffer *b, const struct lock *lock, const struct key *second)
-{
-    resp_word(b, lock->key.p, lock->key.n);
-    if (second != NULL) {
-        resp_word(b, second->p, second->n);
-    }
-    resp_text(b, lock->token);
+    buffer_release(&b);
 }
 
 void lock_ask_acquire(
     struct lock_server *server, const struct lock *lock, const struct key *fence, int64_t floor)
 {
-    struct buffer b;
-    if (server->redis == NULL) {
-        return;
-    }
-    buffer_init(&b);
-    script_head(&b, &server->scripts, SCRIPT_ACQUIRE, fence == NULL ? 1 : 2, 3);
-    put_keys(&b, lock, fence);
-    resp_decimal(&b, lock->lease_ms);
-    resp_decimal(&b, floor);
-    lock_ask(server, &b);
+    lock_ask(server, SCRIPT_ACQUIRE, lock, fence, (const int64_t[]){lock->lease_ms, floor}, 2);
 }
 
 void lock_ask_renew(struct lock_server *server, const struct lock *lock, const struct key *wish)
 {
-    struct buffer b;
-    if (server->redis == NULL) {
-        return;
-    }
-    buffer_init(&b);
-    script_head(&b, &server->scripts, SCRIPT_RENEW, wish == NULL ? 1 : 2, 2);
-    put_keys(&b, lock, wish);
-    resp_decimal(&b, lock->lease_ms);
-    lock_ask(server, &b);
+    lock_ask(server, SCRIPT_RENEW, lock, wish, &lock->lease_ms, 1);
 }
 
 void lock_ask_release(struct lock_server *server, const struct lock *lock)
 {
-    struct buffer b;
-    if (server->redis == NULL) {
-        return;
-    }
-    buffer_init(&b);
-    script_head(&b, &server->scripts, SCRIPT_RELEASE, 1, 1);
-    put_keys(&b, lock, NULL);
-    lock_ask(server, &b);
+    lock_ask(server, SCRIPT_RELEASE, lock, NULL, NULL, 0);
 }
 
 /* ---- answers ---- */
