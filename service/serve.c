@@ -232,10 +232,10 @@ int serve_main(int argc, char **argv)
     heap_set_up();
     json_memory_watch();
     struct service *s = calloc(1, sizeof(*s));
-    if (s == NULL || !redis_news_init(&s->news)) {
-        free(s);
+    if (s == NULL) {
         return 1;
     }
+    redis_news_init(&s->news);
     s->argc = argc;
     s->argv = argv;
     int status = read_options(s, argc, argv);

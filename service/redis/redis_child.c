@@ -178,11 +178,6 @@ static bool spawn(struct redis_child *child, char *error)
     return ok;
 }
 
-static bool mend(struct redis_child *child, int64_t *ret_cut, char *error)
-{
-    return redis_mend(child->dir.path, child->server, child->log, ret_cut, error, REDIS_CHILD_TEXT);
-}
-
 /* A server that ends at each start writes its head into the log each time. */
 static void bound_log(const struct redis_child *child)
 {
@@ -202,7 +197,9 @@ bool redis_child_start(struct redis_child *child, int64_t now_ms, struct redis_c
     bound_log(child);
     if (!redis_orphan_end(child->dir.path, child->server, child->orphan_patience_ms, &orphan,
             report->text, sizeof(report->text)) ||
-        !mend(child, &report->cut, report->text) || !spawn(child, report->text)) {
+        !redis_mend(child->dir.path, child->server, child->log, &report->cut, report->text,
+            sizeof(report->text)) ||
+        !spawn(child, report->text)) {
         return false;
     }
     child->started_ms = now_ms;

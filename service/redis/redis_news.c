@@ -6,15 +6,16 @@
 #include <xxhash.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/cond.h"
 #include "storage/job/error.h"
 
 #define REASON_MS        60000
 #define CLOCKS_DIFFER_MS 5000
 
-bool redis_news_init(struct redis_news *news)
+void redis_news_init(struct redis_news *news)
 {
     news->fd = -1;
-    return pthread_mutex_init(&news->lock, NULL) == 0;
+    mutex_init(&news->lock);
 }
 
 /* Was the reason not told within a minute?  It is then, and takes the place of the oldest one. */

@@ -20,7 +20,6 @@
 
 #include "service/log/log.h"
 #include "service/redis/redis_child.h"
-#include "storage/base/compiler.h"
 #include "storage/job/config.h"
 
 #define REDIS_NEWS_SERVER 512 /* bytes of an address, which is cut to fit */
@@ -44,9 +43,8 @@ struct redis_news {
     int64_t clock_ahead_ms; /* Redis's clock minus this machine's, as last told */
 };
 
-/* Make a zeroed struct ready; the caller then sets `logger`, `fd` and `server`.
- * False: no mutex. */
-bool redis_news_init(struct redis_news *news) MUST_CHECK;
+/* Make a zeroed struct ready; the caller then sets `logger`, `fd` and `server`. */
+void redis_news_init(struct redis_news *news);
 
 /* For storage_config.notice; @news is a struct redis_news. */
 void redis_news_storage(void *news, enum storage_notice what, const char *detail);
