@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/base/index.h"
+
 bool cluster_node_equal(const struct cluster_node *a, const struct cluster_node *b)
 {
     bool ids_agree = a->id[0] == '\0' || b->id[0] == '\0' || strcmp(a->id, b->id) == 0;
@@ -55,17 +57,9 @@ static struct cluster_node *node_place(struct slot_map *map, const struct cluste
             return other;
         }
     }
-    if (map->n_nodes == CLUSTER_NODES_MAX) {
+    if (map->n_nodes == CLUSTER_NODES_MAX ||
+        !array_reserve(&map->nodes, &map->room, map->n_nodes, sizeof(*map->nodes))) {
         return NULL;
-    }
-    if (map->nodes == NULL || map->n_nodes == map->room) {
-        size_t room = map->room == 0 ? 8 : 2 * map->room;
-        struct cluster_node *more = realloc(map->nodes, room * sizeof(*more));
-        if (more == NULL) {
-            return NULL;
-        }
-        map->nodes = more;
-        map->room = room;
     }
     map->nodes[map->n_nodes] = *node;
     return &map->nodes[map->n_nodes++];

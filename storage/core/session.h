@@ -39,8 +39,7 @@ bool session_by_dispatcher(struct session *session, struct core *core) MUST_CHEC
 /* Connected, and to the server that has the partition now? */
 static inline bool session_is_current(struct session *session)
 {
-    return session->redis != NULL &&
-           (session->core->topology == NULL || server_is_current(session->core, &session->server));
+    return session->redis != NULL && server_is_current(session->core, &session->server);
 }
 
 void session_close(struct session *session); /* harmless if it is not connected */
