@@ -132,15 +132,17 @@ static bool parse_file(const json_t *object, struct follow_file *ret)
 {
     int64_t head_n;
     const json_t *inode = json_object_get(object, "inode");
+    const json_t *mtime_ns = json_object_get(object, "mtime_ns");
     const json_t *done = json_object_get(object, "done");
     if (!read_hex(json_object_get(object, "id"), ret->id.bytes, sizeof(ret->id.bytes)) ||
         !read_hex(json_object_get(object, "head"), ret->head.digest, sizeof(ret->head.digest)) ||
         !json_is_integer(inode) || !read_number(object, "head_bytes", &head_n) ||
         !parse_place(object, "offset", &ret->place) || !read_number(object, "size", &ret->size) ||
-        !read_number(object, "mtime_ns", &ret->mtime_ns) || !json_is_boolean(done)) {
+        !json_is_integer(mtime_ns) || !json_is_boolean(done)) {
         return false;
     }
     ret->inode = (uint64_t)json_integer_value(inode); /* printed as a number with a sign */
+    ret->mtime_ns = json_integer_value(mtime_ns);     /* a wrong clock may be before 1970 */
     ret->head.n = (size_t)head_n;
     ret->is_done = json_is_true(done);
     ret->is_past = json_is_true(json_object_get(object, "past")); /* older states do not say */

@@ -17,7 +17,7 @@ static struct follow_state full_state(void)
                 .header = i % 2 == 0 ? -1 : 7,
                 .in_long_line = i % 3 == 0},
             .size = INT64_MAX,
-            .mtime_ns = INT64_MAX,
+            .mtime_ns = i % 4 == 0 ? INT64_MIN : INT64_MAX, /* before 1970, too */
             .is_done = i % 5 == 0,
             .is_past = i % 7 == 0};
         memset(state.files[i].id.bytes, (int)(200 + i % 50), sizeof(state.files[i].id.bytes));
@@ -44,6 +44,7 @@ Test(follow_state, what_is_written_is_read)
     cr_expect(read.files[7].is_past && !read.files[8].is_past);
     cr_expect_eq(read.files[3].id.bytes[0], 203);
     cr_expect_eq(read.files[4].inode, UINT64_MAX);
+    cr_expect_eq(read.files[4].mtime_ns, INT64_MIN);
     cr_expect_eq(read.piece.to.offset, INT64_MAX);
     follow_state_pass(&read);
     const struct follow_place *last = &read.files[FOLLOW_FILES - 1].place;
