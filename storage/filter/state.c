@@ -18,22 +18,33 @@ const char *filter_tag(const struct filter_state *state, unsigned shard)
 
 /* ---- learning ---- */
 
-static void ask_shard(struct filter_state *state, unsigned shard)
+/* Ask for shards [@from, @to), and for the states of their partitions. */
+static void ask_shards(struct filter_state *state, unsigned from, unsigned to)
 {
-    struct key key;
-    key_filter_shard(&key, filter_tag(state, shard), state->shape.site, state->shape.name);
-    resp_word(
-        pipeline_command(&state->pipe, filter_place(state, shard), "HGETALL", 1), key.p, key.n);
+    for (unsigned s = from; s < to; s++) {
+        struct key key;
+        key_filter_shard(&key, filter_tag(state, s), state->shape.site, state->shape.name);
+        struct buffer *out = pipeline_command(&state->pipe, filter_place(state, s), "HGETALL", 1);
+        resp_word(out, key.p, key.n);
+        kept_state_ask(state->core, &state->pipe, filter_place(state, s));
+    }
 }
 
-static bool take_shard(struct filter_state *state, unsigned shard)
+static bool take_shards(struct filter_state *state, unsigned from, unsigned to)
 {
-    const struct reply *pairs = pipeline_take(&state->pipe);
-    if (pairs == NULL) {
-        return false;
+    for (unsigned s = from; s < to; s++) {
+        const struct reply *pairs = pipeline_take(&state->pipe);
+        if (pairs == NULL) {
+            return false;
+        }
+        if (!filter_shard_read(&state->shape, pairs, &state->shards[s])) {
+            return pipeline_foreign(&state->pipe, FILTER_KEY);
+        }
+        if (!kept_state_take(state->core, &state->pipe, filter_place(state, s))) {
+            return false;
+        }
     }
-    return filter_shard_read(&state->shape, pairs, &state->shards[shard]) ||
-           pipeline_foreign(&state->pipe, FILTER_KEY);
+    return true;
 }
 
 /* Most filters have one shard, beside the filter's own hash. */
@@ -48,34 +59,20 @@ static bool look(struct filter_state *state)
     for (size_t i = 0; i < FILTER_HOME_FIELDS; i++) {
         resp_text(out, filter_home_fields[i]);
     }
-    ask_shard(state, 0);
-    kept_state_ask(state->core, p, filter_place(state, 0));
-    if (!pipeline_send(p, false)) {
-        return false;
-    }
-    const struct reply *fields = pipeline_take(p);
+    ask_shards(state, 0, 1);
+    const struct reply *fields = pipeline_ask(p, false);
     if (fields == NULL) {
         return false;
     }
     if (!filter_shape_read(&state->shape, fields)) {
         return pipeline_foreign(p, FILTER_KEY);
     }
-    if (!take_shard(state, 0) || !kept_state_take(state->core, p, filter_place(state, 0))) {
+    if (!take_shards(state, 0, 1)) {
         return false;
     }
-    for (unsigned s = 1; state->shape.id != 0 && s < state->shape.shards; s++) {
-        ask_shard(state, s);
-        kept_state_ask(state->core, p, filter_place(state, s));
-    }
-    if (!pipeline_send(p, false)) {
-        return false;
-    }
-    for (unsigned s = 1; state->shape.id != 0 && s < state->shape.shards; s++) {
-        if (!take_shard(state, s) || !kept_state_take(state->core, p, filter_place(state, s))) {
-            return false;
-        }
-    }
-    return true;
+    unsigned n = state->shape.id != 0 ? state->shape.shards : 1;
+    ask_shards(state, 1, n);
+    return pipeline_send(p, false) && take_shards(state, 1, n);
 }
 
 bool filter_learn(struct filter_state *state)
