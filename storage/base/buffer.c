@@ -100,6 +100,22 @@ size_t decimal_print(int64_t value, char *text)
     return at;
 }
 
+int64_t decimal_parse(struct slice digits, int64_t fallback)
+{
+    int64_t value = 0;
+    if (digits.n == 0 || digits.n > 18) {
+        return fallback;
+    }
+    for (size_t i = 0; i < digits.n; i++) {
+        char c = digits.p[i];
+        if (c < '0' || c > '9') {
+            return fallback;
+        }
+        value = value * 10 + (c - '0');
+    }
+    return value;
+}
+
 void buffer_decimal(struct buffer *b, int64_t value)
 {
     char text[24];

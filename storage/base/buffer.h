@@ -49,4 +49,7 @@ void buffer_decimal(struct buffer *b, int64_t value);
  * bytes were written; no NUL follows them. */
 size_t decimal_print(int64_t value, char *text);
 
+/* The value of 1 to 18 decimal digits; @fallback for anything else. */
+int64_t decimal_parse(struct slice digits, int64_t fallback);
+
 #endif

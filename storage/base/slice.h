@@ -67,6 +67,38 @@ static inline bool slice_take_number(struct slice *text, uint64_t *ret)
     return true;
 }
 
+/* Does @text begin with @head? */
+static inline bool slice_begins(struct slice text, struct slice head)
+{
+    return text.n >= head.n && slice_equal((struct slice){text.p, head.n}, head);
+}
+
+/* Cut the bytes before the first @end off the front of @rest, and that @end, too.  Without an @end
+ * these are all bytes. */
+static inline struct slice slice_until(struct slice *rest, char end)
+{
+    const char *at = rest->n > 0 ? (const char *)memchr(rest->p, end, rest->n) : NULL;
+    struct slice head = {rest->p, at != NULL ? (size_t)(at - rest->p) : rest->n};
+    size_t used = head.n + (at != NULL);
+    if (used > 0) { /* else the pointer may be NULL */
+        rest->p += used;
+    }
+    rest->n -= used;
+    return head;
+}
+
+/* @text without those bytes at both its ends that are one of @blanks; a NUL is none. */
+static inline struct slice slice_trim(struct slice text, const char *blanks)
+{
+    while (text.n > 0 && text.p[0] != '\0' && strchr(blanks, text.p[0]) != NULL) {
+        text = (struct slice){text.p + 1, text.n - 1};
+    }
+    while (text.n > 0 && text.p[text.n - 1] != '\0' && strchr(blanks, text.p[text.n - 1]) != NULL) {
+        text.n--;
+    }
+    return text;
+}
+
 /* The value of a hexadecimal digit, -1 for any other character. */
 static inline int hex_digit(char c)
 {

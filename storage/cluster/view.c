@@ -2,32 +2,7 @@
 
 #include <string.h>
 
-/* ---- lines of "name:value" ---- */
-
-/* The value of @name; p is NULL if there is no such line. */
-static struct slice info_find(struct slice text, const char *name)
-{
-    size_t n = strlen(name);
-    while (text.n > 0) {
-        const char *end = memchr(text.p, '\n', text.n);
-        struct slice line = {text.p, end == NULL ? text.n : (size_t)(end - text.p)};
-        text.p += line.n + (end != NULL);
-        text.n -= line.n + (end != NULL);
-        if (line.n > n && memcmp(line.p, name, n) == 0 && line.p[n] == ':') {
-            line.p += n + 1;
-            line.n -= n + 1;
-            line.n -= line.n > 0 && line.p[line.n - 1] == '\r';
-            return line;
-        }
-    }
-    return (struct slice){NULL, 0};
-}
-
-static int64_t info_number(struct slice text, const char *name)
-{
-    const struct reply value = {.type = REPLY_TEXT, .text = info_find(text, name)};
-    return reply_integer(&value, -1);
-}
+#include "storage/base/buffer.h"
 
 /* An id is 1 to 40 bytes without blanks and controls. */
 static bool id_take(struct slice text, char id[CLUSTER_ID_SIZE])
@@ -54,13 +29,10 @@ bool cluster_view_take_id(struct cluster_view *view, const struct reply *reply)
 
 bool cluster_view_take_info(struct cluster_view *view, const struct reply *reply)
 {
-    if (reply->type != REPLY_TEXT) {
-        return false;
-    }
-    struct slice state = info_find(reply->text, "cluster_state");
+    struct slice state = reply_field(reply, "cluster_state:");
     view->ok = slice_equal(state, SLICE("ok"));
-    view->current_epoch = info_number(reply->text, "cluster_current_epoch");
-    view->my_epoch = info_number(reply->text, "cluster_my_epoch");
+    view->current_epoch = decimal_parse(reply_field(reply, "cluster_current_epoch:"), -1);
+    view->my_epoch = decimal_parse(reply_field(reply, "cluster_my_epoch:"), -1);
     return state.p != NULL && view->current_epoch >= 0 && view->my_epoch >= 0;
 }
 
@@ -77,7 +49,7 @@ bool role_view_take_role(struct role_view *view, const struct reply *reply)
 
 bool role_view_take_info(struct role_view *view, const struct reply *reply)
 {
-    return reply->type == REPLY_TEXT && id_take(info_find(reply->text, "run_id"), view->run_id);
+    return id_take(reply_field(reply, "run_id:"), view->run_id);
 }
 
 /* ---- a Sentinel ---- */

@@ -1,8 +1,6 @@
 /* prepare_replicas.c - can requests be acknowledged by replicas, and what takes a failover if none
  * need be? */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "storage/base/clock.h"
 #include "storage/cluster/topology.h"
@@ -21,16 +19,6 @@ struct looking {
     long n_replicas;                /* of the server that has answered last */
 };
 
-/* How a server is called in a sentence. */
-static void print_server(const struct core *core, unsigned partition, char text[ADDRESS_TEXT_SIZE])
-{
-    struct cluster_node node;
-    (void)snprintf(text, ADDRESS_TEXT_SIZE, "this Redis");
-    if (core->topology != NULL && topology_owner(core->topology, partition, &node)) {
-        redis_address_print(&node.address, text, ADDRESS_TEXT_SIZE);
-    }
-}
-
 /* The server of @partition has @has replicas: too few.  @awaits: there is one that may come back.
  * False: it does not go on. */
 static bool take_few(struct preparation *p, unsigned partition, long has, bool awaits)
@@ -39,7 +27,10 @@ static bool take_few(struct preparation *p, unsigned partition, long has, bool a
     char text[ADDRESS_TEXT_SIZE + 192];
     unsigned needed = p->core->config.ack_replicas;
     int64_t now_ms = monotonic_ms();
-    print_server(p->core, partition, name);
+    server_name(p->core, partition, name, sizeof(name));
+    if (name[0] == '\0') {
+        (void)snprintf(name, sizeof(name), "this Redis");
+    }
     if (p->known->few_replicas_ms == 0) {
         p->known->few_replicas_ms = now_ms;
     }
@@ -60,13 +51,6 @@ static bool take_few(struct preparation *p, unsigned partition, long has, bool a
     return preparation_refuse(p, text);
 }
 
-static long replicas_in(const struct reply *replication)
-{
-    static const char field[] = "connected_slaves:";
-    const char *found = replication->type == REPLY_TEXT ? strstr(replication->text.p, field) : NULL;
-    return found != NULL ? strtol(found + sizeof(field) - 1, NULL, 10) : 0;
-}
-
 /* INFO replication, and of a cluster CLUSTER NODES behind it. */
 static bool take_server(void *data, size_t i, const struct reply *reply)
 {
@@ -77,7 +61,7 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
         return preparation_complain(p, reply->text.p);
     }
     if (!is_spread || i % 2 == 0) {
-        l->n_replicas = replicas_in(reply);
+        l->n_replicas = (long)decimal_parse(reply_field(reply, "connected_slaves:"), 0);
     }
     if (is_spread && i % 2 == 0) {
         return true;

@@ -50,17 +50,6 @@ bool preparation_refuse_meta(struct preparation *p, struct slice theirs, const c
     return preparation_refuse(p, text);
 }
 
-/* The value behind @name, "name:", in the reply to INFO.  Empty: there is no such line. */
-static struct slice info_field(struct slice info, const char *name)
-{
-    const char *found = info.n == 0 ? NULL : strstr(info.p, name);
-    if (found == NULL) {
-        return (struct slice){NULL, 0};
-    }
-    found += strlen(name);
-    return (struct slice){found, strcspn(found, "\r\n")};
-}
-
 /* How much Redis may forget; told when it is another warning than last. */
 static void note_durability(struct preparation *p, const struct reply *config)
 {
@@ -100,8 +89,8 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
         return preparation_complain(p, reply->text.p);
     }
     if (i == REPLY_OF_INFO) {
-        struct slice version = info_field(reply->text, "redis_version:");
-        struct slice policy = info_field(reply->text, "maxmemory_policy:");
+        struct slice version = reply_field(reply, "redis_version:");
+        struct slice policy = reply_field(reply, "maxmemory_policy:");
         if (version.n < 2 || (version.p[0] < '7' && version.p[1] == '.')) {
             return preparation_refuse(p, "Redis 7.0 or newer is needed");
         }
@@ -109,14 +98,13 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
             return preparation_refuse(
                 p, "maxmemory-policy must be noeviction: eviction would take counts away");
         }
-        if (slice_equal(info_field(reply->text, "cluster_enabled:"), SLICE("1")) !=
-            p->core->is_spread) {
+        if (slice_equal(reply_field(reply, "cluster_enabled:"), SLICE("1")) != p->core->is_spread) {
             return preparation_refuse(p,
                 p->core->is_spread ? "this Redis is no node of a cluster"
                                    : "this Redis is a node of a cluster, and the URL is that of a "
                                      "single Redis: use redis-cluster://");
         }
-        p->has_aof = !slice_equal(info_field(reply->text, "aof_enabled:"), SLICE("0"));
+        p->has_aof = !slice_equal(reply_field(reply, "aof_enabled:"), SLICE("0"));
         atomic_store(&p->core->has_aof, p->has_aof);
         return true;
     }

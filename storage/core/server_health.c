@@ -4,96 +4,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/base/buffer.h"
 #include "storage/redis/address.h"
 
 #define NODE_WORDS 8 /* of a line of CLUSTER NODES, before a node's slots */
 
-/* The text behind @name in a line of "name=value,name=value"; empty: it is not there. */
-static struct slice value_of(struct slice line, const char *name)
+/* What stands behind @name, "name=", in "name=value,name=value"; empty: it is not there. */
+static struct slice value_of(struct slice line, struct slice name)
 {
-    size_t n = strlen(name);
-    const char *end = line.p + line.n;
-    for (const char *at = line.p; at < end;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *stop = comma != NULL ? comma : end;
-        if ((size_t)(stop - at) > n && memcmp(at, name, n) == 0 && at[n] == '=') {
-            return (struct slice){at + n + 1, (size_t)(stop - at) - n - 1};
+    while (line.n > 0) {
+        struct slice part = slice_until(&line, ',');
+        if (slice_begins(part, name)) {
+            return (struct slice){part.p + name.n, part.n - name.n};
         }
-        at = stop + 1;
     }
     return (struct slice){NULL, 0};
-}
-
-/* A number; @otherwise: it is none. */
-static int64_t number_of(struct slice text, int64_t otherwise)
-{
-    char digits[24];
-    if (text.n == 0 || text.n >= sizeof(digits)) {
-        return otherwise;
-    }
-    memcpy(digits, text.p, text.n);
-    digits[text.n] = '\0';
-    char *end = NULL;
-    long long value = strtoll(digits, &end, 10);
-    return *end == '\0' ? value : otherwise;
 }
 
 static void take_replica(struct cluster_server *server, struct slice line, int64_t written)
 {
     struct redis_address address = {.host = ""};
-    int64_t port = number_of(value_of(line, "port"), 0);
+    int64_t port = decimal_parse(value_of(line, SLICE("port=")), 0);
     if (server->n_replicas == CLUSTER_REPLICAS_MAX || port <= 0 || port > UINT16_MAX ||
-        !redis_address_set_host(&address, value_of(line, "ip"))) {
+        !redis_address_set_host(&address, value_of(line, SLICE("ip=")))) {
         return;
     }
     struct cluster_replica *replica = &server->replicas[server->n_replicas++];
-    int64_t received = number_of(value_of(line, "offset"), 0);
+    int64_t received = decimal_parse(value_of(line, SLICE("offset=")), 0);
     address.port = (int)port;
     redis_address_print(&address, replica->address, sizeof(replica->address));
-    replica->is_online = slice_equal(value_of(line, "state"), SLICE("online"));
+    replica->is_online = slice_equal(value_of(line, SLICE("state=")), SLICE("online"));
     replica->lag_bytes = written > received ? written - received : 0;
-    replica->lag_s = number_of(value_of(line, "lag"), -1);
+    replica->lag_s = decimal_parse(value_of(line, SLICE("lag=")), -1);
 }
 
-/* What comes before the next @end in *text; *text moves behind that.  False: there is nothing. */
-static bool next_part(struct slice *text, char end, struct slice *ret)
+/* The next line, without its end.  False: there is none. */
+static bool next_line(struct slice *text, struct slice *ret)
 {
     if (text->n == 0) {
         return false;
     }
-    const char *at = memchr(text->p, end, text->n);
-    size_t n = at != NULL ? (size_t)(at - text->p) : text->n;
-    size_t used = at != NULL ? n + 1 : n;
-    *ret = (struct slice){text->p, n};
-    *text = (struct slice){text->p + used, text->n - used};
+    *ret = slice_until(text, '\n');
+    ret->n -= ret->n > 0 && ret->p[ret->n - 1] == '\r';
     return true;
-}
-
-/* The next line, without its end. */
-static bool next_line(struct slice *text, struct slice *ret)
-{
-    bool is = next_part(text, '\n', ret);
-    if (is && ret->n > 0 && ret->p[ret->n - 1] == '\r') {
-        ret->n--;
-    }
-    return is;
-}
-
-static bool begins_with(struct slice line, struct slice word)
-{
-    return line.n >= word.n && memcmp(line.p, word.p, word.n) == 0;
-}
-
-/* What stands behind "name:" on a line of its own; empty: there is no such line. */
-static struct slice field_of(struct slice text, struct slice name)
-{
-    struct slice line;
-    while (next_line(&text, &line)) {
-        if (begins_with(line, name)) {
-            return (struct slice){line.p + name.n, line.n - name.n};
-        }
-    }
-    return (struct slice){NULL, 0};
 }
 
 void server_health_take_replication(struct cluster_server *server, const struct reply *reply)
@@ -103,13 +56,11 @@ void server_health_take_replication(struct cluster_server *server, const struct 
     }
     struct slice line;
     struct slice text = reply->text;
-    int64_t written = number_of(field_of(text, SLICE("master_repl_offset:")), 0);
+    int64_t written = decimal_parse(reply_field(reply, "master_repl_offset:"), 0);
     while (next_line(&text, &line)) {
-        const char *colon = memchr(line.p, ':', line.n);
         /* slave0:, slave1:..; slave_repl_offset: and the like have no port behind them */
-        if (colon != NULL && begins_with(line, SLICE("slave"))) {
-            size_t head = (size_t)(colon + 1 - line.p);
-            take_replica(server, (struct slice){line.p + head, line.n - head}, written);
+        if (slice_begins(slice_until(&line, ':'), SLICE("slave"))) {
+            take_replica(server, line, written);
         }
     }
 }
@@ -148,9 +99,10 @@ static bool take_node_line(struct slice *line, struct node_line *ret)
 {
     struct slice words[NODE_WORDS];
     for (size_t i = 0; i < NODE_WORDS; i++) {
-        if (!next_part(line, ' ', &words[i])) {
+        if (line->n == 0) {
             return false;
         }
+        words[i] = slice_until(line, ' ');
     }
     *ret = (struct node_line){words[0], words[2], words[3]};
     return true;
@@ -159,14 +111,10 @@ static bool take_node_line(struct slice *line, struct node_line *ret)
 /* Is @flag one of "myself,master,fail"? */
 static bool has_flag(struct slice flags, struct slice flag)
 {
-    const char *end = flags.p + flags.n;
-    for (const char *at = flags.p; at < end;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *stop = comma != NULL ? comma : end;
-        if (slice_equal((struct slice){at, (size_t)(stop - at)}, flag)) {
+    while (flags.n > 0) {
+        if (slice_equal(slice_until(&flags, ','), flag)) {
             return true;
         }
-        at = stop + 1;
     }
     return false;
 }
@@ -174,13 +122,12 @@ static bool has_flag(struct slice flags, struct slice flag)
 void server_health_take_nodes(struct cluster_server *server, const struct reply *reply)
 {
     struct slice line;
-    struct slice word;
     struct node_line node;
     struct slice text = reply->type == REPLY_TEXT ? reply->text : SLICE("");
     while (next_line(&text, &line)) {
         bool is_own = take_node_line(&line, &node) && has_flag(node.flags, SLICE("myself"));
-        while (is_own && next_part(&line, ' ', &word)) {
-            take_slots(server, word);
+        while (is_own && line.n > 0) {
+            take_slots(server, slice_until(&line, ' '));
         }
     }
 }

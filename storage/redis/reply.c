@@ -1,7 +1,8 @@
 #include "storage/redis/reply.h"
 
-#include <stddef.h>
 #include <string.h>
+
+#include "storage/base/buffer.h"
 
 bool reply_is_error(const struct reply *reply, const char *code)
 {
@@ -15,18 +16,7 @@ int64_t reply_integer(const struct reply *reply, int64_t fallback)
     if (reply->type == REPLY_INTEGER) {
         return reply->integer;
     }
-    if (reply->type != REPLY_TEXT || reply->text.n == 0 || reply->text.n > 18) {
-        return fallback;
-    }
-    int64_t value = 0;
-    for (size_t i = 0; i < reply->text.n; i++) {
-        char c = reply->text.p[i];
-        if (c < '0' || c > '9') {
-            return fallback;
-        }
-        value = value * 10 + (c - '0');
-    }
-    return value;
+    return reply->type == REPLY_TEXT ? decimal_parse(reply->text, fallback) : fallback;
 }
 
 int64_t reply_time_us(const struct reply *reply)
@@ -35,4 +25,18 @@ int64_t reply_time_us(const struct reply *reply)
         return 0;
     }
     return reply_integer(&reply->items[0], 0) * 1000000 + reply_integer(&reply->items[1], 0);
+}
+
+struct slice reply_field(const struct reply *reply, const char *name)
+{
+    struct slice rest = reply->type == REPLY_TEXT ? reply->text : SLICE("");
+    struct slice head = slice_of(name);
+    while (rest.n > 0) {
+        struct slice line = slice_until(&rest, '\n');
+        if (slice_begins(line, head)) {
+            line.n -= line.p[line.n - 1] == '\r';
+            return (struct slice){line.p + head.n, line.n - head.n};
+        }
+    }
+    return (struct slice){NULL, 0};
 }

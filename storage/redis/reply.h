@@ -31,4 +31,8 @@ int64_t reply_integer(const struct reply *reply, int64_t fallback);
 /* The value of a reply to TIME: microseconds since 1970, UTC.  0: the reply is not one to TIME. */
 int64_t reply_time_us(const struct reply *reply);
 
+/* What stands behind @name, "name:", on a line of its own of a reply to INFO or CLUSTER INFO.  p is
+ * NULL: there is no such line. */
+struct slice reply_field(const struct reply *reply, const char *name);
+
 #endif

@@ -3,9 +3,8 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
-#include "storage/base/slice.h"
+#include "storage/base/buffer.h"
 
 #define DB_MAX        100000
 #define UNIX_PATH_MAX 107
@@ -80,20 +79,11 @@ static bool percent_decode(struct slice from, char *text, size_t size)
     return true;
 }
 
-/* The value of decimal digits, which is at most @max; -1 for anything else. */
+/* The value of 1 to 9 decimal digits, which is at most @max; -1 for anything else. */
 static int parse_number(struct slice digits, int max)
 {
-    int value = 0;
-    if (digits.n == 0 || digits.n > 9) {
-        return -1;
-    }
-    for (size_t i = 0; i < digits.n; i++) {
-        if (!isdigit((unsigned char)digits.p[i])) {
-            return -1;
-        }
-        value = value * 10 + (digits.p[i] - '0');
-    }
-    return value <= max ? value : -1;
+    int64_t value = digits.n <= 9 ? decimal_parse(digits, -1) : -1;
+    return value <= max ? (int)value : -1;
 }
 
 /* ---- what stands before the path ---- */
@@ -148,8 +138,7 @@ static const char *parse_address(struct slice text, int port, struct redis_addre
 static bool stands_before(const struct redis_url *url, const struct redis_address *address)
 {
     for (size_t i = 0; i < url->n_seeds; i++) {
-        if (url->seeds[i].port == address->port &&
-            strcasecmp(url->seeds[i].host, address->host) == 0) {
+        if (redis_address_equal(&url->seeds[i], address)) {
             return true;
         }
     }

@@ -3,7 +3,7 @@
  * Layer: storage, pure.  Thread-safe.
  *
  *     redis://[user:password@]host:port[/db]
- *     unix:path
+ *     unix:/path
  *     redis-cluster://[user:password@]host[:port][,host[:port]..]
  *     redis-sentinel://[user:password@]host[:port][,host[:port]..]/master[/db]
  *                     [?sentinel_user=USER&sentinel_password=PASSWORD]

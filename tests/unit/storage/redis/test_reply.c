@@ -36,6 +36,18 @@ Test(reply, integers)
     cr_expect_eq(reply_integer(&reply, 1), 1);
 }
 
+Test(reply, a_line_of_info)
+{
+    struct reply reply =
+        text_of(REPLY_TEXT, "# Server\r\nrole:x\r\nold_role:y\r\nempty:\r\nlast:1");
+    cr_expect(slice_equal(reply_field(&reply, "role:"), SLICE("x")));
+    cr_expect(slice_equal(reply_field(&reply, "last:"), SLICE("1")));
+    cr_expect(reply_field(&reply, "empty:").n == 0 && reply_field(&reply, "empty:").p != NULL);
+    cr_expect_null(reply_field(&reply, "ole:").p);
+    reply = text_of(REPLY_ERROR, "role:x");
+    cr_expect_null(reply_field(&reply, "role:").p);
+}
+
 Test(reply, the_time)
 {
     struct reply parts[] = {text_of(REPLY_TEXT, "1700000000"), text_of(REPLY_TEXT, "000012")};
