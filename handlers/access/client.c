@@ -2,7 +2,6 @@
 
 #include "handlers/http/app.h"
 #include "handlers/text/check.h"
-#include "handlers/text/split.h"
 
 /* The address of @entry, without port and brackets. */
 static struct slice host_of(struct slice entry)
@@ -27,7 +26,7 @@ static struct slice take_last(struct slice *list)
     }
     struct slice entry = {list->p + at, list->n - at};
     list->n = at > 0 ? at - 1 : 0;
-    return text_trim(entry, " \t");
+    return slice_trim(entry, " \t");
 }
 
 struct event_address client_address(const struct http_exchange *exchange)

@@ -2,7 +2,6 @@
 
 #include "handlers/dimension/derive.h"
 #include "handlers/text/check.h"
-#include "handlers/text/split.h"
 
 /* Is @prop one of the properties that the site declares? */
 static bool is_declared(const struct dimension_plan *plan, struct slice prop)
@@ -28,7 +27,7 @@ bool breakdown_by_read(
         ret->counted = ret->with_uv = true;
         return true;
     }
-    if (text_begins(by, head)) {
+    if (slice_begins(by, head)) {
         prop = (struct slice){by.p + head.n, by.n - head.n};
         dimension = name_valid(prop) ? DIMENSION_PROP : DIMENSION_N;
     }

@@ -1,7 +1,6 @@
 #include "handlers/dimension/campaign.h"
 
 #include "handlers/text/check.h"
-#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 #include "storage/job/dimension.h"
 
@@ -88,6 +87,6 @@ void campaign_read(struct slice page, char *to, struct slice utm[UTM_N])
 {
     struct slice rest = query_of(page);
     while (rest.n > 0) {
-        to = read_pair(text_until(&rest, '&'), to, utm);
+        to = read_pair(slice_until(&rest, '&'), to, utm);
     }
 }

@@ -2,14 +2,13 @@
 
 #include "handlers/text/check.h"
 #include "handlers/text/plain.h"
-#include "handlers/text/split.h"
 #include "storage/job/counted_name.h"
 
 /* Cut the part up to the next slash, and the slash, off @rest.  *ret_more: there was a slash. */
 static struct slice take_part(struct slice *rest, bool *ret_more)
 {
     size_t n = rest->n;
-    struct slice part = text_until(rest, '/');
+    struct slice part = slice_until(rest, '/');
     *ret_more = part.n < n;
     return part;
 }
@@ -61,9 +60,9 @@ const char *page_rule_parse(struct slice text, struct page_rule *ret)
     if (at == NULL) {
         return "a pattern, ` -> ` and a page, as /user/*/** -> /user/:id";
     }
-    struct slice pattern = text_trim((struct slice){text.p, (size_t)(at - text.p)}, " ");
+    struct slice pattern = slice_trim((struct slice){text.p, (size_t)(at - text.p)}, " ");
     at += arrow.n;
-    struct slice page = text_trim((struct slice){at, (size_t)(text.p + text.n - at)}, " ");
+    struct slice page = slice_trim((struct slice){at, (size_t)(text.p + text.n - at)}, " ");
     if (event_check_page(pattern) != NULL || event_check_page(page) != NULL) {
         return "pattern and page must be 1 to 2048 bytes without control characters";
     }
@@ -88,7 +87,7 @@ size_t page_sections_of(const struct app *app, struct slice page, struct slice *
 {
     size_t n = 0;
     for (size_t i = 0; i < app->n_sections && n < DIMENSION_SECTIONS_MAX; i++) {
-        if (text_begins(page, app->sections[i].prefix)) {
+        if (slice_begins(page, app->sections[i].prefix)) {
             ret[n++] = app->sections[i].name;
         }
     }
@@ -111,7 +110,7 @@ static size_t section_index(const struct app *app, struct slice marked)
 static bool lies_in(const struct app *app, size_t i, size_t j)
 {
     struct slice inner = app->sections[i].prefix, outer = app->sections[j].prefix;
-    return i != j && text_begins(inner, outer) && (inner.n > outer.n || j < i);
+    return i != j && slice_begins(inner, outer) && (inner.n > outer.n || j < i);
 }
 
 size_t page_sections_apart(const struct app *app, struct slice *names, size_t n)

@@ -4,7 +4,6 @@
 #include <strings.h>
 
 #include "handlers/text/ascii.h"
-#include "handlers/text/split.h"
 #include "handlers/text/url.h"
 #include "handlers/text/utf8.h"
 
@@ -182,7 +181,7 @@ struct slice source_name(struct slice host)
     }
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         struct slice head = slice_of(families[i].host);
-        if (text_begins(host, head) && is_top((struct slice){host.p + head.n, host.n - head.n})) {
+        if (slice_begins(host, head) && is_top((struct slice){host.p + head.n, host.n - head.n})) {
             return slice_of(families[i].name);
         }
     }

@@ -6,13 +6,12 @@
 #include "handlers/http/app.h"
 #include "handlers/ingest/events_reply.h"
 #include "handlers/reply/problem.h"
-#include "handlers/text/split.h"
 
 /* Does a browser fetch the page for later, perhaps for never? */
 static bool is_prefetch(struct slice purpose)
 {
     static const struct slice word = {"prefetch", sizeof("prefetch") - 1};
-    return text_begins(purpose, word) && (purpose.n == word.n || purpose.p[word.n] == ';');
+    return slice_begins(purpose, word) && (purpose.n == word.n || purpose.p[word.n] == ';');
 }
 
 bool beacon_allowed(struct http_exchange *exchange, const struct beacon *beacon)

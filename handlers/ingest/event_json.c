@@ -2,7 +2,6 @@
 
 #include "handlers/dimension/derive.h"
 #include "handlers/ingest/event_members.h"
-#include "handlers/text/split.h"
 #include "storage/base/index.h"
 
 #include <stdio.h>
@@ -287,7 +286,7 @@ static enum event_json_result decode_lines(struct decoder *d)
 static enum event_json_result decode_body(struct decoder *d, enum event_body form)
 {
     struct slice body = {d->scan.at, (size_t)(d->scan.end - d->scan.at)};
-    if (text_begins(body, BYTE_ORDER_MARK)) {
+    if (slice_begins(body, BYTE_ORDER_MARK)) {
         json_scan_fail(&d->scan, "a byte order mark is not allowed");
         return EVENT_JSON_MALFORMED;
     }

@@ -4,7 +4,6 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
-#include "handlers/text/split.h"
 
 static bool is_printable(char c)
 {
@@ -55,7 +54,7 @@ enum idempotency_key idempotency_key_read(
     if ((request->repeated >> FIELD_IDEMPOTENCY_KEY & 1) != 0) {
         return IDEMPOTENCY_MALFORMED;
     }
-    text = text_trim(text, " \t");
+    text = slice_trim(text, " \t");
     bool ok = text.n > 0 && text.p[0] == '"' ? unquote(text, key, &n) : copy(text, key, &n);
     if (!ok || n == 0) {
         return IDEMPOTENCY_MALFORMED;

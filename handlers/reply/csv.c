@@ -9,7 +9,6 @@
 #include "handlers/text/ascii.h"
 #include "handlers/text/csv_text.h"
 #include "handlers/text/plain.h"
-#include "handlers/text/split.h"
 #include "storage/base/buffer.h"
 
 #define CSV_TYPE "text/csv; charset=utf-8; header=present"
@@ -48,7 +47,7 @@ struct weights {
 
 static void weigh(struct slice range, struct weights *weights)
 {
-    range = text_trim(range, " \t");
+    range = slice_trim(range, " \t");
     int weight = (int)weight_of(range);
     if (text_is_media_type(range, "text/csv")) {
         weights->csv = weight;
@@ -63,7 +62,7 @@ bool csv_wanted(struct slice accept)
 {
     struct weights weights = {-1, -1, -1};
     while (accept.n > 0) {
-        weigh(text_until(&accept, ','), &weights);
+        weigh(slice_until(&accept, ','), &weights);
     }
     if (weights.json >= 0) {
         return weights.csv > weights.json;

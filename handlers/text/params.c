@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "handlers/text/plain.h"
-#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 
 static const char bad_escape[] = "a '%' must be followed by two hexadecimal digits";
@@ -74,7 +73,7 @@ static enum params_result refuse(struct params *params, struct slice name, const
 static enum params_result add_pair(struct params *params, struct slice pair,
     const struct param_spec *specs, size_t n_specs, bool strict, char **to)
 {
-    struct slice raw_name = text_until(&pair, '=');
+    struct slice raw_name = slice_until(&pair, '=');
     struct slice name, value;
     const char *fault = decode(raw_name, true, to, &name);
     if (fault != NULL) {
@@ -135,7 +134,7 @@ static enum params_result parse(struct slice query, const struct param_spec *spe
     char *to = ret->bytes;
     enum params_result result = ret->pairs == NULL || ret->bytes == NULL ? PARAMS_NOMEM : PARAMS_OK;
     while (result == PARAMS_OK && query.n > 0) {
-        struct slice pair = text_until(&query, '&');
+        struct slice pair = slice_until(&query, '&');
         if (pair.n > 0) {
             result = add_pair(ret, pair, specs, n_specs, strict, &to);
         }

@@ -2,7 +2,6 @@
 
 #include "handlers/text/ascii.h"
 #include "handlers/text/calendar.h"
-#include "handlers/text/split.h"
 #include "storage/time/units.h"
 
 #define FIRST_AS_MS   INT64_C(100000000000) /* 10^11: as seconds the year 5138, as ms 1973 */
@@ -277,7 +276,7 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
     bool part = false;
     const char *fault;
     struct slice number, fraction;
-    if (text_begins(text, SLICE("now"))) {
+    if (slice_begins(text, SLICE("now"))) {
         /* now lies within its minute, even at second 0, and so does now-15m */
         border = false;
         fault = read_steps((struct slice){text.p + 3, text.n - 3}, zone, &at_s, &border);

@@ -14,7 +14,6 @@
 #include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
 #include "handlers/text/plain.h"
-#include "handlers/text/split.h"
 #include "handlers/users/streaks.h"
 
 #define DAYS_DEFAULT  1100 /* of one user's activity */
@@ -137,7 +136,7 @@ void user_activity_finish(struct http_exchange *exchange)
 static bool take_decimal(struct slice *text, uint64_t max, uint64_t *ret)
 {
     size_t n = text->n;
-    struct slice digits = text_until(text, '.');
+    struct slice digits = slice_until(text, '.');
     return digits.n < n && text_number(digits, max, ret) && (digits.n == 1 || digits.p[0] != '0');
 }
 

@@ -3,8 +3,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "handlers/text/split.h"
-
 #define IMPORT_CLASS_NAME(name, text) text,
 static const char *const class_names[] = {IMPORT_CLASSES(IMPORT_CLASS_NAME)};
 #undef IMPORT_CLASS_NAME
@@ -90,7 +88,7 @@ static bool is_file(struct slice page)
 static bool begins(struct slice page, const struct slice *prefixes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (text_begins(page, prefixes[i])) {
+        if (slice_begins(page, prefixes[i])) {
             return true;
         }
     }

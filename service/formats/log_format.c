@@ -1,6 +1,5 @@
 #include "service/formats/log_format.h"
 
-#include "handlers/text/split.h"
 #include "service/formats/alb.h"
 #include "service/formats/apache.h"
 #include "service/formats/json_log.h"
@@ -35,12 +34,12 @@ void log_parser_init(
 
 static bool is_blank(struct slice line)
 {
-    return text_trim(line, " \t").n == 0;
+    return slice_trim(line, " \t").n == 0;
 }
 
 static bool is_object(struct slice line)
 {
-    return text_begins(text_trim(line, " \t"), SLICE("{"));
+    return slice_begins(slice_trim(line, " \t"), SLICE("{"));
 }
 
 /* JSON is changed while it is read. */

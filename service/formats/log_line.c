@@ -5,7 +5,6 @@
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 #include "handlers/text/plain.h"
-#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 
 const char *log_line_take_method(struct log_line *line, struct slice name)
@@ -34,7 +33,7 @@ const char *log_line_take_target(struct log_line *line, struct slice target)
 /* Is @text "HTTP/1.1", "HTTP/2"..? */
 static bool is_protocol(struct slice text)
 {
-    if (text.n < sizeof("HTTP/1") - 1 || !text_begins(text, SLICE("HTTP/"))) {
+    if (text.n < sizeof("HTTP/1") - 1 || !slice_begins(text, SLICE("HTTP/"))) {
         return false;
     }
     for (size_t i = 5; i < text.n; i++) {

@@ -1,6 +1,5 @@
 #include "service/formats/w3c.h"
 
-#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 
 /* A host's name in the request goes before the name of the distribution. */
@@ -27,7 +26,7 @@ bool w3c_is_directive(struct slice line)
     static const char *const names[] = {
         "#Version:", "#Fields:", "#Software:", "#Start-Date:", "#End-Date:", "#Date:", "#Remark:"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (text_begins(line, slice_of(names[i]))) {
+        if (slice_begins(line, slice_of(names[i]))) {
             return true;
         }
     }
@@ -57,7 +56,7 @@ static bool cut_column(struct slice *rest, char separator, struct slice *ret)
 bool w3c_take_directive(struct w3c *w3c, struct slice line, enum w3c_server *ret_server)
 {
     struct slice head = SLICE("#Fields:");
-    if (!text_begins(line, head)) {
+    if (!slice_begins(line, head)) {
         return false;
     }
     struct slice rest = {line.p + head.n, line.n - head.n}, name;

@@ -7,7 +7,6 @@
 
 #include <zlib.h>
 
-#include "handlers/text/split.h"
 #include "service/http/strict.h"
 
 struct body_inflate {
@@ -115,7 +114,7 @@ static enum body_err begin_inflate(struct body *body)
 
 enum body_err body_coding(struct body *body, struct slice value)
 {
-    value = text_trim(value, " \t");
+    value = slice_trim(value, " \t");
     if (body->err != BODY_OK || value.n == 0 || http_token_equal(value, SLICE("identity"))) {
         return body->err;
     }

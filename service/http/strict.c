@@ -6,7 +6,6 @@
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
 #include "handlers/text/plain.h"
-#include "handlers/text/split.h"
 
 /* A field value: no control character but TAB. */
 static bool is_field_value(struct slice text)
@@ -171,7 +170,7 @@ static struct http_field without_blanks(const struct http_field *field)
         http_token_equal(out.name, SLICE("content-length"))) {
         return out;
     }
-    out.value = text_trim(out.value, " \t");
+    out.value = slice_trim(out.value, " \t");
     return out;
 }
 

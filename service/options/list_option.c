@@ -3,11 +3,10 @@
 #include <stdlib.h>
 
 #include "handlers/access/cors.h"
-#include "handlers/text/split.h"
 
 struct slice list_option_take(struct slice *rest)
 {
-    return text_trim(text_until(rest, ','), " ");
+    return slice_trim(slice_until(rest, ','), " ");
 }
 
 static size_t count_entries(const char *text)

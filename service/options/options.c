@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "handlers/dimension/page_rules.h"
-#include "handlers/text/split.h"
 #include "service/options/limit_option.h"
 #include "service/options/loader.h"
 #include "service/options/option_table.h"
@@ -63,7 +62,7 @@ static bool is_foreign(struct slice name)
     static const char *const names[] = {"TOOLS", "BIN", "URL", "TOKEN", "SITE", "FORMAT",
         "NGINX_FORMAT", "SITE_FROM_HOST", "INCLUDE", "ALL", "EXCLUDE", "ONLY", "JSON", "FOLLOW",
         "STATE"};
-    bool is_found = text_begins(name, SLICE("TEST_"));
+    bool is_found = slice_begins(name, SLICE("TEST_"));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         is_found = is_found || slice_equal(name, slice_of(names[i]));
     }

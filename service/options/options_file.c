@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "handlers/text/utf8.h"
-#include "handlers/text/split.h"
 #include "service/options/option_table.h"
 #include "storage/base/index.h"
 
@@ -59,7 +58,7 @@ static bool add_entry(struct loader *loader, const struct option_family *family,
 /* @line has @n bytes and room for one more, and is changed. */
 static bool read_line(struct loader *loader, unsigned number, char *line, size_t n)
 {
-    struct slice all = text_trim((struct slice){line, n}, blanks);
+    struct slice all = slice_trim((struct slice){line, n}, blanks);
     if (memchr(line, '\0', n) != NULL) {
         return loader_fail(loader, "%s:%u: a NUL byte", loader->path, number);
     }
@@ -70,9 +69,9 @@ static bool read_line(struct loader *loader, unsigned number, char *line, size_t
     if (equals == NULL) {
         return loader_fail(loader, "%s:%u: no `name = value`", loader->path, number);
     }
-    struct slice name = text_trim((struct slice){all.p, (size_t)(equals - all.p)}, blanks);
+    struct slice name = slice_trim((struct slice){all.p, (size_t)(equals - all.p)}, blanks);
     struct slice value =
-        text_trim((struct slice){equals + 1, (size_t)(all.p + all.n - equals - 1)}, blanks);
+        slice_trim((struct slice){equals + 1, (size_t)(all.p + all.n - equals - 1)}, blanks);
     size_t at = loader_find(name);
     for (size_t i = 0; at == LOADER_NONE && i < option_families_n; i++) {
         struct slice who;

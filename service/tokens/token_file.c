@@ -8,7 +8,6 @@
 
 #include "handlers/text/check.h"
 #include "handlers/text/plain.h"
-#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 #include "storage/base/index.h"
 
@@ -31,7 +30,7 @@ static bool fail(const struct parser *p, const char *what)
 
 bool token_name_valid(struct slice name)
 {
-    return name.n <= TOKEN_NAME_MAX && text_is_graphic(name) && !text_begins(name, SLICE(SITES));
+    return name.n <= TOKEN_NAME_MAX && text_is_graphic(name) && !slice_begins(name, SLICE(SITES));
 }
 
 bool token_scopes_parse(struct slice text, unsigned *ret)
@@ -39,7 +38,7 @@ bool token_scopes_parse(struct slice text, unsigned *ret)
     unsigned scopes = 0;
     struct slice rest = text;
     do {
-        struct slice word = text_until(&rest, ',');
+        struct slice word = slice_until(&rest, ',');
         unsigned known = 0;
         for (unsigned scope = ACCESS_INGEST; scope <= ACCESS_ADMIN; scope <<= 1) {
             const char *name = access_scope_name((enum access_scope)scope);
@@ -61,7 +60,7 @@ bool token_sites_valid(struct slice list)
         return false;
     }
     while (rest.n > 0) {
-        if (event_check_site(text_until(&rest, ',')) != NULL) {
+        if (event_check_site(slice_until(&rest, ',')) != NULL) {
             return false;
         }
     }
@@ -98,7 +97,7 @@ static bool take_sites(struct parser *p, struct slice list, struct access *token
         if (!array_reserve(&set->sites, &p->sites_capacity, p->n_sites, sizeof(*set->sites))) {
             return fail(p, "out of memory");
         }
-        set->sites[p->n_sites++] = text_until(&list, ',');
+        set->sites[p->n_sites++] = slice_until(&list, ',');
         token->n_sites++;
     }
     return true;
@@ -134,7 +133,7 @@ static bool take_line(struct parser *p, struct slice line)
     if (n == 0 || words[0].p[0] == '#') {
         return true;
     }
-    if (n < 3 || n > 4 || (n == 4) != text_begins(words[2], SLICE(SITES))) {
+    if (n < 3 || n > 4 || (n == 4) != slice_begins(words[2], SLICE(SITES))) {
         return fail(p, "not of the form: sha256hex scope[,scope] [site=a,b] name");
     }
     if (!array_reserve(&set->tokens, &p->capacity, set->n, sizeof(*set->tokens))) {
@@ -243,7 +242,7 @@ struct token_set *token_file_parse(const char *name, const char *text, size_t n,
     rest = ok ? utf8_without_mark(rest) : rest;
     while (ok && rest.n > 0) {
         p.line++;
-        if (!take_line(&p, text_until(&rest, '\n'))) {
+        if (!take_line(&p, slice_until(&rest, '\n'))) {
             token_set_free(p.set);
             return NULL;
         }

@@ -30,17 +30,6 @@ static const struct kind {
     {"sets", false, false},
 };
 
-/* Cut @text at its first ':'; what follows stays in @text.  Without one all of it is taken. */
-static struct slice found_cut(struct slice *text)
-{
-    const char *colon = text->n == 0 ? NULL : memchr(text->p, ':', text->n);
-    size_t n = colon == NULL ? text->n : (size_t)(colon - text->p);
-    struct slice head = {text->p, n};
-    size_t skip = colon == NULL ? n : n + 1;
-    *text = (struct slice){text->p + skip, text->n - skip};
-    return head;
-}
-
 /* The partition with the tag in "{tag}".  PARTITIONS_MAX: none. */
 static unsigned found_partition(const struct partitions *partitions, struct slice braced)
 {
@@ -80,12 +69,12 @@ static enum found_kind found_of_pages(
 enum found_kind found_judge(const struct partitions *partitions,
     const struct deletion_target *target, struct slice key, unsigned *ret_partition)
 {
-    if (!slice_equal(found_cut(&key), SLICE("t"))) {
+    if (!slice_equal(slice_until(&key, ':'), SLICE("t"))) {
         return FOUND_NOTHING;
     }
-    unsigned partition = found_partition(partitions, found_cut(&key));
-    struct slice name = found_cut(&key);
-    struct slice site = found_cut(&key);
+    unsigned partition = found_partition(partitions, slice_until(&key, ':'));
+    struct slice name = slice_until(&key, ':');
+    struct slice site = slice_until(&key, ':');
     if (partition == PARTITIONS_MAX || !slice_equal(site, target->site)) {
         return FOUND_NOTHING;
     }

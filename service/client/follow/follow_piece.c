@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "handlers/text/split.h"
 #include "handlers/text/utf8.h"
 #include "service/client/line_reader.h"
 
@@ -77,7 +76,7 @@ static void reading_take(struct reading *reading, size_t n, size_t ending)
         return;
     }
     line = at == 0 ? utf8_without_mark(line) : line;
-    if (text_begins(line, SLICE("#Fields:"))) { /* of a W3C log */
+    if (slice_begins(line, SLICE("#Fields:"))) { /* of a W3C log */
         to->header = at;
     }
     import_lines_take(reading->lines, line, to->lines);
