@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/random_id.h"
 #include "storage/cluster/topology.h"
 #include "storage/core/asks.h"
 #include "storage/core/server.h"
@@ -314,8 +315,7 @@ static bool make_state(
 {
     struct session session = {.server = {.partition = partition}};
     const struct reply *reply = NULL;
-    unsigned char bytes[16];
-    char ver[2 * sizeof(bytes) + 1];
+    char ver[33];
     char st[ROLLUP_STATE_TEXT];
     struct buffer b;
     if (!session_open(&session, &in->core, in->deadline_ms, in->error, in->error_n)) {
@@ -327,8 +327,7 @@ static bool make_state(
     int64_t now_s = ok ? reply_time_us(reply) / 1000000 : 0;
     struct rollup_state empty = rollup_state_initial(now_s);
     size_t st_n = rollup_state_print(&empty, st);
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(ver, sizeof(ver), bytes, sizeof(bytes));
+    random_id(ver, sizeof(ver));
     buffer_clear(&b, SIZE_MAX);
     script_head(&b, &session.scripts, SCRIPT_INIT, 1, 4);
     key_put(&b, in->core.partitions.tag[partition], "state");

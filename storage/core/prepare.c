@@ -1,9 +1,9 @@
 #include "storage/core/prepare.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/base/random_id.h"
 #include "storage/core/prepare_state.h"
 #include "storage/core/server.h"
 #include "storage/redis/resp.h"
@@ -111,13 +111,6 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     return note_change(p, partition, reply);
 }
 
-static void random_ver(char text[33])
-{
-    unsigned char bytes[16];
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(text, 33, bytes, sizeof(bytes));
-}
-
 static bool learn_partitions(struct session *session, struct preparation *p, int64_t deadline_ms)
 {
     struct core *core = p->core;
@@ -139,7 +132,7 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
             resp_text(out, "zones");
             continue;
         }
-        random_ver(ver);
+        random_id(ver, sizeof(ver));
         script_head(out, &session->scripts, SCRIPT_INIT, 1, 4);
         key_put(out, core->partitions.tag[i], "state");
         resp_text(out, core->cfg);
@@ -204,7 +197,7 @@ static bool change_settings(struct session *session, struct preparation *p, int6
         }
         char ver[33];
         char kept[SETTINGS_TEXT];
-        random_ver(ver);
+        random_id(ver, sizeof(ver));
         kept_print(&p->changed[i].retention, kept);
         buffer_clear(&names, SIZE_MAX);
         size_t n_names = zone_moves_put(&p->moves, i, &names);

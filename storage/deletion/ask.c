@@ -1,7 +1,7 @@
 /* ask.c - a deletion is written down, and how far it is. */
+#include "storage/base/random_id.h"
 #include "storage/read/operation.h"
 
-#include <sodium.h>
 #include <stdio.h>
 
 #include "storage/deletion/list.h"
@@ -89,11 +89,9 @@ static bool take_record(struct deletion_ask *ask, bool *ret_over)
  * meanwhile stays.  A full Redis takes it, too: a deletion makes room. */
 static bool write_record(struct deletion_ask *ask, bool is_over)
 {
-    unsigned char bytes[DELETION_ID / 2];
     struct deletion_record record = {.until_ms = 0};
     char value[DELETION_VALUE];
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(record.id, sizeof(record.id), bytes, sizeof(bytes));
+    random_id(record.id, sizeof(record.id));
     deletion_record_print(&record, value);
     struct buffer *out = pipeline_script(&ask->pipe, 0, SCRIPT_SMALL_WRITE, 1, 3);
     resp_word(out, ask->deletions.p, ask->deletions.n);

@@ -1,4 +1,5 @@
 /* marks.c - the marks of a deletion in the states of partitions: set, looked at, taken away. */
+#include "storage/base/random_id.h"
 #include "storage/deletion/list.h"
 #include "storage/deletion/turn.h"
 #include "storage/redis/resp.h"
@@ -27,7 +28,7 @@ bool mark_partition(struct turn *turn, unsigned partition)
     const char *tag = turn->core->partitions.tag[partition];
     char id[ACTIVITY_GENERATION];
     struct key key;
-    activity_new_generation(id);
+    random_id(id, sizeof(id));
     bool is_first = partition == 0;
     struct buffer *out = pipeline_script(
         &turn->pipe, partition, SCRIPT_DELETION_MARK, is_first ? 3 : 2, is_first ? 7 : 6);

@@ -1,22 +1,20 @@
 #include "storage/fold/transaction.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/random_id.h"
 #include "storage/fold/transaction_state.h"
 
 struct transaction *transaction_new(
     struct core *core, struct seen_fold *seen_fold, struct shared_memory *shared)
 {
     struct transaction *tx = calloc(1, sizeof(*tx));
-    unsigned char bytes[16];
     if (tx != NULL) {
         tx->core = core;
         tx->seen_fold = seen_fold;
         tx->memory.shared = shared;
-        randombytes_buf(bytes, sizeof(bytes));
-        sodium_bin2hex(tx->memory.id, sizeof(tx->memory.id), bytes, sizeof(bytes));
+        random_id(tx->memory.id, sizeof(tx->memory.id));
     }
     return tx;
 }

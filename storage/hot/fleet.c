@@ -1,10 +1,10 @@
 #include "storage/hot/fleet.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "storage/base/arena.h"
 #include "storage/base/clock.h"
+#include "storage/base/random_id.h"
 #include "storage/core/session.h"
 #include "storage/hot/hot_pages.h"
 #include "storage/hot/published.h"
@@ -168,13 +168,11 @@ static void fleet_free(struct hot_fleet *fleet)
 
 struct hot_fleet *hot_fleet_start(struct core *core, struct hot_pages *hot)
 {
-    unsigned char bytes[(sizeof(core->process) - 1) / 2];
     struct hot_fleet *fleet = calloc(1, sizeof(*fleet));
     if (fleet == NULL) {
         return NULL;
     }
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(core->process, sizeof(core->process), bytes, sizeof(bytes));
+    random_id(core->process, sizeof(core->process));
     fleet->core = core;
     fleet->hot = hot;
     fleet->is_alone = true;

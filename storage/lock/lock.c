@@ -1,20 +1,17 @@
 #include "storage/lock/lock.h"
 
-#include <sodium.h>
 #include <stdio.h>
 
+#include "storage/base/random_id.h"
 #include "storage/redis/connect.h"
 #include "storage/redis/resp.h"
 
-#define RANDOM_BYTES 16
-#define RANDOM_TEXT  (2 * RANDOM_BYTES)
+#define RANDOM_TEXT 32
 
 void lock_draw(struct lock *lock, const char *name)
 {
-    unsigned char bytes[RANDOM_BYTES];
     char text[RANDOM_TEXT + 1];
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(text, sizeof(text), bytes, sizeof(bytes));
+    random_id(text, sizeof(text));
     (void)snprintf(lock->token, sizeof(lock->token), "%s %s", text, name);
 }
 

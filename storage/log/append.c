@@ -1,11 +1,11 @@
 #include "storage/log/append.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/random_id.h"
 #include "storage/core/replicated.h"
 #include "storage/core/reply_fault.h"
 #include "storage/log/acknowledge.h"
@@ -17,13 +17,6 @@
 
 /* What append.lua answers. */
 enum append_code { APPEND_OK, APPEND_DUP, APPEND_GAP, APPEND_GONE };
-
-static void random_id(char ret[LOG_ID_TEXT + 1])
-{
-    unsigned char bytes[LOG_ID_TEXT / 2];
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(ret, LOG_ID_TEXT + 1, bytes, sizeof(bytes));
-}
 
 void appender_init(struct appender *a, struct core *core, unsigned place, struct unfolded *unfolded)
 {
@@ -297,7 +290,7 @@ void appender_lost(struct appender *a)
 
 bool appender_connected(struct appender *a, struct session *session, int64_t deadline_ms)
 {
-    random_id(a->era);
+    random_id(a->era, sizeof(a->era));
     a->beat_ms = monotonic_ms();
     if (a->id[0] != '\0') {
         standing_begin(append_standing(a), a->beat_ms);
@@ -306,7 +299,7 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     char id[LOG_ID_TEXT + 1];
     char head[64];
     const struct reply *reply = NULL;
-    random_id(id);
+    random_id(id, sizeof(id));
     (void)snprintf(
         head, sizeof(head), "0 %s %lld", a->era, (long long)redis_clock_ms(&a->core->clock));
     buffer_clear(&a->out, APPEND_OUT_KEPT);

@@ -1,9 +1,9 @@
 #include "storage/rollup/pass.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "storage/base/random_id.h"
 #include "storage/redis/resp.h"
 #include "storage/rollup/step.h"
 
@@ -51,10 +51,8 @@ static bool find_due(struct pass *pass, int64_t now_s)
 
 void pass_new_id(struct pass *pass)
 {
-    unsigned char bytes[16];
-    randombytes_buf(bytes, sizeof(bytes));
     pass->id[0] = letters[pass->level];
-    sodium_bin2hex(pass->id + 1, sizeof(pass->id) - 1, bytes, sizeof(bytes));
+    random_id(pass->id + 1, sizeof(pass->id) - 1);
 }
 
 static enum pass_result pass_mark(struct pass *pass)

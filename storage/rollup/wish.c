@@ -1,9 +1,9 @@
 #include "storage/rollup/wish.h"
 
-#include <sodium.h>
 #include <string.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/random_id.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -46,11 +46,9 @@ static void begin(
 
 bool wish_make(struct core *core, struct session *session, int64_t *ret_done)
 {
-    unsigned char bytes[(WISH_ID_SIZE - 1) / 2];
     char id[WISH_ID_SIZE];
     struct buffer b;
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(id, sizeof(id), bytes, sizeof(bytes));
+    random_id(id, sizeof(id));
     buffer_init(&b);
     script_head(&b, &session->scripts, SCRIPT_SMALL_WRITE, 1, 4);
     put_key(&b, core, WISH);

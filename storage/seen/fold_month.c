@@ -1,9 +1,9 @@
 #include "storage/seen/fold_month.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "storage/base/random_id.h"
 #include "storage/core/reply_fault.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
@@ -136,11 +136,9 @@ enum fold_step fold_month_read_bits(struct fold_month *m, const struct bloom_lay
 
 struct ver fold_month_draw_ver(void)
 {
-    unsigned char random[SEEN_VER_TEXT / 2];
     struct ver ver = {.n = SEEN_VER_TEXT};
     char text[SEEN_VER_TEXT + 1];
-    randombytes_buf(random, sizeof(random));
-    sodium_bin2hex(text, sizeof(text), random, sizeof(random));
+    random_id(text, sizeof(text));
     memcpy(ver.text, text, SEEN_VER_TEXT);
     return ver;
 }

@@ -1,6 +1,5 @@
 #include "storage/users/bitmaps.h"
 
-#include <sodium.h>
 #include <stdio.h>
 
 #include "storage/core/reply_fault.h"
@@ -25,13 +24,6 @@ enum storage_err activity_partition(
     identity_user(secret, site, user, &id);
     *ret = visitor_partition(&core->partitions, &id);
     return STORAGE_OK;
-}
-
-void activity_new_generation(char ret[static ACTIVITY_GENERATION])
-{
-    unsigned char bytes[(ACTIVITY_GENERATION - 1) / 2];
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(ret, ACTIVITY_GENERATION, bytes, sizeof(bytes));
 }
 
 bool activity_sizes(struct activity *a, struct slice site, uint64_t ret[static PARTITIONS_MAX])

@@ -35,10 +35,7 @@ enum storage_err activity_partition(
 /* What is asked for ahead is bounded in bytes of bitmaps; a command counts for so many besides. */
 #define ACTIVITY_COMMAND 2048
 
-#define ACTIVITY_GENERATION 33 /* bytes of an id, with a NUL */
-
-/* A new, random value for field `users` of a partition's state. */
-void activity_new_generation(char ret[static ACTIVITY_GENERATION]);
+#define ACTIVITY_GENERATION 33 /* bytes of field `users` of a state, a random id, with a NUL */
 
 /* How many indices each partition has given to users of @site; 0 where there can be none. */
 bool activity_sizes(

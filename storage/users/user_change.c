@@ -1,5 +1,6 @@
 #include "storage/users/user_change.h"
 
+#include "storage/base/random_id.h"
 #include "storage/redis/resp.h"
 
 #define OTHER_SETTINGS (-2)
@@ -11,7 +12,7 @@ enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
     char generation[ACTIVITY_GENERATION];
     struct pipeline p;
     struct key key;
-    activity_new_generation(generation);
+    random_id(generation, sizeof(generation));
     pipeline_init(&p, &reader->session, job->deadline_ms);
     struct buffer *out = pipeline_script(
         &p, change->partition, change->script, 2 + change->n_keys, change->last.n > 0 ? 4 : 3);
@@ -38,7 +39,7 @@ enum storage_err user_change_tell(struct reader *reader, struct storage_job *job
 {
     char generation[ACTIVITY_GENERATION];
     struct pipeline p;
-    activity_new_generation(generation);
+    random_id(generation, sizeof(generation));
     pipeline_init(&p, &reader->session, job->deadline_ms);
     struct buffer *out = pipeline_script(&p, 0, SCRIPT_USERS_CHANGED, 1, 2);
     key_put(out, reader->core->partitions.tag[0], "state");
