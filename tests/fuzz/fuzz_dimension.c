@@ -44,12 +44,6 @@ static struct slice field(struct slice *rest, struct slice text)
     return rest->n > 0 ? slice_until(rest, '\n') : text;
 }
 
-/* Is it a value that the decoders let through? */
-static bool is_property(struct slice value)
-{
-    return event_check_value(value) == NULL;
-}
-
 /* A rule that was read stands for its own page, and for what it says. */
 static size_t read_rule(struct slice text, struct page_rule *ret)
 {
@@ -78,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct page_rule rules[2] = {{SLICE("/user/*/**"), SLICE("/user/:id")}};
     size_t n_rules = 1 + read_rule(field(&rest, text), &rules[1]);
     traits.props = &prop;
-    traits.n_props = is_property(prop.value) ? 1 : 0;
+    traits.n_props = event_check_value(prop.value) == NULL ? 1 : 0; /* as decoders do */
     struct app app = {.plan = {(1u << DIMENSION_PROP) - 1, 1, names, 1},
         .denied_sources = denied,
         .n_denied_sources = 1,
