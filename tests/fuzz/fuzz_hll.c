@@ -1,4 +1,5 @@
-/* fuzz_hll.c - libFuzzer target: any string given to hll_merge().
+/* fuzz_hll.c - libFuzzer target: any string given to hll_merge(), and what was read of it
+ * written anew.
  *
  *     clang -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_hll.c storage/sketch/hll.c \
  *         storage/sketch/hll_simd.c storage/sketch/bloom.c -lm
@@ -46,6 +47,19 @@ static void check_union(
     require(hll_estimate(&again) == hll_estimate(after));
 }
 
+/* What is written of the string's registers is no other sketch when it is read. */
+static void check_written(const void *string, size_t n)
+{
+    uint8_t written[HLL_DENSE_SIZE];
+    struct hll alone, read;
+    hll_clear(&alone);
+    hll_clear(&read);
+    require(hll_merge(&alone, string, n));
+    size_t written_n = hll_encode(&alone, written);
+    require(written_n <= sizeof(written) && hll_merge(&read, written, written_n));
+    require(memcmp(&alone, &read, sizeof(alone)) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hll before, after;
@@ -57,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     after = before;
     if (hll_merge(&after, data, size)) {
         check_union(&before, &after, data, size);
+        check_written(data, size);
     } else {
         require(memcmp(&before, &after, sizeof(after)) == 0);
     }
