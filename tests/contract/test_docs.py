@@ -125,7 +125,7 @@ def test_what_the_example_imports_its_question_finds(reader):
     assert follow(reader, commands_of(imported)).returncode == 0
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     expected = re.search(r"```json\n(.*?)^```$", page[page.index(asked):], re.M | re.S)[1]
-    assert [d["pv"] for d in documents(follow(reader, commands_of(asked)).stdout)] == [d["pv"] for d in documents(expected)]
+    assert documents(follow(reader, commands_of(asked)).stdout) == documents(expected)
 
 
 def test_a_wrong_command_would_be_found(reader):
