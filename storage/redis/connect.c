@@ -45,8 +45,9 @@ static struct redis *open_address(const struct redis_address *address, struct re
 static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, size_t error_n)
 {
     const struct reply *reply = NULL;
-    if (redis_await(redis, deadline_ms, &reply) != REDIS_OK_STATUS) {
-        (void)snprintf(error, error_n, "connection lost or timed out");
+    enum redis_status status = redis_await(redis, deadline_ms, &reply);
+    if (status != REDIS_OK_STATUS) {
+        (void)snprintf(error, error_n, "%s", redis_status_text(status));
         return false;
     }
     if (reply->type == REPLY_ERROR) {

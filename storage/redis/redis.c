@@ -300,8 +300,10 @@ static bool await_connected(redisContext *context, const struct redis_look *look
         (void)snprintf(error, error_n, "%s", context->errstr);
         return false;
     }
-    if (wait_for(context->fd, POLLOUT, look, deadline_ms) != REDIS_OK_STATUS) {
-        (void)snprintf(error, error_n, "connect timed out");
+    enum redis_status status = wait_for(context->fd, POLLOUT, look, deadline_ms);
+    if (status != REDIS_OK_STATUS) {
+        bool late = status == REDIS_TIMEOUT;
+        (void)snprintf(error, error_n, late ? "connect timed out" : "connect was given up");
         return false;
     }
     int pending = 0;
