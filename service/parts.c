@@ -14,6 +14,7 @@
 #include "service/options/option_value.h"
 #include "service/options/redis_url.h"
 #include "storage/base/clock.h"
+#include "storage/base/cond.h"
 #include "storage/storage.h"
 
 #define IDLE_TIMEOUT_MS 75000
@@ -207,7 +208,8 @@ static bool fill_app(struct service *s)
     s->ops.logger = s->logger;
     s->app.ops = &s->ops;
     s->live = live_new(&s->app, o, NULL);
-    return pthread_mutex_init(&s->probe.lock, NULL) == 0 && s->live != NULL && join_routes(s);
+    mutex_init(&s->probe.lock);
+    return s->live != NULL && join_routes(s);
 }
 
 static bool start_server(struct service *s)

@@ -228,10 +228,7 @@ struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms, reaper_farewell *f
     reaper->idle_ms = idle_ms;
     reaper->farewell = farewell;
     reaper->look_ms = least(head_ms / 8 + 1, 1000);
-    if (pthread_mutex_init(&reaper->mu, NULL) != 0) {
-        free(reaper);
-        return NULL;
-    }
+    mutex_init(&reaper->mu);
     cond_init(&reaper->wake);
     if (pthread_create(&reaper->thread, NULL, run, reaper) != 0) {
         reaper_free(reaper);

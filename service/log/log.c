@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "storage/base/cond.h"
+
 /* Each message has one place.  Two messages that share a place push each other out.  That makes the
  * limit less strict for both, and keeps memory and time constant. */
 #define REPEAT_PLACES 64
@@ -53,10 +55,7 @@ struct logger *logger_new(const struct logger_config *config)
     if (logger == NULL) {
         return NULL;
     }
-    if (pthread_mutex_init(&logger->mu, NULL) != 0) {
-        free(logger);
-        return NULL;
-    }
+    mutex_init(&logger->mu);
     logger->fd = config->fd;
     logger->syntax = config->syntax;
     atomic_init(&logger->level, config->level);

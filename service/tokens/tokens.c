@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "handlers/reply/problem.h"
+#include "storage/base/cond.h"
 
 struct tokens {
     char *path;
@@ -24,13 +25,14 @@ struct tokens *tokens_open(const char *path, bool open_too, char *ret_error)
     }
     struct tokens *tokens = calloc(1, sizeof(*tokens));
     char *copy = strdup(path);
-    if (tokens == NULL || copy == NULL || pthread_mutex_init(&tokens->lock, NULL) != 0) {
+    if (tokens == NULL || copy == NULL) {
         (void)snprintf(ret_error, TOKEN_FILE_ERROR, "out of memory");
         free(tokens);
         free(copy);
         token_set_free(set);
         return NULL;
     }
+    mutex_init(&tokens->lock);
     tokens->path = copy;
     tokens->open_too = open_too;
     tokens->set = set;
