@@ -102,18 +102,8 @@ size_t decimal_print(int64_t value, char *text)
 
 int64_t decimal_parse(struct slice digits, int64_t fallback)
 {
-    int64_t value = 0;
-    if (digits.n == 0 || digits.n > 18) {
-        return fallback;
-    }
-    for (size_t i = 0; i < digits.n; i++) {
-        char c = digits.p[i];
-        if (c < '0' || c > '9') {
-            return fallback;
-        }
-        value = value * 10 + (c - '0');
-    }
-    return value;
+    uint64_t value;
+    return slice_take_number(&digits, &value) && digits.n == 0 ? (int64_t)value : fallback;
 }
 
 void buffer_decimal(struct buffer *b, int64_t value)
