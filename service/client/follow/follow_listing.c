@@ -119,11 +119,6 @@ int64_t follow_entry_unpacked_size(
     return n < 0 || (code != Z_OK && code != Z_STREAM_END) ? -1 : size;
 }
 
-static int64_t nanoseconds(struct timespec at)
-{
-    return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
-}
-
 /* What @entry, whose name is set, is, without its bytes.  False: there is no such file, or no
  * regular one. */
 static bool look_at(const struct follow_listing *listing, struct follow_entry *entry)
@@ -136,7 +131,7 @@ static bool look_at(const struct follow_listing *listing, struct follow_entry *e
     }
     entry->inode = (uint64_t)about.st_ino;
     entry->size = (int64_t)about.st_size;
-    entry->mtime_ns = nanoseconds(about.st_mtim);
+    entry->mtime_ns = follow_time_ns(about.st_mtim);
     return true;
 }
 
@@ -216,8 +211,9 @@ static bool may_follow(const char *path, char *ret_error, size_t error_n)
 
 bool follow_may_have_moved(struct timespec before, struct timespec after, struct timespec began)
 {
-    int64_t age_ns = nanoseconds(began) - nanoseconds(before);
-    return nanoseconds(after) != nanoseconds(before) || (age_ns > -TICK_NS && age_ns < TICK_NS);
+    int64_t age_ns = follow_time_ns(began) - follow_time_ns(before);
+    return follow_time_ns(after) != follow_time_ns(before) ||
+           (age_ns > -TICK_NS && age_ns < TICK_NS);
 }
 
 /* Add what lies beside the log.  False: a file may have been passed over, because it was renamed

@@ -39,7 +39,7 @@ bool follow_open_watch(struct follow_open *open, struct follow_file *file, int64
         return false;
     }
     int64_t size = (int64_t)about.st_size;
-    int64_t mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+    int64_t mtime_ns = follow_time_ns(about.st_mtim);
     bool was_written = size > 0 || (!open->is_replaced && mtime_ns != file->mtime_ns);
     open->is_unsure = file->head.n == 0 && was_written;
     if (open->is_unsure) {

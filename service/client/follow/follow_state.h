@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "service/client/import_key.h"
 #include "storage/base/compiler.h"
@@ -22,6 +23,12 @@
 #define FOLLOW_FILES_KEPT  56   /* ..but of more than these, the oldest are forgotten when done */
 #define FOLLOW_HEAD        1024 /* bytes at a file's beginning that tell it from others */
 #define FOLLOW_STATE_BYTES (32 * 1024)
+
+/* A time of a file, ns since 1970. */
+static inline int64_t follow_time_ns(struct timespec at)
+{
+    return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
+}
 
 /* The first @n bytes of a file. */
 struct follow_head {
