@@ -81,11 +81,13 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
     return take_done(tx, reply->items + 1, tx->n_all);
 }
 
-/* The commands of all shares, and the trim. */
+/* What follows MULTI: between two TIME the commands of all shares, and the trim; then EXEC. */
 static void write_commands(struct transaction *tx, int trim)
 {
     const struct look *look = at_hand(tx);
     buffer_clear(&tx->commands, OUT_KEPT);
+    resp_command(&tx->commands, "TIME", NULL);
+    tx->counts_from = tx->commands.n;
     tx->n_all = 0;
     for (unsigned i = 0; i < look->cuts.n; i++) {
         if (tx->n_commands[i] > 0) {
@@ -98,6 +100,9 @@ static void write_commands(struct transaction *tx, int trim)
         stream_write_trim(tx->core, 0, log->id, log->to, &tx->commands);
         tx->n_all++;
     }
+    tx->counts_end = tx->commands.n;
+    resp_command(&tx->commands, "TIME", NULL);
+    resp_command(&tx->commands, "EXEC", NULL);
 }
 
 /* Send the commands at hand.  Behind EXEC goes the look for @next, which is written while Redis
@@ -106,14 +111,8 @@ static enum redis_status transaction_execute(struct transaction *tx, struct fold
 {
     struct redis *redis = tx->session->redis;
     bool left;
-    buffer_clear(&tx->out, OUT_KEPT);
-    resp_command(&tx->out, "TIME", NULL);
-    buffer_append(&tx->out, tx->commands.p, tx->commands.n);
-    resp_command(&tx->out, "TIME", NULL);
-    resp_command(&tx->out, "EXEC", NULL);
-    tx->out.failed = tx->out.failed || tx->commands.failed;
     at_hand(tx)->is_open = false;
-    if (!redis_queue(redis, &tx->out)) {
+    if (!redis_queue(redis, &tx->commands)) {
         return REDIS_LOST; /* out of memory */
     }
     (void)redis_send(redis, &left);
@@ -168,7 +167,8 @@ static enum redis_status execute_beyond(struct transaction *tx)
     buffer_clear(&tx->words, OUT_KEPT);
     buffer_clear(&tx->out, OUT_KEPT);
     size_t n = write_expected(tx, &tx->words);
-    n += command_words(&tx->commands, &tx->words);
+    struct slice counts = {tx->commands.p + tx->counts_from, tx->counts_end - tx->counts_from};
+    n += command_words(counts, &tx->words);
     script_head(&tx->out, &tx->session->scripts, SCRIPT_FOLD, 1 + cuts.n, n);
     /* In a cluster a key that never exists: a slot that is being moved then refuses the script,
      * which would break off at a key that is not named. */

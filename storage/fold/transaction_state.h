@@ -31,8 +31,9 @@ struct transaction {
     unsigned side;        /* the one at hand */
     bool learns;          /* what the other one's shares did is not in the memory yet */
     struct buffer out, due;
-    struct buffer commands; /* of the transaction, between MULTI and EXEC */
-    struct buffer words;    /* the same as arguments of fold.lua */
+    struct buffer commands;         /* of the transaction, behind MULTI.. */
+    size_t counts_from, counts_end; /* ..and the bytes of them that count something */
+    struct buffer words;            /* those as arguments of fold.lua */
 
     /* Of the run at hand. */
     struct session *session;

@@ -6,9 +6,10 @@
 #define STORAGE_REDIS_COMMAND_WORDS_H
 
 #include "storage/base/buffer.h"
+#include "storage/base/slice.h"
 
 /* Append the commands in @commands (written with resp.h) to @out as words, each command behind the
  * number of its words.  Returns how many words. */
-size_t command_words(const struct buffer *commands, struct buffer *out);
+size_t command_words(struct slice commands, struct buffer *out);
 
 #endif
