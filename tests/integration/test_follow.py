@@ -486,7 +486,7 @@ def test_a_log_that_may_not_be_read(tallyd, http, site, directory, cleanup):
     log.write(rows(2, 7))
     await_pv(http, site, 7)
     log.close()
-    assert follower.said(f"missing: {log.rotated(1).stat().st_size} bytes of {log.rotated(1)}: it may not be read")
+    assert follower.said(f"missing: {log.rotated(1).stat().st_size} bytes of {log.rotated(1)}: it cannot be read: Permission denied")
 
 
 @pytest.mark.parametrize("make, options, status, word", [

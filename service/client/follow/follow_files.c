@@ -80,8 +80,9 @@ static void say_packed(struct follow_files *files, const struct follow_entry *en
 static void say_unread(struct follow_files *files, const struct follow_entry *entry)
 {
     if (entry->kind == FOLLOW_UNREADABLE) {
-        import_report_say(files->report, "missing: %" PRId64 " bytes of %s%s: it may not be read",
-            entry->size, files->listing.directory, entry->name);
+        import_report_say(files->report,
+            "missing: %" PRId64 " bytes of %s%s: it cannot be read: %s", entry->size,
+            files->listing.directory, entry->name, strerror(entry->error));
     } else if (entry->kind == FOLLOW_GZIP) {
         say_packed(files, entry, follow_entry_unpacked_size(&files->listing, entry),
             &(struct follow_place){.header = -1});
@@ -249,7 +250,7 @@ static bool may_read(struct follow_files *files)
         return true;
     }
     if (first->kind == FOLLOW_UNREADABLE) {
-        say_once(files, SAID_UNREADABLE, "open", EACCES);
+        say_once(files, SAID_UNREADABLE, "read", first->error);
         files->must_look = true;
         return true;
     }

@@ -140,6 +140,7 @@ static void read_head(const struct follow_listing *listing, struct follow_entry 
     int fd = follow_entry_open(listing, entry);
     ssize_t n = fd < 0 ? -1 : pread(fd, entry->head, sizeof(entry->head), 0);
     entry->head_n = n > 0 ? (size_t)n : 0;
+    entry->error = n < 0 ? errno : 0;
     entry->kind = n < 0 ? FOLLOW_UNREADABLE : kind_of(entry->head, entry->head_n);
     if (entry->kind == FOLLOW_GZIP) {
         read_gzip_head(fd, entry);

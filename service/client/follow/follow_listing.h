@@ -17,7 +17,7 @@ enum follow_kind {
     FOLLOW_PLAIN,
     FOLLOW_GZIP,
     FOLLOW_PACKED,     /* by another program: zstd, xz, bzip2, lz4 */
-    FOLLOW_UNREADABLE, /* permission is missing */
+    FOLLOW_UNREADABLE, /* mostly for want of a permission */
 };
 
 struct follow_entry {
@@ -25,6 +25,7 @@ struct follow_entry {
     bool is_log;    /* at the log's own path; else a rotated file, by name or by inode */
     bool has_rotated_name;
     enum follow_kind kind;
+    int error; /* errno: why it is FOLLOW_UNREADABLE */
     uint64_t inode;
     int64_t size, mtime_ns; /* as stored, also of a compressed file */
     size_t head_n;

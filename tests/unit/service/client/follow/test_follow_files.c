@@ -121,6 +121,16 @@ Test(follow_files, a_path_that_goes_round_in_circles_is_said_once)
     cr_expect_eq(state.n, 0);
 }
 
+/* As a file of a broken disk, which can be opened. */
+Test(follow_files, why_a_log_cannot_be_read_is_said)
+{
+    files->path = "/proc/self/mem";
+    first_watch();
+    watch();
+    cr_expect_eq(said("cannot read /proc/self/mem: Input/output error"), 1);
+    cr_expect_eq(state.n, 0);
+}
+
 Test(follow_files, a_directory_that_is_not_there_may_come_to_be)
 {
     char later[PATH_MAX];
