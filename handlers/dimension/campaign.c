@@ -32,13 +32,11 @@ enum utm utm_find(struct slice name)
 /* What stands between '?' and '#'. */
 static struct slice query_of(struct slice page)
 {
-    const char *mark = page.n > 0 ? memchr(page.p, '?', page.n) : NULL;
-    const char *fragment = mark != NULL ? memchr(page.p, '#', page.n) : NULL;
-    if (mark == NULL || (fragment != NULL && fragment < mark)) {
+    struct slice path;
+    if (!slice_take_until(&page, '?', &path) || memchr(path.p, '#', path.n) != NULL) {
         return (struct slice){NULL, 0};
     }
-    const char *end = fragment != NULL ? fragment : page.p + page.n;
-    return (struct slice){mark + 1, (size_t)(end - mark) - 1};
+    return slice_until(&page, '#');
 }
 
 bool campaign_has(struct slice page)
@@ -66,16 +64,15 @@ static struct slice decode(struct slice raw, char *to)
 /* One parameter, `name=value`.  Returns the end of what was decoded. */
 static char *read_pair(struct slice pair, char *to, struct slice utm[UTM_N])
 {
-    const char *equals = pair.n > 0 ? memchr(pair.p, '=', pair.n) : NULL;
-    if (equals == NULL) {
+    struct slice name;
+    if (!slice_take_until(&pair, '=', &name)) {
         return to;
     }
-    enum utm which = utm_find((struct slice){pair.p, (size_t)(equals - pair.p)});
+    enum utm which = utm_find(name);
     if (which == UTM_N || utm[which].n > 0) {
         return to;
     }
-    struct slice raw = {equals + 1, (size_t)(pair.p + pair.n - equals) - 1};
-    struct slice value = decode(raw, to);
+    struct slice value = decode(pair, to);
     if (value.n == 0 || text_has_control(value) || !utf8_valid(value)) {
         return to;
     }

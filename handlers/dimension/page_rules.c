@@ -7,9 +7,8 @@
 /* Cut the part up to the next slash, and the slash, off @rest.  *ret_more: there was a slash. */
 static struct slice take_part(struct slice *rest, bool *ret_more)
 {
-    size_t n = rest->n;
-    struct slice part = slice_until(rest, '/');
-    *ret_more = part.n < n;
+    struct slice part = *rest;
+    *ret_more = slice_take_until(rest, '/', &part);
     return part;
 }
 

@@ -113,13 +113,11 @@ static struct slice behind_user(struct slice authority)
 /* The host alone; that of an address of version 6 keeps its brackets. */
 static struct slice without_port(struct slice host)
 {
-    const char *end = NULL;
     if (host.n > 0 && host.p[0] == '[') {
-        end = memchr(host.p, ']', host.n);
+        const char *end = memchr(host.p, ']', host.n);
         return end == NULL ? SLICE("") : (struct slice){host.p, (size_t)(end - host.p) + 1};
     }
-    end = host.n > 0 ? memchr(host.p, ':', host.n) : NULL;
-    return end == NULL ? host : (struct slice){host.p, (size_t)(end - host.p)};
+    return slice_until(&host, ':');
 }
 
 /* A character of a name, or of an address.  Names in other scripts may stand there as they are. */

@@ -85,9 +85,8 @@ static bool find_page(struct http_exchange *exchange, const struct params *param
     }
     traits->url = client_mirrored_target(exchange);
     traits->referrer = referer;
-    const char *query = traits->url.n > 0 ? memchr(traits->url.p, '?', traits->url.n) : NULL;
-    *ret_page = traits->url;
-    ret_page->n = query != NULL ? (size_t)(query - traits->url.p) : traits->url.n;
+    struct slice rest = traits->url;
+    *ret_page = slice_until(&rest, '?');
     return ret_page->n > 0;
 }
 

@@ -10,8 +10,8 @@
 const char *network_parse(struct slice text, struct network *ret)
 {
     struct network network = {0};
-    const char *slash = text.n > 0 ? memchr(text.p, '/', text.n) : NULL;
-    struct slice address = {text.p, slash != NULL ? (size_t)(slash - text.p) : text.n};
+    struct slice address = text;
+    bool has_bits = slice_take_until(&text, '/', &address);
     if (event_parse_address(address, &network.address) != NULL) {
         return "a network is ADDRESS or ADDRESS/BITS, as 10.0.0.0/8 or fd00::/8";
     }
@@ -19,8 +19,7 @@ const char *network_parse(struct slice text, struct network *ret)
     bool mapped = six && network.address.len == 4;
     uint64_t max = six ? 128 : 32;
     uint64_t bits = max;
-    if (slash != NULL &&
-        !text_number((struct slice){slash + 1, text.n - address.n - 1}, max, &bits)) {
+    if (has_bits && !text_number(text, max, &bits)) {
         return "the bits of a network are a number from 0 to 32, or 128 for IPv6";
     }
     if (mapped && bits < MAPPED_BITS) {

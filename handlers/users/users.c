@@ -135,9 +135,9 @@ void user_activity_finish(struct http_exchange *exchange)
 /* Take decimal digits, without leading zeros, off the front of @text, and the '.' behind them. */
 static bool take_decimal(struct slice *text, uint64_t max, uint64_t *ret)
 {
-    size_t n = text->n;
-    struct slice digits = slice_until(text, '.');
-    return digits.n < n && text_number(digits, max, ret) && (digits.n == 1 || digits.p[0] != '0');
+    struct slice digits;
+    return slice_take_until(text, '.', &digits) && text_number(digits, max, ret) &&
+           (digits.n == 1 || digits.p[0] != '0');
 }
 
 /* FNV-1a (Fowler, Noll, Vo). */

@@ -21,13 +21,9 @@ const char *log_line_take_method(struct log_line *line, struct slice name)
 
 const char *log_line_take_target(struct log_line *line, struct slice target)
 {
-    const char *query = target.n > 0 ? memchr(target.p, '?', target.n) : NULL;
     line->target = target;
-    if (query != NULL) {
-        target.n = (size_t)(query - target.p);
-    }
-    line->page = target;
-    return target.n > 0 ? NULL : "no valid request";
+    line->page = slice_until(&target, '?');
+    return line->page.n > 0 ? NULL : "no valid request";
 }
 
 /* Is @text "HTTP/1.1", "HTTP/2"..? */

@@ -37,19 +37,12 @@ bool w3c_is_directive(struct slice line)
  * blank: a column between two tabs may be empty. */
 static bool cut_column(struct slice *rest, char separator, struct slice *ret)
 {
-    while (separator == ' ' && rest->n > 0 && rest->p[0] == ' ') {
-        rest->p++;
-        rest->n--;
+    while (separator == ' ' && slice_take(rest, ' ')) {
     }
     if (rest->n == 0) {
         return false;
     }
-    const char *end = memchr(rest->p, separator, rest->n);
-    size_t n = end != NULL ? (size_t)(end - rest->p) : rest->n;
-    *ret = (struct slice){rest->p, n};
-    n += n < rest->n ? 1 : 0;
-    rest->p += n;
-    rest->n -= n;
+    *ret = slice_until(rest, separator);
     return true;
 }
 

@@ -263,12 +263,10 @@ static size_t authority_n(struct slice target)
 void http_target_split(struct slice target, struct slice *ret_path, struct slice *ret_query)
 {
     size_t skip = authority_n(target);
-    struct slice path = {target.p + skip, target.n - skip};
-    struct slice query = {0};
-    const char *mark = path.n > 0 ? memchr(path.p, '?', path.n) : NULL;
-    if (mark != NULL) {
-        query = (struct slice){mark + 1, path.n - (size_t)(mark - path.p) - 1};
-        path.n = (size_t)(mark - path.p);
+    struct slice query = {target.p + skip, target.n - skip};
+    struct slice path = query;
+    if (!slice_take_until(&query, '?', &path)) {
+        query = (struct slice){0};
     }
     if (skip > 0 && path.n == 0) {
         path = SLICE("/");

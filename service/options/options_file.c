@@ -65,13 +65,12 @@ static bool read_line(struct loader *loader, unsigned number, char *line, size_t
     if (all.n == 0 || all.p[0] == '#') {
         return true;
     }
-    const char *equals = memchr(all.p, '=', all.n);
-    if (equals == NULL) {
+    struct slice name, value = all;
+    if (!slice_take_until(&value, '=', &name)) {
         return loader_fail(loader, "%s:%u: no `name = value`", loader->path, number);
     }
-    struct slice name = slice_trim((struct slice){all.p, (size_t)(equals - all.p)}, blanks);
-    struct slice value =
-        slice_trim((struct slice){equals + 1, (size_t)(all.p + all.n - equals - 1)}, blanks);
+    name = slice_trim(name, blanks);
+    value = slice_trim(value, blanks);
     size_t at = loader_find(name);
     for (size_t i = 0; at == LOADER_NONE && i < option_families_n; i++) {
         struct slice who;

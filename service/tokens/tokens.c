@@ -119,9 +119,8 @@ static bool read_basic(struct slice field, char to[static TOKEN_MAX + 1], struct
             sodium_base64_VARIANT_ORIGINAL) != 0) {
         return false;
     }
-    const char *colon = n > 0 ? memchr(to, ':', n) : NULL;
-    *ret = (struct slice){to, colon != NULL ? (size_t)(colon - to) : 0};
-    return ret->n > 0;
+    struct slice decoded = {to, n};
+    return slice_take_until(&decoded, ':', ret) && ret->n > 0;
 }
 
 static bool refuse(struct http_response *response, const char *detail, const char *challenge)

@@ -73,17 +73,27 @@ static inline bool slice_begins(struct slice text, struct slice head)
     return text.n >= head.n && slice_equal((struct slice){text.p, head.n}, head);
 }
 
-/* Cut the bytes before the first @end off the front of @rest, and that @end, too.  Without an @end
- * these are all bytes. */
-static inline struct slice slice_until(struct slice *rest, char end)
+/* Cut the bytes before the first @end off the front of @rest, and that @end, too.  False: there is
+ * no @end, and nothing is cut; *ret is untouched. */
+static inline bool slice_take_until(struct slice *rest, char end, struct slice *ret)
 {
     const char *at = rest->n > 0 ? (const char *)memchr(rest->p, end, rest->n) : NULL;
-    struct slice head = {rest->p, at != NULL ? (size_t)(at - rest->p) : rest->n};
-    size_t used = head.n + (at != NULL);
-    if (used > 0) { /* else the pointer may be NULL */
-        rest->p += used;
+    if (at == NULL) {
+        return false;
     }
-    rest->n -= used;
+    size_t n = (size_t)(at - rest->p);
+    *ret = (struct slice){rest->p, n};
+    *rest = (struct slice){at + 1, rest->n - n - 1};
+    return true;
+}
+
+/* The same, and without an @end these are all bytes. */
+static inline struct slice slice_until(struct slice *rest, char end)
+{
+    struct slice head = *rest;
+    if (!slice_take_until(rest, end, &head)) {
+        rest->n = 0;
+    }
     return head;
 }
 

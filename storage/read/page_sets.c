@@ -50,13 +50,12 @@ struct slice *page_set_decode(
     if (ok && value.n > 0) {
         memcpy(text, value.p, value.n);
     }
-    for (size_t at = 0; ok && at < value.n && n < room;) {
-        const char *end = memchr(text + at, '\n', value.n - at);
-        size_t length = end == NULL ? value.n - at : (size_t)(end - (text + at));
-        if (length > 0 && length <= EVENT_PAGE_MAX) {
-            ok = add_page(&index, pages, &n, (struct slice){text + at, length});
+    struct slice rest = {text, value.n};
+    while (ok && rest.n > 0 && n < room) {
+        struct slice page = slice_until(&rest, '\n');
+        if (page.n > 0 && page.n <= EVENT_PAGE_MAX) {
+            ok = add_page(&index, pages, &n, page);
         }
-        at += length + 1;
     }
     index_release(&index);
     if (!ok) {

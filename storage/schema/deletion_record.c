@@ -23,18 +23,18 @@ void deletion_field_print(struct key *field, const struct deletion_target *targe
 
 bool deletion_field_parse(struct slice field, struct deletion_target *ret)
 {
-    const char *end = field.n == 0 ? NULL : memchr(field.p, '\n', field.n);
-    size_t n = end == NULL ? field.n : (size_t)(end - field.p);
-    *ret = (struct deletion_target){.site = {field.p, n}};
-    if (n == 0 || n > EVENT_SITE_MAX || end == NULL) {
-        return n > 0 && n <= EVENT_SITE_MAX;
+    struct slice page = field;
+    *ret = (struct deletion_target){.site = field};
+    bool has_page = slice_take_until(&page, '\n', &ret->site);
+    if (ret->site.n == 0 || ret->site.n > EVENT_SITE_MAX || !has_page) {
+        return ret->site.n > 0 && ret->site.n <= EVENT_SITE_MAX;
     }
-    if (field.n < n + 3 || field.n - n - 2 > EVENT_PAGE_MAX || (end[1] != '=' && end[1] != '^')) {
+    ret->is_prefix = slice_take(&page, '^');
+    if (!ret->is_prefix && !slice_take(&page, '=')) {
         return false;
     }
-    ret->is_prefix = end[1] == '^';
-    ret->page = (struct slice){end + 2, field.n - n - 2};
-    return true;
+    ret->page = page;
+    return page.n > 0 && page.n <= EVENT_PAGE_MAX;
 }
 
 void deletion_record_print(const struct deletion_record *record, char ret[static DELETION_VALUE])

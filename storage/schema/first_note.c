@@ -15,27 +15,20 @@ void first_note_put(
  * blank is the last byte. */
 static bool take_word(struct slice *line, size_t max, struct slice *ret)
 {
-    const char *blank = line->n == 0 ? NULL : memchr(line->p, ' ', line->n);
-    size_t n = blank == NULL ? line->n : (size_t)(blank - line->p);
-    size_t taken = blank == NULL ? n : n + 1;
-    bool is_open = blank != NULL && taken == line->n;
-    *ret = (struct slice){line->p, n};
-    line->p += taken;
-    line->n -= taken;
-    return n >= 1 && n <= max && !is_open;
+    size_t n = line->n;
+    *ret = slice_until(line, ' ');
+    bool is_open = line->n == 0 && ret->n < n;
+    return ret->n >= 1 && ret->n <= max && !is_open;
 }
 
 bool first_note_next(
     struct slice *text, struct first_event *ret, struct slice actions[static EVENT_ACTIONS_MAX])
 {
-    const char *end = text->n == 0 ? NULL : memchr(text->p, '\n', text->n);
+    struct slice line, rest = *text;
     uint64_t index;
-    if (end == NULL) {
-        return false;
-    }
-    struct slice line = {text->p, (size_t)(end - text->p)};
     *ret = (struct first_event){.actions = actions};
-    if (!slice_take_number(&line, &index) || index > UINT32_MAX || !slice_take(&line, ' ')) {
+    if (!slice_take_until(&rest, '\n', &line) || !slice_take_number(&line, &index) ||
+        index > UINT32_MAX || !slice_take(&line, ' ')) {
         return false;
     }
     ret->index = (uint32_t)index;
@@ -46,7 +39,6 @@ bool first_note_next(
         }
         ret->n_actions++;
     } while (line.n > 0);
-    text->n -= (size_t)(end + 1 - text->p);
-    text->p = end + 1;
+    *text = rest;
     return true;
 }

@@ -1,24 +1,15 @@
 #include "storage/schema/tombstones.h"
 
-#include <string.h>
-
 /* The next line: its field, as it is written, and its instant.  False: there is no more. */
 static bool tombstones_next(struct slice *rest, struct slice *ret_field, int64_t *ret_before_ms)
 {
-    const char *end = rest->n == 0 ? NULL : memchr(rest->p, '\n', rest->n);
-    const char *blank = end == NULL ? NULL : memchr(rest->p, ' ', (size_t)(end - rest->p));
-    if (blank == NULL) {
+    struct slice line;
+    uint64_t before_ms = 0;
+    if (!slice_take_until(rest, '\n', &line) || !slice_take_until(&line, ' ', ret_field)) {
         return false;
     }
-    int64_t before_ms = 0;
-    for (const char *c = blank + 1; c < end && *c >= '0' && *c <= '9'; c++) {
-        before_ms = before_ms > INT64_MAX / 10 - 1 ? INT64_MAX / 10 - 1 : before_ms;
-        before_ms = before_ms * 10 + (*c - '0');
-    }
-    *ret_field = (struct slice){rest->p, (size_t)(blank - rest->p)};
-    *ret_before_ms = before_ms == 0 ? INT64_MAX : before_ms;
-    rest->n -= (size_t)(end + 1 - rest->p);
-    rest->p = end + 1;
+    (void)slice_take_number(&line, &before_ms);
+    *ret_before_ms = before_ms == 0 ? INT64_MAX : (int64_t)before_ms;
     return true;
 }
 

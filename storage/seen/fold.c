@@ -78,18 +78,12 @@ static void seen_fold_append(struct seen_fold *fold, const struct due *due)
 
 void seen_fold_due(struct seen_fold *fold, unsigned partition, struct slice keys)
 {
-    size_t at = 0;
-    while (fold != NULL && at < keys.n) {
-        const char *end = memchr(keys.p + at, ' ', keys.n - at);
+    struct slice key;
+    while (fold != NULL && slice_take_until(&keys, ' ', &key)) {
         struct due due;
-        if (end == NULL) {
-            return;
-        }
-        struct slice key = {keys.p + at, (size_t)(end - keys.p) - at};
         if (seen_fold_parse(fold->core, partition, key, &due)) {
             seen_fold_append(fold, &due);
         }
-        at += key.n + 1;
     }
 }
 

@@ -136,19 +136,8 @@ uint64_t site_zones_digest(const struct site_zones *zones)
 /* Cut "site=zone" and a blank off the front of @rest.  False: something else stands there. */
 static bool take_entry(struct slice *rest, struct slice *ret_site, struct slice *ret_zone)
 {
-    const char *blank = memchr(rest->p, ' ', rest->n);
-    size_t n = blank != NULL ? (size_t)(blank - rest->p) : rest->n;
-    const char *sign = memchr(rest->p, '=', n);
-    if (sign == NULL || sign == rest->p || sign + 1 == rest->p + n) {
-        return false;
-    }
-    size_t site_n = (size_t)(sign - rest->p);
-    *ret_site = (struct slice){rest->p, site_n};
-    *ret_zone = (struct slice){sign + 1, n - site_n - 1};
-    n += blank != NULL;
-    rest->p += n;
-    rest->n -= n;
-    return true;
+    *ret_zone = slice_until(rest, ' ');
+    return slice_take_until(ret_zone, '=', ret_site) && ret_site->n > 0 && ret_zone->n > 0;
 }
 
 bool site_zones_compare(const struct site_zones *zones, struct slice text,

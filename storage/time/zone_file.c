@@ -81,19 +81,13 @@ static bool take_block(struct slice *rest, size_t time_size, struct block *ret, 
  * between the newlines is empty.  False: this is no footer. */
 static bool read_footer(struct slice rest, struct zone_rule *ret, bool *ret_is)
 {
+    struct slice rule;
     *ret_is = false;
-    if (rest.n < 2 || rest.p[0] != '\n') {
+    if (!slice_take(&rest, '\n') || !slice_take_until(&rest, '\n', &rule)) {
         return false;
     }
-    rest.p++;
-    rest.n--;
-    const char *end = memchr(rest.p, '\n', rest.n);
-    if (end == NULL) {
-        return false;
-    }
-    rest.n = (size_t)(end - rest.p);
-    *ret_is = rest.n > 0;
-    return rest.n == 0 || zone_rule_parse(rest, ret);
+    *ret_is = rule.n > 0;
+    return rule.n == 0 || zone_rule_parse(rule, ret);
 }
 
 static int64_t year_of(int64_t at_s)

@@ -27,12 +27,8 @@ struct clearing {
 /* "<site>:<index>" */
 static bool parse_gone(struct slice member, struct slice *ret_site, struct slice *ret_index)
 {
-    const char *colon = member.n == 0 ? NULL : memchr(member.p, ':', member.n);
-    if (colon == NULL) {
-        return false;
-    }
-    *ret_site = (struct slice){member.p, (size_t)(colon - member.p)};
-    return key_member_of(member, *ret_site, ret_index);
+    *ret_index = member;
+    return slice_take_until(ret_index, ':', ret_site);
 }
 
 /* Clear the index's bits in @n bitmaps of the site, whose keys are @keys.  @last: they were the

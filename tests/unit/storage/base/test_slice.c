@@ -25,6 +25,18 @@ Test(slice, until)
     cr_expect_eq(slice_until(&nothing, ',').n, 0);
 }
 
+Test(slice, take_until)
+{
+    struct slice rest = SLICE("a,,b");
+    struct slice head = SLICE("x");
+    cr_assert(slice_take_until(&rest, ',', &head) && slice_equal(head, SLICE("a")));
+    cr_assert(slice_take_until(&rest, ',', &head) && slice_equal(head, SLICE("")));
+    cr_expect_not(slice_take_until(&rest, ',', &head));
+    cr_expect(slice_equal(rest, SLICE("b")) && slice_equal(head, SLICE("")), "nothing is cut");
+    struct slice nothing = {NULL, 0};
+    cr_expect_not(slice_take_until(&nothing, ',', &head));
+}
+
 Test(slice, trim)
 {
     static const struct {
