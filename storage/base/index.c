@@ -105,7 +105,10 @@ bool array_reserve(void *array, size_t *capacity, size_t n, size_t size)
     if (n < *capacity) {
         return true;
     }
-    size_t more = *capacity == 0 ? ITEMS_MIN : *capacity * 2;
+    size_t more = *capacity == 0 ? ITEMS_MIN : *capacity;
+    while (more <= n) {
+        more *= 2;
+    }
     void *old;
     memcpy(&old, array, sizeof(old));
     void *p = reallocarray(old, more, size);

@@ -120,13 +120,9 @@ static enum storage_err plan_portions(
     enum storage_err err = STORAGE_OK;
     struct load load = {0};
     struct part_set viewed = {{0}};
-    if (!tally_cut(&q->tally, q->job->zone, step, window)) {
+    if (!tally_cut(&q->tally, q->job->zone, step, window) ||
+        !array_reserve(&q->known, &q->known_capacity, q->tally.n_points, sizeof(*q->known))) {
         return STORAGE_NOMEM;
-    }
-    while (q->known_capacity < q->tally.n_points) {
-        if (!array_reserve(&q->known, &q->known_capacity, q->known_capacity, sizeof(*q->known))) {
-            return STORAGE_NOMEM;
-        }
     }
     /* no further once it is too much: the plans of a thousand pages take memory, too */
     for (size_t i = 0; err == STORAGE_OK && i < q->n_portions; i++) {

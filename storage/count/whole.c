@@ -188,11 +188,8 @@ static bool expect_sums(struct count_question *q, struct whole_run *whole)
     size_t n_parts = whole->n * METRICS;
     size_t n_buckets = whole->n_buckets * METRICS;
     size_t end = q->n_whole_sums + n_parts + n_buckets;
-    while (q->whole_sums_capacity < end) {
-        if (!array_reserve(&q->whole_sums, &q->whole_sums_capacity, q->whole_sums_capacity,
-                sizeof(*q->whole_sums))) {
-            return false;
-        }
+    if (!array_reserve(&q->whole_sums, &q->whole_sums_capacity, end, sizeof(*q->whole_sums))) {
+        return false;
     }
     whole->parts = q->n_whole_sums;
     whole->buckets = whole->parts + n_parts;

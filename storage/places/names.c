@@ -43,11 +43,8 @@ bool place_names_begin(struct place_names *names, const struct counted_value *va
     names->n_others = 0;
     arena_clear(&names->arena);
     places_begin(names->places, partition, known, view);
-    while (names->found_capacity < n_values) {
-        if (!array_reserve(&names->found, &names->found_capacity, names->found_capacity,
-                sizeof(*names->found))) {
-            return false;
-        }
+    if (!array_reserve(&names->found, &names->found_capacity, n_values, sizeof(*names->found))) {
+        return false;
     }
     forget_values(names);
     return true;

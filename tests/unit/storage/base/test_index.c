@@ -126,6 +126,9 @@ Test(index, array_grows_and_keeps_its_items)
     for (size_t n = 0; n < 1000; n++) {
         cr_assert_eq(array[n], (int64_t)n);
     }
+    size_t more = 5 * capacity;
+    cr_assert(array_reserve(&array, &capacity, more, sizeof(*array)) && capacity > more);
+    cr_expect_eq(array[999], 999);
     free(array);
 }
 
