@@ -71,8 +71,7 @@ static enum event_json_result accept_event(struct decoder *d, size_t index)
     size_t n = d->reader.event->n_actions;
     d->reader.event->index = (uint32_t)index;
     for (size_t i = 0; i < n; i++) {
-        if (!array_reserve(&batch->actions, &batch->actions_capacity, batch->n_actions,
-                sizeof(*batch->actions))) {
+        if (!ARRAY_RESERVE(batch, actions)) {
             return EVENT_JSON_NOMEM;
         }
         batch->actions[batch->n_actions++] = d->reader.actions[i];

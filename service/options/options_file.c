@@ -28,8 +28,7 @@ static bool add_entry(struct loader *loader, const struct option_family *family,
     struct slice value, unsigned number)
 {
     struct options *options = loader->options;
-    if (!array_reserve(&options->entries, &options->entries_capacity, options->n_entries,
-            sizeof(*options->entries))) {
+    if (!ARRAY_RESERVE(options, entries)) {
         return loader_fail(loader, "out of memory");
     }
     for (size_t i = 0; i < options->n_entries; i++) {

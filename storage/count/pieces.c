@@ -44,7 +44,7 @@ static struct count_piece cut_piece(
 
 static bool add_piece(struct count_question *q, struct count_piece piece)
 {
-    if (!array_reserve(&q->pieces, &q->pieces_capacity, q->n_pieces, sizeof(*q->pieces))) {
+    if (!ARRAY_RESERVE(q, pieces)) {
         return false;
     }
     q->pieces[q->n_pieces++] = piece;

@@ -188,7 +188,7 @@ static bool has_page(const struct portion *portion, struct slice page)
 
 static struct portion *new_portion(struct count_question *q, unsigned partition, unsigned metrics)
 {
-    if (!array_reserve(&q->portions, &q->portions_capacity, q->n_portions, sizeof(*q->portions))) {
+    if (!ARRAY_RESERVE(q, portions)) {
         return NULL;
     }
     struct portion *portion = &q->portions[q->n_portions++];

@@ -129,8 +129,7 @@ static bool plan_rest(struct count_question *q, const struct portion *portion)
         .n_pages = portion->n_pages,
         .rest = true};
     struct cover_basis basis = proved_basis(&q->read, portion_view(q, &rest));
-    bool ok = rest.metrics == 0 ||
-              array_reserve(&q->rest, &q->rest_capacity, q->n_rest, sizeof(*q->rest));
+    bool ok = rest.metrics == 0 || ARRAY_RESERVE(q, rest);
     cover_init(&rest.cover);
     for (size_t point = 0; ok && rest.metrics != 0 && point < q->tally.n_points;) {
         size_t end = stretch_end(q, point);

@@ -207,7 +207,7 @@ enum whole_found whole_recall(
     struct count_question *q, size_t first, size_t n, size_t run, size_t point)
 {
     const struct portion *one = &q->portions[first];
-    if (!array_reserve(&q->wholes, &q->wholes_capacity, q->n_wholes, sizeof(*q->wholes))) {
+    if (!ARRAY_RESERVE(q, wholes)) {
         return WHOLE_NOMEM;
     }
     struct whole_run *whole = &q->wholes[q->n_wholes++];

@@ -64,8 +64,7 @@ struct batch_log *batch_add_log(struct batch *batch, const char *id, uint64_t fr
 bool batch_add(struct batch *batch, struct log_entry *entry)
 {
     uint32_t log = (uint32_t)batch->n_logs - 1;
-    if (!array_reserve(
-            &batch->entries, &batch->entries_capacity, batch->n_entries, sizeof(*batch->entries))) {
+    if (!ARRAY_RESERVE(batch, entries)) {
         entry_release(entry);
         return false;
     }
@@ -157,9 +156,7 @@ static uint32_t find_value(struct batch *batch, struct chunk_value *value)
     if (value->id != UINT32_MAX) {
         return value->id;
     }
-    if (!index_reserve(&batch->value_index) ||
-        !array_reserve(
-            &batch->values, &batch->values_capacity, batch->n_values, sizeof(*batch->values))) {
+    if (!index_reserve(&batch->value_index) || !ARRAY_RESERVE(batch, values)) {
         return INDEX_NONE;
     }
     uint64_t hash = XXH3_64bits(value->name.p, value->name.n);
@@ -236,7 +233,7 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
     struct chunk_reader *reader, uint32_t entry, bool has_key)
 {
     const struct chunk_event *event = &reader->event;
-    if (!array_reserve(&batch->rows, &batch->rows_capacity, batch->n_rows, sizeof(*batch->rows))) {
+    if (!ARRAY_RESERVE(batch, rows)) {
         return false;
     }
     struct row *row = &batch->rows[batch->n_rows];

@@ -139,8 +139,7 @@ static bool get_new_value(struct chunk_reader *reader)
     if (mark != NAME_MARK_VALUE && mark != NAME_MARK_SECTION) {
         return fail(reader);
     }
-    if (!array_reserve(
-            &reader->values, &reader->values_capacity, reader->n_values, sizeof(*reader->values))) {
+    if (!ARRAY_RESERVE(reader, values)) {
         return run_out(reader);
     }
     reader->values[reader->n_values++] = (struct chunk_value){name, (head & 1) != 0, UINT32_MAX};

@@ -186,8 +186,7 @@ static enum storage_err slot_stage(struct gathering *g, unsigned p, struct slot 
     if (err != STORAGE_OK || sum == INDEX_NONE) {
         return err;
     }
-    if (!array_reserve(
-            &slot->staged, &slot->staged_capacity, slot->n_staged, sizeof(*slot->staged))) {
+    if (!ARRAY_RESERVE(slot, staged)) {
         return STORAGE_NOMEM;
     }
     slot->staged[slot->n_staged++] = (struct staged){sum, (uint64_t)pv};

@@ -159,7 +159,7 @@ static enum storage_err take_views(struct ranking *r)
     r->n_rows = 0;
     r->job->clamped = false;
     for (size_t i = 0; i < r->job->total && i < r->job->limit; i++) {
-        if (!array_reserve(&r->rows, &r->rows_capacity, r->n_rows, sizeof(*r->rows))) {
+        if (!ARRAY_RESERVE(r, rows)) {
             return STORAGE_NOMEM;
         }
         r->rows[r->n_rows++] = row_of(r, &r->scan.sums.all[i]);

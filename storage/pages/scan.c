@@ -174,7 +174,7 @@ static enum storage_err take_look(
         slot_begin(&s->g, p, &s->look, bucket);
         return slot_take_step(&s->g, p, &s->look, step);
     }
-    if (!array_reserve(&lot->large, &lot->large_capacity, lot->n_large, sizeof(*lot->large))) {
+    if (!ARRAY_RESERVE(lot, large)) {
         return STORAGE_NOMEM;
     }
     lot->large[lot->n_large++] = bucket;

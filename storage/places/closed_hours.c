@@ -332,8 +332,7 @@ static bool take_list_before(
         if (!fills || name.n > EVENT_PAGE_MAX) {
             continue;
         }
-        if (!array_reserve(&places->staying, &places->staying_capacity, places->n_staying,
-                sizeof(*places->staying))) {
+        if (!ARRAY_RESERVE(places, staying)) {
             return false;
         }
         places->staying[places->n_staying++] =

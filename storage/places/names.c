@@ -115,8 +115,7 @@ static const struct other_name *find_other(struct place_names *names, struct sli
         }
     }
     char *text = arena_alloc(&names->arena, class.n + 1);
-    if (text == NULL || !array_reserve(&names->others, &names->others_capacity, names->n_others,
-                            sizeof(*names->others))) {
+    if (text == NULL || !ARRAY_RESERVE(names, others)) {
         return NULL;
     }
     struct slice name_of_others = counted_name_of_others(class, text);

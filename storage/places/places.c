@@ -34,20 +34,16 @@ void places_begin(struct places *places, unsigned partition, const struct known_
     const struct places_view *view)
 {
     array_relax(&places->all, &places->capacity, places->n, sizeof(*places->all));
-    array_relax(
-        &places->classes, &places->classes_capacity, places->n_classes, sizeof(*places->classes));
-    array_relax(&places->hours, &places->hours_capacity, places->n_hours, sizeof(*places->hours));
-    array_relax(&places->asked, &places->asked_capacity, places->n_asked, sizeof(*places->asked));
-    array_relax(&places->questions, &places->questions_capacity, places->n_questions,
-        sizeof(*places->questions));
-    array_relax(
-        &places->staying, &places->staying_capacity, places->n_staying, sizeof(*places->staying));
+    places->n = 0;
+    ARRAY_CLEAR(places, classes);
+    ARRAY_CLEAR(places, hours);
+    ARRAY_CLEAR(places, asked);
+    ARRAY_CLEAR(places, questions);
+    ARRAY_CLEAR(places, staying);
     places->partition = partition;
     places->known = known;
     places->view = *view;
     places->relies = places->rests = false;
-    places->n_staying = 0;
-    places->n = places->n_classes = places->n_hours = places->n_asked = places->n_questions = 0;
     places->last_hour = 0;
     index_clear(&places->index);
     index_clear(&places->hour_index);
@@ -92,9 +88,7 @@ static uint32_t find_hour(struct places *places, const struct row *row)
     if (places->last_hour < places->n_hours && is_hour(&wanted, places->last_hour)) {
         return places->last_hour;
     }
-    if (!index_reserve(&places->hour_index) ||
-        !array_reserve(
-            &places->hours, &places->hours_capacity, places->n_hours, sizeof(*places->hours))) {
+    if (!index_reserve(&places->hour_index) || !ARRAY_RESERVE(places, hours)) {
         return INDEX_NONE;
     }
     struct bucket bucket = bucket_at(row->zone, LEVEL_HOUR, row->at_s);
@@ -128,8 +122,7 @@ static uint32_t find_class(struct places *places, const struct place_wanted *wan
             return item;
         }
     }
-    if (!array_reserve(&places->classes, &places->classes_capacity, places->n_classes,
-            sizeof(*places->classes))) {
+    if (!ARRAY_RESERVE(places, classes)) {
         return INDEX_NONE;
     }
     places->classes[places->n_classes] = (struct place_class){.text = text,

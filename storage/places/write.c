@@ -28,8 +28,7 @@ static bool choose_asked(struct places *places)
             if (places->all[i].was == PLACE_HELD) {
                 continue;
             }
-            if (!array_reserve(&places->asked, &places->asked_capacity, places->n_asked,
-                    sizeof(*places->asked))) {
+            if (!ARRAY_RESERVE(places, asked)) {
                 return false;
             }
             places->asked[places->n_asked++] = i;
@@ -64,8 +63,7 @@ static void write_name(struct buffer *out, const struct place *place)
 
 bool places_add_question(struct places *places, const struct place_question *question)
 {
-    if (!array_reserve(&places->questions, &places->questions_capacity, places->n_questions,
-            sizeof(*places->questions))) {
+    if (!ARRAY_RESERVE(places, questions)) {
         return false;
     }
     places->questions[places->n_questions++] = *question;

@@ -16,7 +16,7 @@ static struct proved_piece *new_piece(struct proved_read *r, unsigned partition,
     if (r->next == r->n_pieces) {
         r->next = r->n_pieces = r->n_sent = 0;
     }
-    if (!array_reserve(&r->pieces, &r->pieces_capacity, r->n_pieces, sizeof(*r->pieces))) {
+    if (!ARRAY_RESERVE(r, pieces)) {
         return NULL;
     }
     struct proved_piece *piece = &r->pieces[r->n_pieces++];
