@@ -127,28 +127,22 @@ static bool delete_keys(
 
 /* ---- what a key holds ---- */
 
-/* The cursor of a reply to SCAN or the like; the list of it in *ret. */
-static bool take_cursor(struct sweep_turn *step, const struct reply *reply,
-    char cursor[SWEEP_CURSOR], const struct reply **ret)
+/* Send the command that scans; *cursor moves on.  NULL: see the pipeline's err. */
+static const struct reply *ask_scan(struct sweep_turn *step, char cursor[static REPLY_CURSOR])
 {
-    if (reply == NULL) {
-        return false;
-    }
-    if (reply->type != REPLY_ARRAY || reply->n != 2 || reply->items[0].text.n >= SWEEP_CURSOR) {
+    const struct reply *reply = pipeline_ask(step->pipe, false);
+    const struct reply *list = reply != NULL ? reply_scan(reply, cursor) : NULL;
+    if (reply != NULL && list == NULL) {
         (void)pipeline_foreign(step->pipe, "what is scanned");
-        return false;
     }
-    memcpy(cursor, reply->items[0].text.p, reply->items[0].text.n + 1);
-    *ret = &reply->items[1];
-    return true;
+    return list;
 }
 
 /* Look at some fields of @key, by @command (HSCAN, ZSCAN, SSCAN), and gather those that match. */
 static bool scan_fields(struct sweep_turn *step, unsigned partition, struct slice key,
-    const char *command, const struct buffer *pattern, char cursor[SWEEP_CURSOR],
+    const char *command, const struct buffer *pattern, char cursor[static REPLY_CURSOR],
     struct found_list *ret)
 {
-    const struct reply *list = NULL;
     struct buffer *out = pipeline_command(step->pipe, partition, command, 6);
     resp_word(out, key.p, key.n);
     resp_text(out, cursor);
@@ -156,16 +150,14 @@ static bool scan_fields(struct sweep_turn *step, unsigned partition, struct slic
     resp_word(out, pattern->p, pattern->n);
     resp_text(out, "COUNT");
     resp_text(out, SCAN_COUNT);
-    if (!take_cursor(step, pipeline_ask(step->pipe, false), cursor, &list)) {
-        return false;
-    }
+    const struct reply *list = ask_scan(step, cursor);
     size_t stride = command[0] == 'S' ? 1 : 2; /* of the others a value follows */
-    for (size_t i = 0; i < list->n; i += stride) {
+    for (size_t i = 0; list != NULL && i < list->n; i += stride) {
         if (!found_add(ret, list->items[i].text, FOUND_NOTHING, partition)) {
             return pipeline_fail(step->pipe, STORAGE_NOMEM);
         }
     }
-    return true;
+    return list != NULL;
 }
 
 /* Take all fields of @key that match @pattern away, by @plain, or by ZREM. */
@@ -173,7 +165,7 @@ static bool sweep_fields(struct sweep_turn *step, unsigned partition, struct sli
     enum found_kind kind, const char *plain, const struct buffer *pattern)
 {
     const char *command = kind == FOUND_ZSET ? "ZSCAN" : plain[0] == 'H' ? "HSCAN" : "SSCAN";
-    char cursor[SWEEP_CURSOR] = "0";
+    char cursor[REPLY_CURSOR] = "0";
     bool ok = !pattern->failed || pipeline_fail(step->pipe, STORAGE_NOMEM);
     do {
         struct found_list fields = {.n = 0};
@@ -226,8 +218,7 @@ static bool sweep_keys(struct sweep_turn *step)
     struct deletion_sweep *sweep = step->sweep;
     const struct partitions *partitions = &step->core->partitions;
     const char *tag = step->core->is_spread ? partitions->tag[sweep->partition] : NULL;
-    const struct reply *names = NULL;
-    char cursor[SWEEP_CURSOR];
+    char cursor[REPLY_CURSOR];
     struct buffer pattern;
     struct found_list list = {.n = 0};
     buffer_init(&pattern);
@@ -239,7 +230,8 @@ static bool sweep_keys(struct sweep_turn *step)
     resp_text(out, "COUNT");
     resp_text(out, SCAN_COUNT);
     out->failed = out->failed || pattern.failed;
-    bool ok = take_cursor(step, pipeline_ask(step->pipe, false), cursor, &names);
+    const struct reply *names = ask_scan(step, cursor);
+    bool ok = names != NULL;
     for (size_t i = 0; ok && i < names->n; i++) {
         unsigned partition = 0;
         enum found_kind kind =

@@ -19,11 +19,9 @@
 #include "storage/job/deletion_job.h"
 #include "storage/read/pipeline.h"
 
-#define SWEEP_CURSOR 24
-
 struct deletion_sweep {
     unsigned partition;        /* at hand */
-    char cursor[SWEEP_CURSOR]; /* of its SCAN; "": that is over */
+    char cursor[REPLY_CURSOR]; /* of its SCAN; "": that is over */
     uint64_t changes;          /* of the dispatcher, when the sweep began */
     uint64_t n_found;          /* keys and fields that were taken away so far */
 };

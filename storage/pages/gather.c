@@ -193,23 +193,16 @@ static enum storage_err slot_stage(struct gathering *g, unsigned p, struct slot 
     return STORAGE_OK;
 }
 
-bool slot_is_step(const struct slot *slot, const struct reply *step)
-{
-    return step->type == REPLY_ARRAY && step->n == 2 &&
-           step->items[0].text.n < sizeof(slot->cursor) && step->items[1].n % 2 == 0;
-}
-
 enum storage_err slot_take_step(
     struct gathering *g, unsigned p, struct slot *slot, const struct reply *step)
 {
     enum storage_err err = STORAGE_OK;
-    if (!slot_is_step(slot, step)) {
+    const struct reply *entries = reply_scan(step, slot->cursor);
+    if (entries == NULL || entries->n % 2 != 0) { /* names and numbers by turns */
         return proved_foreign(g->r);
     }
-    const struct reply *entries = &step->items[1];
     for (size_t i = 0; err == STORAGE_OK && i < entries->n; i += 2) {
         err = slot_stage(g, p, slot, entries->items[i].text, &entries->items[i + 1]);
     }
-    memcpy(slot->cursor, step->items[0].text.p, step->items[0].text.n + 1);
     return err == STORAGE_OK && strcmp(slot->cursor, "0") == 0 ? slot_end(g, p, slot) : err;
 }

@@ -37,7 +37,7 @@ struct slot {
     bool busy;
     size_t bucket;              /* in the cover */
     struct remembered_run *run; /* to whose own sums it goes; NULL: to those of the question */
-    char cursor[24];
+    char cursor[REPLY_CURSOR];
     uint64_t other;        /* what a cap put together */
     struct staged *staged; /* owned: what came so far */
     size_t n_staged, staged_capacity;
@@ -49,9 +49,6 @@ enum storage_err gathering_add_recalled(struct gathering *g);
 
 /* Begin to read @bucket of partition @p's cover. */
 void slot_begin(struct gathering *g, unsigned p, struct slot *slot, size_t bucket);
-
-/* Is it the reply to one step: a cursor, and names and numbers by turns? */
-bool slot_is_step(const struct slot *slot, const struct reply *step);
 
 /* Take one step of the slot's bucket; the last one, whose cursor is 0, ends it.  Errors as above,
  * and STORAGE_REFUSED: foreign data. */

@@ -167,10 +167,11 @@ static enum storage_err take_look(
     struct scanning *s, unsigned p, size_t bucket, const struct reply *step)
 {
     struct lot *lot = &s->lots[p];
-    if (!slot_is_step(&s->look, step)) {
+    char cursor[REPLY_CURSOR];
+    if (reply_scan(step, cursor) == NULL) {
         return proved_foreign(s->g.r);
     }
-    if (slice_equal(step->items[0].text, SLICE("0"))) {
+    if (strcmp(cursor, "0") == 0) {
         slot_begin(&s->g, p, &s->look, bucket);
         return slot_take_step(&s->g, p, &s->look, step);
     }

@@ -34,7 +34,7 @@ static bool add_site(struct list *list, struct slice site)
 /* Where each partition's scan stands. */
 struct cursors {
     struct cursor {
-        char text[24];
+        char text[REPLY_CURSOR];
         bool is_over;
     } all[PARTITIONS_MAX];
 };
@@ -56,17 +56,15 @@ static bool take_names(struct pipeline *p, struct list *list, struct cursor *cur
     if (reply == NULL) {
         return false;
     }
-    if (reply->type != REPLY_ARRAY || reply->n != 2 ||
-        reply->items[0].text.n >= sizeof(cursor->text)) {
+    const struct reply *names = reply_scan(reply, cursor->text);
+    if (names == NULL) {
         return pipeline_foreign(p, "a list of sites");
     }
-    const struct reply *names = &reply->items[1];
     for (size_t i = 0; i < names->n; i++) {
         if (!add_site(list, names->items[i].text)) {
             return pipeline_fail(p, STORAGE_NOMEM);
         }
     }
-    memcpy(cursor->text, reply->items[0].text.p, reply->items[0].text.n + 1);
     cursor->is_over = strcmp(cursor->text, "0") == 0;
     return true;
 }

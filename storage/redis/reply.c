@@ -27,6 +27,16 @@ int64_t reply_time_us(const struct reply *reply)
     return reply_integer(&reply->items[0], 0) * 1000000 + reply_integer(&reply->items[1], 0);
 }
 
+const struct reply *reply_scan(const struct reply *reply, char cursor[static REPLY_CURSOR])
+{
+    if (reply->type != REPLY_ARRAY || reply->n != 2 || reply->items[0].type != REPLY_TEXT ||
+        reply->items[0].text.n >= REPLY_CURSOR || reply->items[1].type != REPLY_ARRAY) {
+        return NULL;
+    }
+    memcpy(cursor, reply->items[0].text.p, reply->items[0].text.n + 1);
+    return &reply->items[1];
+}
+
 struct slice reply_field(const struct reply *reply, const char *name)
 {
     struct slice rest = reply->type == REPLY_TEXT ? reply->text : SLICE("");

@@ -31,6 +31,13 @@ int64_t reply_integer(const struct reply *reply, int64_t fallback);
 /* The value of a reply to TIME: microseconds since 1970, UTC.  0: the reply is not one to TIME. */
 int64_t reply_time_us(const struct reply *reply);
 
+/* Bytes that hold a cursor of SCAN and a NUL. */
+#define REPLY_CURSOR 24
+
+/* The list of a reply to SCAN or the like.  Its cursor goes to @cursor: "0" where nothing is left
+ * to be scanned.  NULL: the reply is not one to SCAN, and the cursor stays. */
+const struct reply *reply_scan(const struct reply *reply, char cursor[static REPLY_CURSOR]);
+
 /* What stands behind @name, "name:", on a line of its own of a reply to INFO or CLUSTER INFO.  p is
  * NULL: there is no such line. */
 struct slice reply_field(const struct reply *reply, const char *name);

@@ -89,7 +89,7 @@ static bool take_members(struct pass *pass, const struct reply *members)
 
 static enum pass_result list_sites(struct pass *pass)
 {
-    char cursor[24] = "0";
+    char cursor[REPLY_CURSOR] = "0";
     do {
         const struct reply *reply = NULL;
         list_begin(pass);
@@ -99,12 +99,10 @@ static enum pass_result list_sites(struct pass *pass)
         if (result != PASS_DONE) {
             return result;
         }
-        const struct reply *scan = &reply->items[0];
-        if (scan->n != 2 || scan->items[0].text.n >= sizeof(cursor) ||
-            !take_members(pass, &scan->items[1])) {
+        const struct reply *members = reply_scan(&reply->items[0], cursor);
+        if (members == NULL || !take_members(pass, members)) {
             return PASS_FAILED;
         }
-        memcpy(cursor, scan->items[0].text.p, scan->items[0].text.n + 1);
     } while (strcmp(cursor, "0") != 0);
     return PASS_DONE;
 }
@@ -119,7 +117,7 @@ struct scan {
     size_t first, end;
     uint64_t gone;
     int64_t size[PARTS_MAX + 1];
-    char cursor[PARTS_MAX + 1][24];
+    char cursor[PARTS_MAX + 1][REPLY_CURSOR];
     bool done[PARTS_MAX + 1];
 };
 
@@ -178,10 +176,10 @@ static size_t write_scans(struct pass *pass, const struct scan *scan, size_t whi
 static bool take_piece(
     struct rollup_list *list, struct scan *scan, size_t part, const struct reply *piece)
 {
-    if (piece->n != 2 || piece->items[0].text.n >= sizeof(scan->cursor[part])) {
+    const struct reply *names = reply_scan(piece, scan->cursor[part]);
+    if (names == NULL) {
         return false;
     }
-    const struct reply *names = &piece->items[1];
     bool whole = part == rollup_cut_of(list, scan->site)->n_parts;
     uint64_t parts = whole ? scan->gone : (uint64_t)1 << part;
     for (size_t i = 0; i + 1 < names->n; i += 2) {
@@ -193,7 +191,6 @@ static bool take_piece(
             return false;
         }
     }
-    memcpy(scan->cursor[part], piece->items[0].text.p, piece->items[0].text.n + 1);
     scan->done[part] = strcmp(scan->cursor[part], "0") == 0;
     return true;
 }

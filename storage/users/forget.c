@@ -55,11 +55,11 @@ static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, 
     return true;
 }
 
-static const struct reply *ask_scan(struct clearing *c, struct slice cursor)
+static const struct reply *ask_scan(struct clearing *c, const char *cursor)
 {
     struct buffer *out = pipeline_command(&c->activity->pipe, c->partition, "ZSCAN", 4);
     key_put(out, c->tag, "acts");
-    resp_word(out, cursor.p, cursor.n);
+    resp_text(out, cursor);
     resp_text(out, "COUNT");
     resp_text(out, SCAN_COUNT);
     return pipeline_ask(&c->activity->pipe, false);
@@ -87,20 +87,19 @@ static size_t put_keys(const struct clearing *c, const struct reply *list, struc
 
 /* Clear the index's bits in the bitmaps that one reply of ZSCAN names: about as many as were asked
  * for.  The reply's cursor is copied to @cursor. */
-static bool scan_step(struct clearing *c, char cursor[static 24], size_t *cursor_n)
+static bool scan_step(struct clearing *c, char cursor[static REPLY_CURSOR])
 {
     struct buffer keys;
-    const struct reply *reply = ask_scan(c, (struct slice){cursor, *cursor_n});
+    const struct reply *reply = ask_scan(c, cursor);
     if (reply == NULL) {
         return false;
     }
-    if (reply->type != REPLY_ARRAY || reply->n != 2 || reply->items[0].text.n > 23) {
+    const struct reply *members = reply_scan(reply, cursor);
+    if (members == NULL) {
         return pipeline_foreign(&c->activity->pipe, "a list of bitmaps");
     }
-    *cursor_n = reply->items[0].text.n;
-    memcpy(cursor, reply->items[0].text.p, *cursor_n);
     buffer_init(&keys);
-    size_t n = put_keys(c, &reply->items[1], &keys);
+    size_t n = put_keys(c, members, &keys);
     bool ok = n == 0 || clear_some(c, &keys, n, false);
     buffer_release(&keys);
     return ok;
@@ -110,14 +109,13 @@ static bool scan_step(struct clearing *c, char cursor[static 24], size_t *cursor
  * such a bit. */
 static bool clear_index(struct clearing *c)
 {
-    char cursor[24] = "0";
-    size_t cursor_n = 1;
+    char cursor[REPLY_CURSOR] = "0";
     struct buffer none;
     do {
-        if (!scan_step(c, cursor, &cursor_n)) {
+        if (!scan_step(c, cursor)) {
             return false;
         }
-    } while (!(cursor_n == 1 && cursor[0] == '0'));
+    } while (strcmp(cursor, "0") != 0);
     buffer_init(&none);
     return clear_some(c, &none, 0, true);
 }

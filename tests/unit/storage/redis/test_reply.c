@@ -48,6 +48,26 @@ Test(reply, a_line_of_info)
     cr_expect_null(reply_field(&reply, "role:").p);
 }
 
+Test(reply, a_scan)
+{
+    char cursor[REPLY_CURSOR] = "7";
+    struct reply parts[] = {text_of(REPLY_TEXT, "18446744073709551615"), {.type = REPLY_ARRAY}};
+    struct reply reply = {.type = REPLY_ARRAY, .items = parts, .n = 2};
+    cr_expect(reply_scan(&reply, cursor) == &parts[1]);
+    cr_expect_str_eq(cursor, "18446744073709551615");
+    reply.n = 1;
+    cr_expect_null(reply_scan(&reply, cursor));
+    reply.n = 2;
+    parts[1].type = REPLY_NIL;
+    cr_expect_null(reply_scan(&reply, cursor));
+    parts[1].type = REPLY_ARRAY;
+    parts[0] = text_of(REPLY_TEXT, "111111111111111111111111");
+    cr_expect_null(reply_scan(&reply, cursor), "it is too long");
+    parts[0] = (struct reply){.type = REPLY_INTEGER};
+    cr_expect_null(reply_scan(&reply, cursor));
+    cr_expect_str_eq(cursor, "18446744073709551615", "it stays");
+}
+
 Test(reply, the_time)
 {
     struct reply parts[] = {text_of(REPLY_TEXT, "1700000000"), text_of(REPLY_TEXT, "000012")};
