@@ -107,21 +107,34 @@ static void add_columns(struct query_table *table, json_t *row)
     }
 }
 
+/* Does @answer have the member @name, and is it @value?  A NULL is any. */
+static bool has_member(const json_t *answer, const char *name, const char *value)
+{
+    const json_t *member = name != NULL ? json_object_get(answer, name) : answer;
+    const char *text = json_string_value(member);
+    return member != NULL && (value == NULL || (text != NULL && strcmp(text, value) == 0));
+}
+
 /* Add the columns of a list without rows.  A series always has rows. */
 static void add_known_columns(struct query_table *table)
 {
     static const struct {
-        const char *list, *beside; /* a member that the answer must have; NULL: none */
+        const char *list, *beside, *word, *value; /* what else the answer must have */
         const char *names[6];
     } known[] = {
-        {"pages", "total_pages", {"page", "pv", "uv"}},
-        {"pages", NULL, {"site", "page", "reads_per_s", "writes_per_s", "error"}},
-        {"sites", NULL, {"site"}},
-        {"rows", NULL, {"value", "pv", "uv", "low", "high", "at_most"}},
+        {"pages", "total_pages", "by", "visits", {"page", "visits"}},
+        {"pages", "total_pages", NULL, NULL, {"page", "pv", "uv"}},
+        {"pages", NULL, NULL, NULL, {"site", "page", "reads_per_s", "writes_per_s", "error"}},
+        {"sites", "from", NULL, NULL, {"site", "pv", "uv", "visits", "now"}},
+        {"sites", NULL, NULL, NULL, {"site"}},
+        {"rows", "step", "metric", "uv", {"value", "from", "to", "uv"}},
+        {"rows", "step", NULL, NULL, {"value", "from", "to", "pv"}},
+        {"rows", NULL, NULL, NULL, {"value", "pv", "uv", "low", "high", "at_most"}},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        if (table->rows == json_object_get(table->answer, known[i].list) &&
-            (known[i].beside == NULL || json_object_get(table->answer, known[i].beside) != NULL)) {
+        if (json_is_array(json_object_get(table->answer, known[i].list)) &&
+            has_member(table->answer, known[i].beside, NULL) &&
+            has_member(table->answer, known[i].word, known[i].value)) {
             for (size_t k = 0; k < 6 && known[i].names[k] != NULL; k++) {
                 add_column(table, NULL, known[i].names[k], NULL);
             }

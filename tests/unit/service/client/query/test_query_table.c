@@ -110,6 +110,20 @@ Test(query_table, no_rows)
     check("{\"sites\":[\"a\",\"bc\"]}", "site\n----\na\nbc\n", "site\na\nbc\n");
 }
 
+Test(query_table, no_rows_of_each_form_of_a_question)
+{
+    check("{\"by\":\"visits\",\"pages\":[],\"total_pages\":0}", "page  visits\n----  ------\n",
+        "page,visits\n");
+    check("{\"by\":\"uv\",\"pages\":[],\"total_pages\":0}", "page  pv  uv\n----  --  --\n",
+        "page,pv,uv\n");
+    check("{\"from\":\"F\",\"to\":\"T\",\"sites\":[]}",
+        "site  pv  uv  visits  now\n----  --  --  ------  ---\n", "site,pv,uv,visits,now\n");
+    check("{\"metric\":\"pv\",\"rows\":[],\"step\":\"1h\"}",
+        "value  from  to  pv\n-----  ----  --  --\n", "value,from,to,pv\n");
+    check("{\"metric\":\"uv\",\"rows\":[],\"step\":\"1h\"}",
+        "value  from  to  uv\n-----  ----  --  --\n", "value,from,to,uv\n");
+}
+
 Test(query_table, no_object)
 {
     json_t *answer = json_loads("[1]", 0, NULL);
