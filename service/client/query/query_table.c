@@ -77,10 +77,21 @@ static size_t width_of(const char *text)
 
 /* ---- columns ---- */
 
+static bool has_column(const struct query_table *table, const char *parent, const char *name)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        const struct column *column = &table->columns[i];
+        if (strcmp(column->name, name) == 0 && (column->parent == NULL) == (parent == NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void add_column(
     struct query_table *table, const char *parent, const char *name, const json_t *value)
 {
-    if (table->n_columns < COLUMNS_MAX) {
+    if (table->n_columns < COLUMNS_MAX && !has_column(table, parent, name)) {
         table->columns[table->n_columns++] = (struct column){
             .name = name,
             .parent = parent,
@@ -143,6 +154,26 @@ static void add_known_columns(struct query_table *table)
     }
 }
 
+/* A column is there if any row has it: only some pages have an `at_most`. */
+static void find_columns(struct query_table *table, json_t *answer)
+{
+    json_t *row;
+    size_t i;
+    if (table->rows == NULL) {
+        add_columns(table, answer);
+    } else if (json_array_size(table->rows) == 0) {
+        add_known_columns(table);
+    }
+    json_array_foreach(table->rows, i, row)
+    {
+        if (json_is_string(row)) {
+            add_column(table, NULL, "site", row);
+        } else {
+            add_columns(table, row);
+        }
+    }
+}
+
 static void widen(struct query_table *table, const json_t *row)
 {
     for (size_t i = 0; i < table->n_columns; i++) {
@@ -163,15 +194,9 @@ struct query_table *query_table_new(json_t *answer)
     }
     table->answer = answer;
     table->rows = query_rows(answer);
-    json_t *row = table->rows != NULL ? json_array_get(table->rows, 0) : answer;
-    if (json_is_string(row)) {
-        add_column(table, NULL, "site", row);
-    } else if (json_is_object(row)) {
-        add_columns(table, row);
-    } else {
-        add_known_columns(table);
-    }
+    find_columns(table, answer);
     widen(table, answer);
+    const json_t *row;
     size_t i;
     json_array_foreach(table->rows, i, row)
     {

@@ -124,6 +124,15 @@ Test(query_table, no_rows_of_each_form_of_a_question)
         "value  from  to  uv\n-----  ----  --  --\n", "value,from,to,uv\n");
 }
 
+Test(query_table, what_only_a_later_row_has_is_a_column)
+{
+    check("{\"pages\":[{\"page\":\"/a\",\"pv\":9},{\"page\":\"/b\",\"pv\":5,\"at_most\":7},"
+          "{\"page\":\"/c\",\"pv\":1}]}",
+        "page  pv  at_most\n----  --  -------\n/a     9         \n/b     5        7\n"
+        "/c     1         \n",
+        "page,pv,at_most\n/a,9,\n/b,5,7\n/c,1,\n");
+}
+
 Test(query_table, no_object)
 {
     json_t *answer = json_loads("[1]", 0, NULL);
