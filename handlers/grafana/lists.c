@@ -17,13 +17,13 @@
 #include "handlers/access/access.h"
 #include "handlers/grafana/names.h"
 #include "handlers/grafana/query.h"
+#include "handlers/grafana/time.h"
 #include "handlers/http/app.h"
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "handlers/reply/state.h"
 #include "handlers/text/check.h"
-#include "handlers/text/timestamp.h"
 #include "handlers/text/utf8.h"
 #include "storage/time/units.h"
 
@@ -109,8 +109,8 @@ static void read_time(const struct http_exchange *exchange, const json_t *range,
 {
     bool is_now;
     const char *detail;
-    (void)timestamp_parameter(json_text_of(json_object_get(range, name)), zone_utc(),
-        exchange->request.now_ms, round, ret_s, &is_now, &detail);
+    (void)grafana_time(json_object_get(range, name), zone_utc(), exchange->request.now_ms, round,
+        ret_s, &is_now, &detail);
 }
 
 static struct window read_window(const struct http_exchange *exchange, const json_t *body)

@@ -1,6 +1,5 @@
 #include "handlers/grafana/query.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "handlers/access/access.h"
 #include "handlers/grafana/names.h"
 #include "handlers/grafana/target_reader.h"
+#include "handlers/grafana/time.h"
 #include "handlers/http/app.h"
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
@@ -115,31 +115,16 @@ json_t *grafana_body(struct http_exchange *exchange)
 
 /* ---- range ---- */
 
-/* Read one end of the range: RFC 3339, epoch milliseconds as a number or as digits, or relative. */
+/* Read one end of the range. */
 static bool read_time(const struct target_reader *r, const char *name, enum timestamp_round round,
     int64_t *ret_s, bool *ret_is_now)
 {
     const json_t *value = json_object_get(json_object_get(r->root, "range"), name);
-    char digits[32];
     const char *detail = "must be a time";
-    struct slice text = json_text_of(value);
-    if (value == NULL || json_is_null(value)) {
-        return true;
-    }
-    if (json_is_number(value)) {
-        double number = json_number_value(value);
-        if (!(number >= 0 && number < 1e15)) {
-            return grafana_refuse(r, "range.%s: must be a time", name);
-        }
-        int decimals = number == floor(number) ? 0 : 6;
-        text = (struct slice){
-            digits, (size_t)snprintf(digits, sizeof(digits), "%.*f", decimals, number)};
-    }
-    if (!timestamp_parameter(text, r->target->zone, r->exchange->request.now_ms, round, ret_s,
-            ret_is_now, &detail)) {
-        return grafana_refuse(r, "range.%s: %s", name, detail);
-    }
-    return true;
+    return value == NULL || json_is_null(value) ||
+           grafana_time(value, r->target->zone, r->exchange->request.now_ms, round, ret_s,
+               ret_is_now, &detail) ||
+           grafana_refuse(r, "range.%s: %s", name, detail);
 }
 
 static bool read_window(const struct target_reader *r)

@@ -591,6 +591,10 @@ def test_variables(http, shop):
     assert [row["__value"] for row in names(http, "/variable", {"payload": {"target": "metrics"}})] == METRICS
     for range_ in ({"from": iso(BEGIN - DAY), "to": iso(BEGIN - 60)}, {"from": "2001-01-01T00:00:00Z", "to": "2001-01-02T00:00:00Z"}):
         assert names(http, "/variable", {"payload": {"target": f"pages({shop})"}, "range": range_}) == []
+    for ends in (BEGIN - DAY, BEGIN - 60), (BEGIN, NOW - 30):  # epoch milliseconds, as a query takes them
+        texts, *others = [[row["__value"] for row in names(http, "/variable", {"payload": {"target": f"pages({shop})"}, "range": dict(zip(("from", "to"), map(form, ends)))})]
+                          for form in (iso, lambda at: at * 1000, lambda at: str(at * 1000))]
+        assert texts == (by_views if ends[0] == BEGIN else []) and others == [texts] * 2
     response = post(http, "/variable", {"payload": {"target": "colours"}})
     assert response.status == 400 and "colours" in response.json["message"]
     response = post(http, "/variable", {"payload": {"target": "pages(No Site)"}})
