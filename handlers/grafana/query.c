@@ -1,5 +1,6 @@
 #include "handlers/grafana/query.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -365,7 +366,8 @@ bool grafana_query_read(struct http_exchange *exchange, struct grafana_query *re
     double points = number_of(ret->root, "maxDataPoints", STEP_AUTO_MAX);
     double interval_ms = number_of(ret->root, "intervalMs", 1000);
     ret->max_points = points < STEP_POINTS_MAX ? (size_t)points : STEP_POINTS_MAX;
-    ret->interval_s = interval_ms < 1e14 ? (int64_t)(interval_ms / 1000) : INT64_C(100000000000);
+    ret->interval_s =
+        interval_ms < 1e14 ? (int64_t)ceil(interval_ms / 1000) : INT64_C(100000000000);
     struct target_reader r = {.exchange = exchange, .root = ret->root, .query = ret};
     return read_targets(&r);
 }
