@@ -250,6 +250,21 @@ Test(guard, a_full_table_forgets_what_was_used_longest_ago)
     cr_expect_null(funnel_known(guard, too_many.who));
 }
 
+/* What Redis has granted to it would be lost with it. */
+Test(guard, what_is_held_is_not_forgotten_for_want_of_room)
+{
+    struct guard_charge held = {SLICE("held"), 1}, one_more = {SLICE("one more"), 1};
+    struct limit_state state;
+    lease("held", LEASE + 3, 10, 0);
+    while (guard->n < TABLE_MAX) {
+        struct guard_charge charge = {name_of((unsigned)guard->n), 1};
+        cr_assert_eq(guard_try(guard, &charge, 1, &state), GUARD_ASK);
+    }
+    cr_expect_eq(guard_try(guard, &one_more, 1, &state), GUARD_FAILED);
+    cr_expect_eq(guard_try(guard, &held, 1, &state), GUARD_ADMITTED);
+    cr_expect_eq(guard_try(guard, &one_more, 1, &state), GUARD_ASK, "it was used last");
+}
+
 /* A tick forgets a few at a time: it is on the writer's thread. */
 Test(guard, idle_funnels_are_forgotten_after_a_minute)
 {
@@ -304,6 +319,19 @@ Test(guard, a_smaller_limit_holds_at_once)
     cr_expect_eq(funnel_known(guard, charge.who)->left, 1);
     cr_expect_eq(guard_try(guard, &charge, 1, &state), GUARD_ASK);
     cr_expect_eq(guard_try(guard, &one, 1, &state), GUARD_ADMITTED);
+}
+
+/* What Redis has told was about the limit that it was asked with. */
+Test(guard, a_greater_limit_refuses_nobody_by_what_was_told_of_the_old_one)
+{
+    struct limit great = {LIMIT_FUNNEL, .count = 1, .period_us = SECOND_US, .burst = 2 * CAPACITY};
+    struct guard_charge charge = {SLICE("a"), 1};
+    struct limit_state state;
+    lease("a", 0, 0, 3 * CAPACITY * SECOND_US);
+    cr_expect_eq(guard_try(guard, &charge, 1, &state), GUARD_REFUSED);
+    guard_set_limit(guard, &great);
+    cr_expect_eq(guard_try(guard, &charge, 1, &state), GUARD_ASK);
+    cr_expect_not(guard_closed(guard, charge.who, &state));
 }
 
 Test(guard, what_is_left_is_given_back_before_the_end)
