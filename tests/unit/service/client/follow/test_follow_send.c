@@ -199,6 +199,23 @@ Test(follow_send, waits_double_up_to_a_bound_and_the_server_may_name_them)
     cr_expect_eq(sender.try_at_ms, 601000, "a server cannot silence a follower for ever");
 }
 
+/* A server that was busy once is not waited for longer the next time. */
+Test(follow_send, waits_begin_anew_behind_an_answer)
+{
+    sender.request_max = 2;
+    says(503, "", "{}");
+    says(503, "", "{}");
+    says_counted(2);
+    says(503, "", "{}");
+    cut();
+    cr_expect_eq(follow_sender_try(&sender, 1000), FOLLOW_SENT_WAIT);
+    cr_expect_eq(follow_sender_try(&sender, 1000), FOLLOW_SENT_WAIT);
+    cr_expect_eq(sender.try_at_ms, 1500);
+    cr_expect_eq(follow_sender_try(&sender, 2000), FOLLOW_SENT_WAIT);
+    cr_expect_eq(state.files[0].place.offset, 20, "the first piece is counted");
+    cr_expect_eq(sender.try_at_ms, 2250);
+}
+
 /* Without an answer the piece may be counted.  The repeat has the same key, and a replay of what
  * this process sent itself is no count of another one. */
 Test(follow_send, a_piece_in_doubt_is_sent_again_with_its_key)
