@@ -137,6 +137,21 @@ Test(period_secrets, the_next_one_an_hour_ahead)
     period_secrets_release(&secrets);
 }
 
+/* Else nobody would look for the next one until the clock is there again. */
+Test(period_secrets, it_is_looked_for_though_the_clock_was_set_back)
+{
+    struct period_secrets secrets = {0};
+    int64_t midnight_ms = (NOON_S + DAY_S / 2) * 1000;
+    int64_t start_s = 0;
+    period_secrets_init(&secrets);
+    cr_expect(period_secrets_ahead(&secrets, ROTATE_DAY, midnight_ms - 60000, &start_s));
+    midnight_ms -= DAY_S * 1000;
+    cr_expect_not(period_secrets_ahead(&secrets, ROTATE_DAY, midnight_ms - 60000, &start_s));
+    cr_expect(period_secrets_ahead(&secrets, ROTATE_DAY, midnight_ms - 59999, &start_s));
+    cr_expect_eq(start_s * 1000, midnight_ms);
+    period_secrets_release(&secrets);
+}
+
 Test(period_secrets, late_periods)
 {
     struct period_secrets secrets = {0};
