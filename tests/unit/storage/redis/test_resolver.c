@@ -5,10 +5,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <criterion/criterion.h>
 
 #include "storage/base/clock.h"
+#include "tests/lib/stand_in.h"
 
 TestSuite(resolver, .timeout = 60);
 
@@ -92,6 +94,29 @@ Test(resolver, a_late_answer_serves_the_next_who_asks)
     expect_found(r, in_good_time(), "10.0.0.1");
     expect_found(r, 0, "10.0.0.1"); /* fresh: no other lookup */
     cr_expect_eq(n_asked, 1);
+    resolver_free(r);
+}
+
+static _Atomic int64_t ahead_us; /* of the clock that the resolver sees */
+
+static int64_t clock_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return ahead_us + (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* A server may have moved: what its name meant is asked again after a while. */
+Test(resolver, an_answer_does_not_serve_for_ever)
+{
+    begin();
+    struct resolver *r = resolver_new("redis.example", slow);
+    stand_in.now_us = clock_us;
+    (void)sem_post(&go);
+    expect_found(r, in_good_time(), "10.0.0.1");
+    ahead_us = RESOLVER_FRESH_MS * 1000;
+    (void)sem_post(&go);
+    expect_found(r, in_good_time(), "10.0.0.2");
     resolver_free(r);
 }
 
