@@ -191,3 +191,20 @@ Test(acknowledge, what_replicas_have_is_told, .init = setup_kept, .fini = teardo
     cr_expect_eq(a.done.first, &job);
     cr_expect_not(unfolded_end_keep(&unfolded));
 }
+
+Test(acknowledge, one_of_two_replicas_is_too_few, .init = setup_kept, .fini = teardown_kept)
+{
+    struct reply one = {.type = REPLY_INTEGER, .integer = 1};
+    struct reply two = {.type = REPLY_INTEGER, .integer = 2};
+    unfolded_keep(&unfolded);
+    cr_expect_not(is_told(1000, 0, 0, 5000));
+    core->config.ack_replicas = 2;
+    a.n_waits = 2;
+    a.core->is_spread = false;
+    cr_expect(acknowledge_take_wait(&a, &one, 500));
+    cr_expect_null(a.done.first);
+    cr_expect_eq(a.lag_ms, 500, "since then too few have answered");
+    cr_expect(acknowledge_take_wait(&a, &two, 600));
+    cr_expect_eq(a.done.first, &job);
+    cr_expect_eq(a.lag_ms, 0);
+}
