@@ -104,8 +104,8 @@ Test(place_names, a_value_in_another_hour, .init = setup, .fini = teardown)
 {
     struct counted_for is[PLACE_NAMES_MAX];
     struct row rows[] = {view(SLICE("/"), 2), view(SLICE("/"), 1), view(SLICE("/"), 1)};
-    rows[1].at_s = AT_S + 3600;
-    rows[2].at_s = AT_S - 3600;
+    rows[1].at_s = AT_S / 3600 * 3600 + 3600; /* the first second of the next one.. */
+    rows[2].at_s = AT_S / 3600 * 3600 - 1;    /* ..and the last one of the one before */
     rows[1].values = rows[2].values = &numbers[1];
     for (size_t i = 0; i < 3; i++) {
         cr_assert(place_names_ask_site(&names, &rows[i]));
