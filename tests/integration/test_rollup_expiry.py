@@ -70,6 +70,30 @@ def test_a_part_s_time_ends_between_the_advance_and_the_second_list(start_world,
     wait_until(lambda: not minutes(world, site), "all of the minute is gone")
 
 
+def test_what_was_rolled_up_expires_though_minutes_are_kept_for_ever_from_now_on(start_world, start_proxy, start_tallyd):
+    """Who takes the pass over in its last phase was started with a longer keep time: that is for later minutes."""
+    world, site = start_world("2026-03-10 10:00:10", *ARGS), "before"
+    world.move("2026-03-10 10:02:00")
+    world.post([{"site": site, "page": p, "user": f"u{p}", "ts": epoch("2026-03-10 10:00:30")} for p in PAGES])
+    counted(world.http)
+    world.tallyd.stop()
+    world.clock.set("2026-03-10 11:30")
+    gate = Gate(proxy := start_proxy(world.redis))
+    world.tallyds[0] = start_tallyd(*ARGS, redis=proxy)
+    assert gate.reached.wait(30)
+    world.tallyd.kill()
+    gate.go.set()
+    world.tallyds[0] = start_tallyd("--partitions", "4", "--keep-minutes", "forever", redis=world.redis, name="next")
+
+    def expiries():
+        return {k: ttl for k, ttl in minutes(world, site).items() if k.startswith(f"t:{gate.tag}:")}
+
+    assert len(expiries()) >= 4
+    wait_until(lambda: -1 not in expiries().values(), "each has an expiry")
+    world.clock.set("2026-03-10 12:01:05")
+    wait_until(lambda: not expiries(), "all of the minute is gone")
+
+
 def test_late_events_of_the_longest_names(start_world):
     """Each key that they make has an expiry at once; nothing of them is cut, and nothing is lost."""
     world, site, page = start_world("2026-03-10 08:30:10", *ARGS), "s" * 64, "/" + "p" * 2047
