@@ -82,6 +82,32 @@ def test_pass_on_demand(start_world, site):
     world.check(site, "2026-03-10 08:00", "2026-03-10 09:00")
 
 
+def test_pass_on_demand_of_a_server_that_goes_back(start_world, start_proxy, start_tallyd, site):
+    """Behind the pass a partition is where it was before: who asked is answered when it was done again."""
+    world = start_world("2026-03-10 08:30:00", *FEW)
+    wait_until(lambda: leads(world.tallyd), "it leads")
+    world.post([{"site": site, "page": f"/{i}", "user": i, "ts": epoch("2026-03-10 08:10") + i} for i in range(100)])
+    world.tallyd.stop()
+    proxy = start_proxy(world.redis)
+    world.tallyds[0] = start_tallyd(*FEW, redis=proxy)
+    world.http = world.tallyd.client()
+    wait_until(lambda: leads(world.tallyd), "it leads again")
+    state = world.redis.command("KEYS", "t:*:state")[2]
+    before, gone_back = world.redis.command("HGET", state, "st"), []
+
+    def go_back(args, judge=proxy.judge):
+        """How far all partitions are is asked together with the counter."""
+        if args[0] == b"GET" and args[1].endswith(b":fence") and not gone_back and world.redis.command("HGET", state, "st") != before:
+            gone_back.append(world.redis.command("HSET", state, "st", before))
+        return judge(args)
+
+    proxy.judge = go_back
+    world.move("2026-03-10 09:00:03")
+    after = rollup(world.tallyd, "POST")
+    assert gone_back and after["watermarks"]["hour"] == "2026-03-10T09:00:00Z"
+    world.check(site, "2026-03-10 08:00", "2026-03-10 09:00")
+
+
 def test_watermarks_are_the_least_of_all_partitions(start_world):
     world = start_world("2026-03-10 08:30:00", *FEW)
     redis = world.redis
@@ -238,6 +264,23 @@ def test_a_leader_whose_redis_was_away_leads_again_at_once(start_redis, start_ta
     wait_until(lambda: leads(tallyd), "it leads again")
     assert time.monotonic() - begin < LEASE_S / 3
     wait_until(lambda: tallyd.client().get(f"/sites/{site}").status == 404, "the deletion ends")
+
+
+def test_a_leader_that_could_not_give_its_lock_back_does_not_wait_for_it(start_redis, start_proxy, start_tallyd):
+    """A partition has seen a later leader, so it draws another token; the command that gives the lock back is lost.  Then it gives
+    the lock back first, and does not wait for its own lease."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    tallyd = start_tallyd(*FEW, redis=proxy)
+    wait_until(lambda: leads(tallyd), "it leads")
+    key = lock_key(redis)
+    lost = proxy.arm(Fault("command-before", match=lambda args: is_script(args) and args[2:4] == [b"1", key.encode()]))
+    for state in redis.command("KEYS", "t:*:state"):
+        redis.command("HSET", state.replace(":state", ":pass"), "ftok", "1000")
+    begin = time.monotonic()
+    rollup(tallyd, "POST")
+    assert lost.done.is_set() and time.monotonic() - begin < LEASE_S / 3
+    assert leads(tallyd) and rollup(tallyd)["fencing_token"] > 1000
 
 
 def test_a_leader_that_was_not_told_gives_its_lock_back_when_it_stops(start_redis, start_proxy, start_tallyd):
@@ -488,6 +531,18 @@ def test_a_quorum_leads(start_redis, start_tallyd, voters):
     assert time.monotonic() - begin < LEASE_S + 2
     assert other.terminate() == 0
     assert votes(voters) == [], "given back everywhere"
+
+
+def test_a_vote_whose_answer_is_lost_is_given_back(start_redis, start_proxy, start_tallyd):
+    """The server gave its vote, and nobody heard of it.  The next try has another token, and does not wait for the lease of that one."""
+    voter = start_redis()
+    proxy = start_proxy(voter)
+    lost = proxy.arm(Fault("reply-before", match=lambda args: is_script(args) and b":lock:" in args[3] and len(args) == 7))
+    tallyd = start_tallyd(*with_voters([proxy]), redis=start_redis())
+    assert lost.done.wait(5), "it asks for the vote"
+    begin = time.monotonic()
+    wait_until(lambda: leads(tallyd), "it leads")
+    assert time.monotonic() - begin < LEASE_S / 3
 
 
 def test_without_a_quorum_nobody_leads(start_redis, start_tallyd, voters):
