@@ -274,7 +274,9 @@ def with_origins(start, directory):
     return begin
 
 
-ORIGINS = f"site.blog.origins = {PAGE}, http://b.example:8080\nsite.zone.tz = UTC\nsite.other.origins = https://other.example\n"
+# the lines of a site stand in any order
+ORIGINS = (f"site.blog.tz = UTC\nsite.blog.origins = {PAGE}, http://b.example:8080\nsite.zone.tz = UTC\n"
+           "site.other.origins = https://other.example\nsite.other.tz = UTC\n")
 
 
 def ask(http, headers, site="blog"):
