@@ -125,6 +125,9 @@ def test_all_of_a_site_goes_and_nothing_of_another(world):
     world.move(NOON + 4000)
     world.wait_cover("gone", "2026-03-10T09:00:00Z", "2026-03-10T10:00:00Z", hour=1)
     assert http.question("/sites/gone") == {"site": "gone", "state": "live", "done": 0}
+    assert http.request("POST", "/rollup").status == 200  # else that would find the next ones
+    for state in world.redis.command("KEYS", "t:*:state"):  # a user was being forgotten when its process was killed
+        world.redis.command("SADD", state.replace(":state", ":gone"), "gone:7")
     delete(http, "/sites/gone")
     await_gone(http, "gone")
     wait_until(lambda: keys_of(world.redis, "gone") == [], "the record too")
@@ -252,6 +255,23 @@ def test_many_sites_were_deleted(start_redis, start_tallyd):
     await_gone(http, "goes")
     http.accept({"site": "beside", "page": "/", "user": "u"})
     assert http.count("pv", site="beside") == 3
+
+
+def test_no_more_than_64_at_a_time(start_redis, start_tallyd):
+    """A process knows of so many sites whose events it must refuse.  One more waits until another is done."""
+    redis = start_redis()
+    http = start_tallyd("--partitions", "2", redis=redis).client()
+    http.accept({"site": "late", "page": "/"})
+    wait_until(lambda: redis.command("KEYS", "t:*:lock"), "somebody leads")
+    deletions = redis.command("KEYS", "t:*:lock")[0].replace("lock", "deletions")
+    # each takes seconds, so there are 64 of these for a while
+    redis.command("HSET", deletions, *(word for i in range(80) for word in (f"away{i}", f"{i:016x} 0 0")))
+    refused = http.request("DELETE", "/sites/late")
+    assert refused.status == 503 and "64 deletions are under way" in refused.json["detail"]
+    assert http.get("/sites/late").json["state"] == "live" and http.count("pv", site="late") == 1
+    redis.command("DEL", deletions)
+    delete(http, "/sites/late")
+    await_gone(http, "late")
 
 
 @pytest.mark.some(2)
