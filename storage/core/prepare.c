@@ -205,8 +205,8 @@ static bool change_settings(struct session *session, struct preparation *p, int6
         script_head(out, &session->scripts, SCRIPT_SETTINGS, 2, 6 + n_names);
         key_put(out, core->partitions.tag[i], "state");
         key_put(out, core->partitions.tag[i], "sites");
-        resp_word(out, p->changed[i].cfg.p, p->changed[i].cfg.n);
-        resp_word(out, p->changed[i].st.p, p->changed[i].st.n);
+        resp_slice(out, p->changed[i].cfg);
+        resp_slice(out, p->changed[i].st);
         resp_text(out, core->cfg);
         resp_text(out, kept);
         resp_text(out, ver);

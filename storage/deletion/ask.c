@@ -13,7 +13,7 @@
 struct deletion_ask {
     struct core *core;
     struct deletion_job *job;
-    struct key deletions, field;
+    struct key field;
     struct pipeline pipe;
 };
 
@@ -23,7 +23,6 @@ static void deletion_begin(struct deletion_ask *ask, struct reader *reader, stru
     ask->job = &job->u.deletion;
     ask->job->exists = ask->job->deleting = false;
     ask->job->done = 0;
-    deletion_list_key(ask->core, &ask->deletions);
     deletion_field_print(&ask->field, &ask->job->target);
     pipeline_init(&ask->pipe, &reader->session, job->deadline_ms);
     pipeline_keep_order(&ask->pipe);
@@ -37,7 +36,7 @@ static void ask_site(struct deletion_ask *ask)
         partition_of(&ask->core->partitions, page_hash(site, (struct slice){NULL, 0}));
     struct buffer *out = pipeline_command(&ask->pipe, partition, "SISMEMBER", 2);
     key_put(out, ask->core->partitions.tag[partition], "sites");
-    resp_word(out, site.p, site.n);
+    resp_slice(out, site);
 }
 
 static bool take_site(struct deletion_ask *ask)
@@ -53,7 +52,7 @@ static void ask_record(struct deletion_ask *ask)
 {
     (void)pipeline_command(&ask->pipe, 0, "TIME", 0);
     struct buffer *out = pipeline_command(&ask->pipe, 0, "HGET", 2);
-    resp_word(out, ask->deletions.p, ask->deletions.n);
+    deletion_list_put(ask->core, out);
     resp_word(out, ask->field.p, ask->field.n);
 }
 
@@ -94,7 +93,7 @@ static bool write_record(struct deletion_ask *ask, bool is_over)
     random_id(record.id, sizeof(record.id));
     deletion_record_print(&record, value);
     struct buffer *out = pipeline_script(&ask->pipe, 0, SCRIPT_SMALL_WRITE, 1, 3);
-    resp_word(out, ask->deletions.p, ask->deletions.n);
+    deletion_list_put(ask->core, out);
     resp_text(out, is_over ? "HSET" : "HSETNX");
     resp_word(out, ask->field.p, ask->field.n);
     resp_text(out, value);
@@ -105,7 +104,7 @@ static bool write_record(struct deletion_ask *ask, bool is_over)
 static bool count_records(struct deletion_ask *ask, uint64_t *ret)
 {
     struct buffer *out = pipeline_command(&ask->pipe, 0, "HLEN", 1);
-    resp_word(out, ask->deletions.p, ask->deletions.n);
+    deletion_list_put(ask->core, out);
     return pipeline_send(&ask->pipe, false) && pipeline_number(&ask->pipe, ret);
 }
 

@@ -3,19 +3,16 @@
 #include "storage/base/clock.h"
 #include "storage/redis/resp.h"
 
-void deletion_list_key(const struct core *core, struct key *ret)
+void deletion_list_put(const struct core *core, struct buffer *out)
 {
-    key_fixed(ret, core->partitions.tag[0], "deletions", SLICE(""));
+    key_put(out, core->partitions.tag[0], "deletions");
 }
 
 const struct reply *deletion_list_read(struct core *core, struct pipeline *p)
 {
-    struct key key;
-    deletion_list_key(core, &key);
     atomic_store(&core->deletions.looked_ms, monotonic_ms());
     deletions_ask_over(pipeline_commands(p, 0, 1), core->partitions.tag[0]);
-    struct buffer *out = pipeline_command(p, 0, "HGETALL", 1);
-    resp_word(out, key.p, key.n);
+    deletion_list_put(core, pipeline_command(p, 0, "HGETALL", 1));
     const struct reply *reply = pipeline_send(p, false) ? pipeline_take(p) : NULL;
     if (reply == NULL) {
         return NULL;

@@ -11,7 +11,7 @@
 #include "storage/schema/key.h"
 
 /* The key of the list. */
-void deletion_list_key(const struct core *core, struct key *ret);
+void deletion_list_put(const struct core *core, struct buffer *out);
 
 /* Read the list, and have core->deletions learn it.  The reply (HGETALL) lives until the next
  * command.  NULL after a fault: see p->err. */

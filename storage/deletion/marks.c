@@ -27,17 +27,14 @@ bool mark_partition(struct turn *turn, unsigned partition)
     const struct deletion_work *work = turn->work;
     const char *tag = turn->core->partitions.tag[partition];
     char id[ACTIVITY_GENERATION];
-    struct key key;
     random_id(id, sizeof(id));
     bool is_first = partition == 0;
     struct buffer *out = pipeline_script(
         &turn->pipe, partition, SCRIPT_DELETION_MARK, is_first ? 3 : 2, is_first ? 7 : 6);
     key_put(out, tag, "state");
-    key_fixed(&key, tag, "pass", SLICE(""));
-    resp_word(out, key.p, key.n);
+    key_put(out, tag, "pass");
     if (is_first) { /* a leader before this one may have come to the end meanwhile */
-        deletion_list_key(turn->core, &key);
-        resp_word(out, key.p, key.n);
+        deletion_list_put(turn->core, out);
     }
     resp_decimal(out, work->token);
     resp_word(out, work->field.p, work->field.n);

@@ -88,11 +88,10 @@ static bool delete_fields(struct sweep_turn *step, unsigned partition, struct sl
             .plain = plain,
             .n_fields = n};
         struct buffer *out = delete_begin(step, &call);
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key);
         delete_arguments(step, &call, out);
         for (size_t i = from; i < from + n; i++) {
-            struct slice field = found_get(fields, i);
-            resp_word(out, field.p, field.n);
+            resp_slice(out, found_get(fields, i));
         }
         if (!delete_end(step)) {
             return false;
@@ -115,12 +114,11 @@ static bool delete_keys(
     }
     struct buffer *out = delete_begin(step, &call);
     for (size_t i = from; i < to; i++) {
-        struct slice key = found_get(list, i);
-        resp_word(out, key.p, key.n);
+        resp_slice(out, found_get(list, i));
     }
     delete_arguments(step, &call, out);
     if (call.n_fields > 0) {
-        resp_word(out, step->target->page.p, step->target->page.n);
+        resp_slice(out, step->target->page);
     }
     return delete_end(step);
 }
@@ -144,7 +142,7 @@ static bool scan_fields(struct sweep_turn *step, unsigned partition, struct slic
     struct found_list *ret)
 {
     struct buffer *out = pipeline_command(step->pipe, partition, command, 6);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key);
     resp_text(out, cursor);
     resp_text(out, "MATCH");
     resp_word(out, pattern->p, pattern->n);
@@ -266,17 +264,15 @@ static bool sweep_members(struct sweep_turn *step)
     buffer_append(&pattern, step->target->site.p, step->target->site.n);
     buffer_text(&pattern, ":*");
     for (size_t i = 0; ok && i < sizeof(sets) / sizeof(sets[0]); i++) {
-        key_fixed(&key, tag, sets[i].name, SLICE(""));
-        ok = sweep_fields(
-            step, partition, (struct slice){key.p, key.n}, sets[i].kind, "SREM", &pattern);
+        struct slice set = key_fixed(&key, tag, sets[i].name, SLICE(""));
+        ok = sweep_fields(step, partition, set, sets[i].kind, "SREM", &pattern);
     }
     buffer_release(&pattern);
     if (ok) {
         struct found_list site = {.n = 0};
-        key_fixed(&key, tag, "sites", SLICE(""));
+        struct slice set = key_fixed(&key, tag, "sites", SLICE(""));
         ok = found_add(&site, step->target->site, FOUND_NOTHING, partition)
-                 ? delete_fields(
-                       step, partition, (struct slice){key.p, key.n}, FOUND_HASH, "SREM", &site)
+                 ? delete_fields(step, partition, set, FOUND_HASH, "SREM", &site)
                  : pipeline_fail(step->pipe, STORAGE_NOMEM);
         found_release(&site);
     }

@@ -31,15 +31,12 @@ static bool write_record(struct turn *turn, bool is_over)
 {
     struct deletion_work *work = turn->work;
     char value[DELETION_VALUE] = "";
-    struct key key;
     if (!is_over) {
         deletion_record_print(&work->record, value);
     }
     struct buffer *out = pipeline_script(&turn->pipe, 0, SCRIPT_DELETION_STEP, 2, 5);
-    key_fixed(&key, turn->core->partitions.tag[0], "pass", SLICE(""));
-    resp_word(out, key.p, key.n);
-    deletion_list_key(turn->core, &key);
-    resp_word(out, key.p, key.n);
+    key_put(out, turn->core->partitions.tag[0], "pass");
+    deletion_list_put(turn->core, out);
     resp_decimal(out, work->token);
     resp_word(out, work->field.p, work->field.n);
     resp_text(out, work->record.id);

@@ -80,11 +80,10 @@ static void write_script(struct items *it, unsigned s, bool first, uint32_t *at)
     gather(it, s, index, &layer, first, at, sent);
     struct buffer *out = pipeline_script(p, filter_place(it->state, s), SCRIPT_FILTER_ADD,
         1 + groups->n_strings, 8 + sent->n * (1 + layer.hashes));
-    key_filter_shard(&key, tag, shape->site, shape->name);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_filter_shard(&key, tag, shape->site, shape->name));
     for (size_t i = 0; i < groups->n_strings; i++) {
-        key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index, groups->segments[i]);
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index,
+                            groups->segments[i]));
     }
     resp_decimal(out, (int64_t)shape->id);
     resp_decimal(out, index + 1);

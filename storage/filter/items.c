@@ -61,11 +61,10 @@ static void ask_groups(
     while (filter_groups_next(groups, most, &group)) {
         size_t n = group.to - group.from;
         struct key key;
-        key_filter_bits(&key, filter_tag(it->state, shard), shape->site, shape->name, shape->id,
-            index, groups->segments[group.string]);
         struct buffer *out = pipeline_command(
             p, filter_place(it->state, shard), "BITFIELD_RO", 1 + 3 * n * layer->hashes);
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key_filter_bits(&key, filter_tag(it->state, shard), shape->site,
+                            shape->name, shape->id, index, groups->segments[group.string]));
         it->sent[it->n_sent++] =
             (struct items_sent){shard, layer->hashes, (size_t)(asked - it->asked), n};
         for (size_t i = group.from; i < group.to; i++) {

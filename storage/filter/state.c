@@ -23,9 +23,9 @@ static void ask_shards(struct filter_state *state, unsigned from, unsigned to)
 {
     for (unsigned s = from; s < to; s++) {
         struct key key;
-        key_filter_shard(&key, filter_tag(state, s), state->shape.site, state->shape.name);
         struct buffer *out = pipeline_command(&state->pipe, filter_place(state, s), "HGETALL", 1);
-        resp_word(out, key.p, key.n);
+        resp_slice(out,
+            key_filter_shard(&key, filter_tag(state, s), state->shape.site, state->shape.name));
         kept_state_ask(state->core, &state->pipe, filter_place(state, s));
     }
 }
@@ -52,10 +52,9 @@ static bool look(struct filter_state *state)
 {
     struct pipeline *p = &state->pipe;
     struct key key;
-    key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name);
     struct buffer *out =
         pipeline_command(p, filter_place(state, 0), "HMGET", 1 + FILTER_HOME_FIELDS);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name));
     for (size_t i = 0; i < FILTER_HOME_FIELDS; i++) {
         resp_text(out, filter_home_fields[i]);
     }
@@ -101,10 +100,9 @@ bool filter_make(struct filter_state *state, bool *ret_made)
     char error[32];
     int n = snprintf(error, sizeof(error), "%.17g", asked->error);
     struct key key;
-    key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name);
     struct buffer *out =
         pipeline_script(&state->pipe, filter_place(state, 0), SCRIPT_FILTER_CREATE, 1, 5);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_filter(&key, filter_tag(state, 0), state->shape.site, state->shape.name));
     resp_decimal(out, (int64_t)asked->capacity);
     resp_word(out, error, (size_t)n);
     resp_decimal(out, asked->expansion);
@@ -177,9 +175,8 @@ static bool unlink_layer(struct filter_state *state, unsigned shard, unsigned in
         struct buffer *out = pipeline_command(p, filter_place(state, shard), "UNLINK", n);
         for (uint64_t i = 0; i < n; i++) {
             struct key key;
-            key_filter_bits(&key, filter_tag(state, shard), state->shape.site, state->shape.name,
-                state->shape.id, index, first + i);
-            resp_word(out, key.p, key.n);
+            resp_slice(out, key_filter_bits(&key, filter_tag(state, shard), state->shape.site,
+                                state->shape.name, state->shape.id, index, first + i));
         }
         commands++;
     }

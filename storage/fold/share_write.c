@@ -89,8 +89,7 @@ static void announce_target(void *data, struct slice site, const struct write_ta
     struct share *s = data;
     if (target->announce) {
         struct key member;
-        key_open_member(&member, site, target->parent);
-        share_announce(s, &s->open, (struct slice){member.p, member.n});
+        share_announce(s, &s->open, key_open_member(&member, site, target->parent));
     }
 }
 
@@ -116,7 +115,7 @@ static size_t write_members(
         size_t end = members->n - i > MEMBERS_MAX ? i + MEMBERS_MAX : members->n;
         key_command(out, "SADD", s->tag, set, end - i);
         for (; i < end; i++) {
-            resp_word(out, members->texts[i].p, members->texts[i].n);
+            resp_slice(out, members->texts[i]);
         }
     }
     return n;
@@ -170,7 +169,7 @@ size_t share_write_expected(const struct share *s, struct buffer *out)
     resp_decimal(out, (int64_t)n);
     for (size_t i = 0; i < n; i++) {
         resp_text(out, i < FIELD_CURSORS ? names[i] : s->batch->logs[i - FIELD_CURSORS].id);
-        resp_word(out, s->read[i].p, s->read[i].n);
+        resp_slice(out, s->read[i]);
     }
     return 1 + 2 * n;
 }

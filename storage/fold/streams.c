@@ -176,10 +176,9 @@ static void write_range(const struct core *core, unsigned partition, const struc
     uint64_t to, unsigned count, struct buffer *out)
 {
     struct key key;
-    key_fixed(&key, core->partitions.tag[partition], "log:", slice_of(stream->id));
     resp_head(out, 6);
     resp_text(out, "XRANGE");
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_fixed(&key, core->partitions.tag[partition], "log:", slice_of(stream->id)));
     resp_decimal(out, (int64_t)stream->folded + 1);
     resp_decimal(out, (int64_t)to);
     resp_text(out, "COUNT");
@@ -240,10 +239,9 @@ void stream_write_trim(
     const struct core *core, unsigned partition, const char *id, uint64_t to, struct buffer *out)
 {
     struct key key;
-    key_fixed(&key, core->partitions.tag[partition], "log:", slice_of(id));
     resp_head(out, 4);
     resp_text(out, "XTRIM");
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_fixed(&key, core->partitions.tag[partition], "log:", slice_of(id)));
     resp_text(out, "MINID");
     resp_decimal(out, (int64_t)to + 1);
 }

@@ -37,8 +37,8 @@ static void put_key(struct buffer *out, const struct core *core, const char *pro
 {
     struct key key;
     const char *name = process == NULL ? "hot" : "hot:";
-    key_fixed(&key, core->partitions.tag[0], name, slice_of(process == NULL ? "" : process));
-    resp_word(out, key.p, key.n);
+    resp_slice(out,
+        key_fixed(&key, core->partitions.tag[0], name, slice_of(process == NULL ? "" : process)));
 }
 
 /* ---- publishing ---- */

@@ -32,8 +32,7 @@ static void add_key(struct buffer *out, const struct partitions *partitions,
     enum key_limit_kind kind, size_t nth, struct slice policy, struct slice who)
 {
     struct key key;
-    key_limit(&key, partitions, kind, nth, policy, who);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_limit(&key, partitions, kind, nth, policy, who));
 }
 
 /* The keys of a set's parts.  The first limit of an algorithm has the key that it has alone: what

@@ -38,8 +38,8 @@ static bool note_sent(
 void append_put_key(struct appender *a, const char *name, const char *suffix)
 {
     struct key key;
-    key_fixed(&key, a->core->partitions.tag[a->partition], name, slice_of(suffix));
-    resp_word(&a->out, key.p, key.n);
+    resp_slice(
+        &a->out, key_fixed(&key, a->core->partitions.tag[a->partition], name, slice_of(suffix)));
 }
 
 static void put_append(struct appender *a, const struct session *session, struct log_entry *entry)
@@ -52,8 +52,8 @@ static void put_append(struct appender *a, const struct session *session, struct
     append_put_key(a, "heads", "");
     append_put_key(a, "log:", entry->id);
     for (size_t i = 0; i < entry->n_keyed; i++) {
-        key_record(&key, a->core->partitions.tag[a->partition], &entry->keyed[i].key);
-        resp_word(&a->out, key.p, key.n);
+        resp_slice(
+            &a->out, key_record(&key, a->core->partitions.tag[a->partition], &entry->keyed[i].key));
     }
     resp_text(&a->out, entry->id);
     resp_decimal(&a->out, (int64_t)entry->n);
@@ -64,7 +64,7 @@ static void put_append(struct appender *a, const struct session *session, struct
     for (size_t i = 0; i < entry->n_keyed; i++) {
         record_put(&a->out, entry, i);
         resp_decimal(&a->out, entry->keyed[i].is_ticketed ? FIRST_NOTE_KEYED_MS : RECORD_TTL_MS);
-        resp_word(&a->out, entry->keyed[i].chunk.p, entry->keyed[i].chunk.n);
+        resp_slice(&a->out, entry->keyed[i].chunk);
     }
 }
 

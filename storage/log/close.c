@@ -106,8 +106,7 @@ static void put_close(struct closing *c, const struct log_head *is)
     int n = snprintf(head, sizeof(head), "%" PRIu64 " %s %" PRId64, is->n, is->era, is->time_ms);
     script_head(out, &c->session->scripts, SCRIPT_CLOSE_LOG, 2, 2);
     key_put(out, tag, "heads");
-    key_fixed(&key, tag, "log:", slice_of(is->id));
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_fixed(&key, tag, "log:", slice_of(is->id)));
     resp_word(out, is->id, LOG_ID_TEXT);
     resp_word(out, head, (size_t)n);
 }

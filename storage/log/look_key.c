@@ -34,10 +34,9 @@ enum storage_err look_key_run(struct reader *reader, struct storage_job *job, bo
     struct key key;
     unsigned partition =
         core_log_partition(reader->core, core_log_of_key(reader->core, &asked->key));
-    key_record(&key, reader->core->partitions.tag[partition], &asked->key);
     pipeline_init(&p, &reader->session, job->deadline_ms);
     struct buffer *out = pipeline_command(&p, partition, "GET", 1);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_record(&key, reader->core->partitions.tag[partition], &asked->key));
     const struct reply *reply = pipeline_ask(&p, false);
     if (reply != NULL) {
         struct slice record = reply->type == REPLY_TEXT ? reply->text : SLICE("");

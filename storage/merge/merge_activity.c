@@ -262,10 +262,9 @@ static void write_question(const struct merge_activity *merge, const struct site
     uint32_t *user, uint32_t n, const char *tag, struct buffer *out)
 {
     struct key key;
-    key_user_index(&key, tag, site->site);
     resp_head(out, 3 + n);
     resp_text(out, "HMGET");
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_user_index(&key, tag, site->site));
     resp_word(out, "", 0);
     for (; n > 0; n--) {
         resp_word(out, merge->users[*user].name.p, merge->users[*user].name.n);

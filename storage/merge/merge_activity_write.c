@@ -40,20 +40,20 @@ static size_t write_indices(const struct merge_activity *merge, const struct sit
     uint32_t first, const char *tag, struct buffer *out)
 {
     size_t n = 0;
-    struct key key;
-    key_user_index(&key, tag, site->site);
+    struct key named;
+    struct slice key = key_user_index(&named, tag, site->site);
     uint32_t u = first;
     for (size_t left = (size_t)site->n_given; left > 0; n++) {
         size_t now = left < USERS_AT_ONCE ? left : USERS_AT_ONCE;
         resp_head(out, (n == 0 ? 4 : 2) + 2 * now);
         resp_text(out, "HSET");
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key);
         if (n == 0) {
             resp_word(out, "", 0);
             resp_decimal(out, site->first_given + site->n_given);
         }
         for (left -= now; now > 0; now--, u = next_given(merge, site, u)) {
-            resp_word(out, merge->users[u].name.p, merge->users[u].name.n);
+            resp_slice(out, merge->users[u].name);
             resp_decimal(out, merge->users[u].index);
         }
     }
@@ -79,7 +79,7 @@ static size_t write_blocks(const struct merge_activity *merge, const struct site
         resp_text(out, "RPUSH");
         resp_word(out, key.p, key.n + digits_n);
         for (; at < stop; at++, u = next_given(merge, site, u)) {
-            resp_word(out, merge->users[u].name.p, merge->users[u].name.n);
+            resp_slice(out, merge->users[u].name);
         }
     }
     return n;

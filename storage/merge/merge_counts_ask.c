@@ -63,25 +63,24 @@ static uint32_t find_classes(
 static size_t write_question(
     struct merge_counts *merge, struct site_bucket *bucket, const char *tag, struct buffer *out)
 {
-    struct key key;
+    struct key named;
     struct slice classes[CLASSES_MAX];
     char other[1 + NAME_CLASS_MAX];
     bucket->n_others = find_classes(merge, bucket, classes);
-    merge_counters_key(&key, tag, merge, bucket);
+    struct slice key = merge_counters_key(&named, tag, merge, bucket);
     resp_head(out, 2 + bucket->n_pages + bucket->n_others);
     resp_text(out, bucket->target.bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key);
     for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
-        resp_word(out, merge->pages[p].page.p, merge->pages[p].page.n);
+        resp_slice(out, merge->pages[p].page);
     }
     for (uint32_t i = 0; i < bucket->n_others; i++) {
-        struct slice name = counted_name_of_others(classes[i], other);
-        resp_word(out, name.p, name.n);
+        resp_slice(out, counted_name_of_others(classes[i], other));
     }
     if (bucket->n_others > 0) {
         resp_head(out, 2);
         resp_text(out, "ZCARD");
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key);
     }
     return bucket->n_others > 0 ? 2 : 1;
 }
@@ -117,8 +116,7 @@ static size_t write_groups(
             resp_text(out, "EXISTS");
             merge->n_groups++;
         }
-        merge_counters_key(&key, tag, merge, &merge->buckets[i]);
-        resp_word(out, key.p, key.n);
+        resp_slice(out, merge_counters_key(&key, tag, merge, &merge->buckets[i]));
         left--;
         n_grouped--;
     }

@@ -99,10 +99,11 @@ static inline bool merge_is_over(const struct merge_counts *merge, const struct 
 }
 
 /* The key of a bucket's counters. */
-static inline void merge_counters_key(struct key *key, const char *tag,
+static inline struct slice merge_counters_key(struct key *key, const char *tag,
     const struct merge_counts *merge, const struct site_bucket *bucket)
 {
-    key_bucket(key, tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
+    return key_bucket(
+        key, tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
 }
 
 #endif

@@ -46,11 +46,11 @@ void merge_write_expiry(struct bucket_writer *w, const struct key *key)
 static void write_value(struct buffer *out, bool minute, struct slice page, uint64_t value)
 {
     if (minute) {
-        resp_word(out, page.p, page.n);
+        resp_slice(out, page);
         resp_decimal(out, (int64_t)value);
     } else {
         resp_decimal(out, (int64_t)value);
-        resp_word(out, page.p, page.n);
+        resp_slice(out, page);
     }
 }
 

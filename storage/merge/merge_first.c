@@ -129,10 +129,9 @@ size_t merge_first_write_questions(
     for (size_t i = 0; i < merge->n_questions; i++) {
         const struct asked_bit *bit = &merge->bits[merge->questions[i]];
         struct key key;
-        key_activity(&key, tag, bit->row->site, bit->action, bit->day);
         resp_head(out, 3);
         resp_text(out, "GETBIT");
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key_activity(&key, tag, bit->row->site, bit->action, bit->day));
         resp_decimal(out, bit->index);
     }
     return merge->n_questions;
@@ -217,16 +216,16 @@ size_t merge_first_write(const struct merge_first *merge, const char *tag, struc
     for (size_t i = 0; i < merge->n_rows; n += 2) {
         size_t to = end_of_request(merge, i);
         struct key_digest ticket;
-        struct key key;
+        struct key named;
         memcpy(ticket.bytes, merge->rows[i].row->ticket, sizeof(ticket.bytes));
-        key_first(&key, tag, &ticket);
+        struct slice key = key_first(&named, tag, &ticket);
         resp_head(out, 3);
         resp_text(out, "APPEND");
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key);
         write_lines(merge, i, to, out);
         resp_head(out, 3);
         resp_text(out, "PEXPIRE");
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key);
         resp_decimal(out, merge->rows[i].row->has_key ? FIRST_NOTE_KEYED_MS : FIRST_NOTE_PLAIN_MS);
         i = to;
     }

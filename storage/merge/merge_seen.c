@@ -93,12 +93,12 @@ bool merge_seen_add(struct merge_seen *merge, const struct row *row, int64_t arr
 }
 
 static void write_append(const struct merge_seen *merge, const struct site_pairs *site,
-    const struct key *key, struct buffer *out)
+    struct slice key, struct buffer *out)
 {
     size_t n = site->n * sizeof(merge->pairs[0].fingerprint);
     resp_head(out, 3);
     resp_text(out, "APPEND");
-    resp_word(out, key->p, key->n);
+    resp_slice(out, key);
     buffer_text(out, "$");
     buffer_decimal(out, (int64_t)n);
     buffer_text(out, "\r\n");
@@ -110,9 +110,9 @@ static void write_append(const struct merge_seen *merge, const struct site_pairs
     buffer_text(out, "\r\n");
 }
 
-static void log_key(const struct site_pairs *site, const char *tag, struct key *ret)
+static struct slice log_key(const struct site_pairs *site, const char *tag, struct key *ret)
 {
-    key_seen(ret, tag, site->site, site->month, "log");
+    return key_seen(ret, tag, site->site, site->month, "log");
 }
 
 static bool is_over(const struct site_pairs *site, int64_t keep_s, int64_t now_ms)
@@ -126,15 +126,15 @@ size_t merge_seen_write(const struct merge_seen *merge, const char *tag, int64_t
     size_t n = 0;
     for (size_t i = 0; i < merge->n_sites; i++) {
         const struct site_pairs *site = &merge->sites[i];
-        struct key key;
+        struct key named;
         if (is_over(site, keep_s, now_ms)) {
             continue;
         }
-        log_key(site, tag, &key);
-        write_append(merge, site, &key, out);
+        struct slice key = log_key(site, tag, &named);
+        write_append(merge, site, key, out);
         resp_head(out, 4);
         resp_text(out, "PEXPIREAT");
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key);
         resp_decimal(out, seen_expire_ms(site->month, keep_s));
         resp_text(out, "NX");
         n += 2;
@@ -153,8 +153,8 @@ void merge_seen_due(const struct merge_seen *merge, const char *tag, int64_t kee
         int64_t length = reply_integer(replies, 0);
         int64_t more = (int64_t)(site->n * sizeof(merge->pairs[0].fingerprint));
         if (length >= SEEN_LOG_BYTES && length % SEEN_LOG_BYTES < more) {
-            struct key key;
-            log_key(site, tag, &key);
+            struct key named;
+            struct slice key = log_key(site, tag, &named);
             buffer_append(ret_keys, key.p, key.n);
             buffer_text(ret_keys, " ");
         }

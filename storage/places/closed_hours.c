@@ -79,9 +79,8 @@ static void write_counters_key(const struct places *places, const struct place_q
     const struct place_hour *hour = hour_of(places, question);
     bool before = question->asks == ASK_COUNTERS_BEFORE || question->asks == ASK_LIST_BEFORE;
     struct key key;
-    key_bucket(&key, tag, question->table == PLACES_STARTS ? KEY_VV : KEY_PV, hour->site,
-        before ? hour->before : hour->bucket, SLICE(""));
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_bucket(&key, tag, question->table == PLACES_STARTS ? KEY_VV : KEY_PV,
+                        hour->site, before ? hour->before : hour->bucket, SLICE("")));
 }
 
 /* ZMSCORE of names; of the hour itself also of what was put together of their classes. */
@@ -104,13 +103,11 @@ static void write_scores(const struct places *places, const struct place_questio
     write_counters_key(places, question, tag, out);
     i = next_name(places, question, question->first);
     for (; i < question->last; i = next_name(places, question, i + 1)) {
-        struct slice name = places->all[places->asked[i]].name;
-        resp_word(out, name.p, name.n);
+        resp_slice(out, places->all[places->asked[i]].name);
     }
     c = others ? next_class(places, question, INDEX_NONE) : INDEX_NONE;
     for (; c != INDEX_NONE; c = next_class(places, question, c)) {
-        struct slice name = counted_name_of_others(places->classes[c].text, other);
-        resp_word(out, name.p, name.n);
+        resp_slice(out, counted_name_of_others(places->classes[c].text, other));
     }
 }
 
@@ -134,10 +131,9 @@ static void write_kept(const struct places *places, const struct place_question 
 {
     const struct place_hour *hour = hour_of(places, question);
     struct key key;
-    key_places(&key, tag, hour->site, hour->bucket);
     resp_head(out, 2 + question->last - question->first);
     resp_text(out, "HMGET");
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_places(&key, tag, hour->site, hour->bucket));
     for (uint32_t i = question->first; i < question->last; i++) {
         const struct place *place = &places->all[places->asked[i]];
         places_write_name(out, FIELD_KEPT, place->table, place->hash);

@@ -86,10 +86,10 @@ static void write_question(const struct places *places, const struct place_quest
     for (; c != INDEX_NONE; c = places->classes[c].next) {
         n += CLASS_FIELDS;
     }
-    key_places(&key, tag, hour->site, question->asks == ASK_BEFORE ? hour->before : hour->bucket);
     resp_head(out, n);
     resp_text(out, "HMGET");
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_places(&key, tag, hour->site,
+                        question->asks == ASK_BEFORE ? hour->before : hour->bucket));
     for (c = first_class(places, question); c != INDEX_NONE; c = places->classes[c].next) {
         write_field(out, FIELD_CLASS, places->classes[c].table, places->classes[c].text);
         write_field(out, FIELD_FULL, places->classes[c].table, places->classes[c].text);

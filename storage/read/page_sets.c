@@ -83,10 +83,9 @@ static struct buffer *put_head(
     struct request *r, const char *command, struct slice site, struct slice name, size_t n)
 {
     struct key key;
-    key_page_sets(&key, r->core->partitions.tag[0], site);
     struct buffer *out = pipeline_command(&r->pipe, 0, command, 2 + n);
-    resp_word(out, key.p, key.n);
-    resp_word(out, name.p, name.n);
+    resp_slice(out, key_page_sets(&key, r->core->partitions.tag[0], site));
+    resp_slice(out, name);
     return out;
 }
 

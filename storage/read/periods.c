@@ -14,18 +14,11 @@
 
 #define AT_ONCE 256 /* secrets that are asked for together */
 
-static void late_key(struct key *key, const struct reader *reader)
-{
-    key_fixed(key, reader->core->partitions.tag[0], "late", SLICE(""));
-}
-
 /* A late period is noted before its secret is made, so that no event can be counted unnoted. */
 static void note_late(struct pipeline *p, struct reader *reader, int64_t start_s)
 {
-    struct key key;
-    late_key(&key, reader);
     struct buffer *out = pipeline_command(p, 0, "SADD", 2);
-    resp_word(out, key.p, key.n);
+    key_put(out, reader->core->partitions.tag[0], "late");
     resp_decimal(out, start_s);
 }
 
@@ -34,18 +27,19 @@ static void ask_secret(struct pipeline *p, struct reader *reader, int64_t start_
     const struct secret *ours)
 {
     char suffix[24];
-    struct key key;
+    struct key named;
     int n = snprintf(suffix, sizeof(suffix), ":%" PRId64, start_s);
-    key_fixed(&key, reader->core->partitions.tag[0], "secret", (struct slice){suffix, (size_t)n});
+    struct slice key = key_fixed(
+        &named, reader->core->partitions.tag[0], "secret", (struct slice){suffix, (size_t)n});
     struct buffer *out = pipeline_command(p, 0, "SET", 6);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key);
     resp_word(out, ours->bytes, sizeof(ours->bytes));
     resp_text(out, "NX");
     resp_text(out, "GET");
     resp_text(out, "EXAT");
     resp_decimal(out, gone_s);
     out = pipeline_command(p, 0, "PEXPIRETIME", 1);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key);
 }
 
 static bool take_secret(
@@ -131,14 +125,11 @@ static bool take_late(struct pipeline *p, struct core *core)
 enum storage_err late_periods_learn(struct reader *reader, int64_t deadline_ms, bool *ret_lost)
 {
     struct pipeline p;
-    struct key key;
     if (reader->core->config.rotation == ROTATE_NEVER) {
         return STORAGE_OK;
     }
     pipeline_init(&p, &reader->session, deadline_ms);
-    struct buffer *out = pipeline_command(&p, 0, "SMEMBERS", 1);
-    late_key(&key, reader);
-    resp_word(out, key.p, key.n);
+    key_put(pipeline_command(&p, 0, "SMEMBERS", 1), reader->core->partitions.tag[0], "late");
     (void)take_late(&p, reader->core);
     return pipeline_end(&p, ret_lost);
 }

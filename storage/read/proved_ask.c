@@ -115,7 +115,7 @@ void proved_key(struct proved_read *r, const struct key *key)
 
 void proved_word(struct proved_read *r, struct slice word)
 {
-    resp_word(r->args_to, word.p, word.n);
+    resp_slice(r->args_to, word);
 }
 
 void proved_piece_end(struct proved_read *r, size_t n)

@@ -167,7 +167,7 @@ struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsi
     buffer_clear(scratch, 64 * 1024);
     resp_decimal(scratch, partition);
     resp_decimal(scratch, kind);
-    resp_word(scratch, site.p, site.n);
+    resp_slice(scratch, site);
     for (size_t p = 0; p < n_pages; p++) {
         resp_word(scratch, pages[p]->p, pages[p]->n);
     }

@@ -105,9 +105,9 @@ static enum storage_err ask_age(struct wait *w)
         unsigned partition = core_log_partition(w->core, s->missing[i].place);
         struct buffer *out = asks_begin(&asks, partition);
         struct key key;
-        key_fixed(&key, w->core->partitions.tag[partition], "log:", slice_of(s->missing[i].id));
         script_head(out, &w->session->scripts, SCRIPT_LOG_AGE, 1, 1);
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key_fixed(&key, w->core->partitions.tag[partition],
+                            "log:", slice_of(s->missing[i].id)));
         resp_decimal(out, (int64_t)log->counted + 1);
     }
     w->aged_ms = monotonic_ms();

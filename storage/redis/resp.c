@@ -37,6 +37,11 @@ void resp_word(struct buffer *b, const void *bytes, size_t n)
     to[length + n + 1] = '\n';
 }
 
+void resp_slice(struct buffer *b, struct slice word)
+{
+    resp_word(b, word.p, word.n);
+}
+
 void resp_text(struct buffer *b, const char *text)
 {
     resp_word(b, text, strlen(text));

@@ -14,8 +14,9 @@
 /* The head of a command of @n words, the command's name included.  @n words must follow. */
 void resp_head(struct buffer *b, size_t n);
 
-/* One word: any bytes, a C string, or the decimal digits of a number. */
+/* One word: any bytes, a slice, a C string, or the decimal digits of a number. */
 void resp_word(struct buffer *b, const void *bytes, size_t n);
+void resp_slice(struct buffer *b, struct slice word);
 void resp_text(struct buffer *b, const char *text);
 void resp_decimal(struct buffer *b, int64_t value);
 

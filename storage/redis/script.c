@@ -66,7 +66,7 @@ bool scripts_load(struct redis *redis, int64_t deadline_ms, struct script_digest
         resp_head(&b, 3);
         resp_text(&b, "SCRIPT");
         resp_text(&b, "LOAD");
-        resp_word(&b, text.p, text.n);
+        resp_slice(&b, text);
     }
     error[0] = '\0';
     enum redis_status status =

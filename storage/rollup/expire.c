@@ -111,8 +111,8 @@ enum pass_result pass_expire(struct pass *pass)
     for (uint32_t i = 0; result == PASS_DONE && i < pass->list.n_sites; i++) {
         struct key member;
         result = expires(pass) ? expire_site(&e, i) : PASS_DONE;
-        key_open_member(&member, pass->list.sites[i].name, rollup_cut_of(&pass->list, i)->target);
-        resp_word(&e.members, member.p, member.n);
+        resp_slice(&e.members, key_open_member(&member, pass->list.sites[i].name,
+                                   rollup_cut_of(&pass->list, i)->target));
         e.n_members++;
         if (result == PASS_DONE && e.n_members >= EXPIRE_KEYS) {
             result = send_expiries(&e, false);

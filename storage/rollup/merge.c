@@ -81,14 +81,14 @@ static void put_way(struct pass *pass, const struct rollup_item *item)
         pass_put_bucket_key(pass, KEY_UV, item->site, cut->target, other);
         pass_put_bucket_key(pass, KEY_IP, item->site, cut->target, other);
     }
-    resp_word(&pass->args, other.p, other.n);
+    resp_slice(&pass->args, other);
 }
 
 /* Items [0, n) of @items. */
 static void put_items(struct pass *pass, const struct rollup_item *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        resp_word(&pass->args, items[i].page.p, items[i].page.n);
+        resp_slice(&pass->args, items[i].page);
     }
     for (size_t i = 0; i < n; i++) {
         size_t sources = 0;

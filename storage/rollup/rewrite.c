@@ -25,14 +25,13 @@ static const struct reply *rewrite_ask(struct session *session, struct buffer *b
     return status == REDIS_OK_STATUS ? reply : NULL;
 }
 
-static bool ask_for_day(
-    struct session *session, const struct key *key, int64_t day, int64_t *ret_day)
+static bool ask_for_day(struct session *session, const char *tag, int64_t day, int64_t *ret_day)
 {
     struct buffer b;
     buffer_init(&b);
     resp_head(&b, day > 0 ? 3 : 2);
     resp_text(&b, day > 0 ? "SET" : "GET");
-    resp_word(&b, key->p, key->n);
+    key_put(&b, tag, "rewritten");
     if (day > 0) {
         resp_decimal(&b, day);
     }
@@ -67,12 +66,11 @@ bool aof_rewrite_look(
     int64_t day = due_day(now_s);
     int64_t last = 0;
     bool begun = true;
-    struct key key;
+    const char *tag = core->partitions.tag[partition];
     if (!is_due(rewriter, core)) {
         return true;
     }
-    key_fixed(&key, core->partitions.tag[partition], "rewritten", SLICE(""));
-    if (!ask_for_day(session, &key, 0, &last)) {
+    if (!ask_for_day(session, tag, 0, &last)) {
         return false;
     }
     /* Of the day behind this one: this process's clock is some seconds late. */
@@ -80,7 +78,7 @@ bool aof_rewrite_look(
     if (!is_done && !begin_rewrite(session, &begun)) {
         return false;
     }
-    if (!is_done && begun && !ask_for_day(session, &key, day, &last)) {
+    if (!is_done && begun && !ask_for_day(session, tag, day, &last)) {
         return false;
     }
     rewriter->due_s = begun ? (day + 1) * DAY_S + REWRITE_HOUR * HOUR_S : now_s + REWRITE_AGAIN_S;

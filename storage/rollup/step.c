@@ -46,8 +46,8 @@ void pass_put_bucket_key(
     struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page)
 {
     struct key key;
-    key_bucket(&key, pass->tag, kind, pass->list.sites[site].name, bucket, page);
-    resp_word(&pass->keys, key.p, key.n);
+    resp_slice(
+        &pass->keys, key_bucket(&key, pass->tag, kind, pass->list.sites[site].name, bucket, page));
     pass->n_keys++;
 }
 

@@ -30,8 +30,7 @@ static const struct reply *ask(struct core *core, struct session *session, struc
 static void put_key(struct buffer *b, const struct core *core, struct slice what)
 {
     struct key key;
-    key_fixed(&key, core->partitions.tag[0], "wish", what);
-    resp_word(b, key.p, key.n);
+    resp_slice(b, key_fixed(&key, core->partitions.tag[0], "wish", what));
 }
 
 /* Begin a command of @n words in all: its name, and one of the keys. */

@@ -12,35 +12,36 @@ static const char letters[LEVELS] = {'m', 'h', 'd', 'M'};
 static const char *const kinds[] = {
     [KEY_UV] = "uv:", [KEY_IP] = "ip:", [KEY_PV] = "pv:", [KEY_VV] = "vv:"};
 
-static void key_add(struct key *key, const char *p, size_t n)
+/* Returns the whole key so far. */
+static struct slice key_add(struct key *key, const char *p, size_t n)
 {
     assert(key->n + n <= sizeof(key->p));
     if (n > 0) {
         memcpy(key->p + key->n, p, n);
     }
     key->n += n;
+    return (struct slice){key->p, key->n};
 }
 
-static void key_head(struct key *key, const char *tag, const char *name)
+static struct slice key_head(struct key *key, const char *tag, const char *name)
 {
     key->n = 0;
     key_add(key, "t:{", 3);
     key_add(key, tag, strlen(tag));
     key_add(key, "}:", 2);
-    key_add(key, name, strlen(name));
+    return key_add(key, name, strlen(name));
 }
 
-void key_fixed(struct key *key, const char *tag, const char *name, struct slice suffix)
+struct slice key_fixed(struct key *key, const char *tag, const char *name, struct slice suffix)
 {
     key_head(key, tag, name);
-    key_add(key, suffix.p, suffix.n);
+    return key_add(key, suffix.p, suffix.n);
 }
 
 void key_put(struct buffer *out, const char *tag, const char *name)
 {
     struct key key;
-    key_head(&key, tag, name);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_head(&key, tag, name));
 }
 
 void key_command(
@@ -57,7 +58,7 @@ static void two_digits(char *p, int value)
     p[1] = (char)('0' + value % 10);
 }
 
-static void add_bucket(struct key *key, struct bucket bucket)
+static struct slice add_bucket(struct key *key, struct bucket bucket)
 {
     int64_t days = bucket.start_s / DAY_S;
     int in_day = (int)(bucket.start_s % DAY_S);
@@ -70,54 +71,56 @@ static void add_bucket(struct key *key, struct bucket bucket)
     two_digits(text + 7, date.day);
     two_digits(text + 9, in_day / 3600);
     two_digits(text + 11, in_day / 60 % 60);
-    key_add(key, text, sizeof(text));
+    return key_add(key, text, sizeof(text));
 }
 
 /* t:{tag}:<name><site>: */
-static void key_of_site(struct key *key, const char *tag, const char *name, struct slice site)
+static struct slice key_of_site(
+    struct key *key, const char *tag, const char *name, struct slice site)
 {
     key_fixed(key, tag, name, site);
-    key_add(key, ":", 1);
+    return key_add(key, ":", 1);
 }
 
-void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
+struct slice key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page)
 {
     key_of_site(key, tag, kinds[kind], site);
-    add_bucket(key, bucket);
+    struct slice whole = add_bucket(key, bucket);
     if (kind == KEY_UV || kind == KEY_IP) {
         key_add(key, ":", 1);
-        key_add(key, page.p, page.n);
+        whole = key_add(key, page.p, page.n);
     }
+    return whole;
 }
 
-void key_places(struct key *key, const char *tag, struct slice site, struct bucket hour)
+struct slice key_places(struct key *key, const char *tag, struct slice site, struct bucket hour)
 {
     key_of_site(key, tag, "places:", site);
-    add_bucket(key, hour);
+    return add_bucket(key, hour);
 }
 
-void key_user_index(struct key *key, const char *tag, struct slice site)
+struct slice key_user_index(struct key *key, const char *tag, struct slice site)
 {
-    key_fixed(key, tag, "uid:", site);
+    return key_fixed(key, tag, "uid:", site);
 }
 
-void key_user_ids(struct key *key, const char *tag, struct slice site)
+struct slice key_user_ids(struct key *key, const char *tag, struct slice site)
 {
-    key_of_site(key, tag, "ids:", site);
+    return key_of_site(key, tag, "ids:", site);
 }
 
-void key_page_sets(struct key *key, const char *tag, struct slice site)
+struct slice key_page_sets(struct key *key, const char *tag, struct slice site)
 {
-    key_fixed(key, tag, "sets:", site);
+    return key_fixed(key, tag, "sets:", site);
 }
 
-void key_activity_prefix(struct key *key, const char *tag)
+struct slice key_activity_prefix(struct key *key, const char *tag)
 {
-    key_head(key, tag, "act:");
+    return key_head(key, tag, "act:");
 }
 
-void key_activity(
+struct slice key_activity(
     struct key *key, const char *tag, struct slice site, struct slice action, int64_t day)
 {
     struct civil_date date = civil_from_days(day);
@@ -129,7 +132,7 @@ void key_activity(
     key_of_site(key, tag, "act:", site);
     key_add(key, action.p, action.n);
     key_add(key, ":", 1);
-    key_add(key, text, sizeof(text));
+    return key_add(key, text, sizeof(text));
 }
 
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest)
@@ -141,9 +144,9 @@ bool key_member_of(struct slice member, struct slice site, struct slice *ret_res
     return true;
 }
 
-void key_visit_prefix(struct key *key, const char *tag, struct slice site)
+struct slice key_visit_prefix(struct key *key, const char *tag, struct slice site)
 {
-    key_of_site(key, tag, "visit:", site);
+    return key_of_site(key, tag, "visit:", site);
 }
 
 unsigned key_limit_partition(const struct partitions *partitions, struct slice who)
@@ -151,8 +154,8 @@ unsigned key_limit_partition(const struct partitions *partitions, struct slice w
     return partition_of(partitions, page_hash(SLICE("rl"), who));
 }
 
-void key_limit(struct key *key, const struct partitions *partitions, enum key_limit_kind kind,
-    size_t nth, struct slice policy, struct slice who)
+struct slice key_limit(struct key *key, const struct partitions *partitions,
+    enum key_limit_kind kind, size_t nth, struct slice policy, struct slice who)
 {
     static const char *const names[] = {[KEY_LIMIT_FUNNEL] = "rl:funnel",
         [KEY_LIMIT_SLIDING] = "rl:sliding",
@@ -167,15 +170,15 @@ void key_limit(struct key *key, const struct partitions *partitions, enum key_li
     key_add(key, ":", 1);
     key_add(key, policy.p, policy.n);
     key_add(key, ":", 1);
-    key_add(key, who.p, who.n);
+    return key_add(key, who.p, who.n);
 }
 
-void key_open_member(struct key *member, struct slice site, struct bucket bucket)
+struct slice key_open_member(struct key *member, struct slice site, struct bucket bucket)
 {
     member->n = 0;
     key_add(member, site.p, site.n);
     key_add(member, ":", 1);
-    add_bucket(member, bucket);
+    return add_bucket(member, bucket);
 }
 
 /* The value of @n decimal digits; -1: one of the characters is no digit. */
@@ -229,73 +232,74 @@ bool key_open_parse(
     return false;
 }
 
-static void key_of_filter(
+static struct slice key_of_filter(
     struct key *key, const char *tag, const char *kind, struct slice site, struct slice name)
 {
     key_of_site(key, tag, kind, site);
-    key_add(key, name.p, name.n);
+    return key_add(key, name.p, name.n);
 }
 
 /* Add ":<layer>.<segment>". */
-static void add_segment(struct key *key, unsigned layer, uint64_t segment)
+static struct slice add_segment(struct key *key, unsigned layer, uint64_t segment)
 {
     char text[48];
     int n = snprintf(text, sizeof(text), ":%u.%llu", layer, (unsigned long long)segment);
-    key_add(key, text, (size_t)n);
+    return key_add(key, text, (size_t)n);
 }
 
-void key_filter(struct key *key, const char *tag, struct slice site, struct slice name)
+struct slice key_filter(struct key *key, const char *tag, struct slice site, struct slice name)
 {
-    key_of_filter(key, tag, "bf:", site, name);
+    return key_of_filter(key, tag, "bf:", site, name);
 }
 
-void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name)
+struct slice key_filter_shard(
+    struct key *key, const char *tag, struct slice site, struct slice name)
 {
-    key_of_filter(key, tag, "bfs:", site, name);
+    return key_of_filter(key, tag, "bfs:", site, name);
 }
 
-void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
+struct slice key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
     uint64_t id, unsigned layer, uint64_t segment)
 {
     char text[24];
     int n = snprintf(text, sizeof(text), ":%llu", (unsigned long long)id);
     key_of_filter(key, tag, "bfl:", site, name);
     key_add(key, text, (size_t)n);
-    add_segment(key, layer, segment);
+    return add_segment(key, layer, segment);
 }
 
-void key_seen(
+struct slice key_seen(
     struct key *key, const char *tag, struct slice site, struct bucket month, const char *what)
 {
     key_of_site(key, tag, "seen:", site);
     add_bucket(key, month);
     key_add(key, ":", 1);
-    key_add(key, what, strlen(what));
+    return key_add(key, what, strlen(what));
 }
 
-void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
+struct slice key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
     unsigned layer, uint64_t segment)
 {
     key_seen(key, tag, site, month, "bits");
-    add_segment(key, layer, segment);
+    return add_segment(key, layer, segment);
 }
 
-static void key_of_digest(
+static struct slice key_of_digest(
     struct key *key, const char *tag, const char *name, const struct key_digest *digest)
 {
     char text[KEY_DIGEST_TEXT];
     key_digest_print(digest, text);
-    key_fixed(key, tag, name, slice_of(text));
+    return key_fixed(key, tag, name, slice_of(text));
 }
 
-void key_record(struct key *key, const char *tag, const struct key_digest *digest)
+struct slice key_record(struct key *key, const char *tag, const struct key_digest *digest)
 {
-    key_of_digest(key, tag, "key:", digest);
+    return key_of_digest(key, tag, "key:", digest);
 }
 
-void key_first(struct key *key, const char *tag, const struct key_digest *ticket)
+struct slice key_first(struct key *key, const char *tag, const struct key_digest *ticket)
 {
-    key_of_digest(key, tag, "first:", ticket);
+    return key_of_digest(key, tag, "first:", ticket);
 }
 
 void key_site_pattern(struct buffer *out, const char *tag, struct slice site)

@@ -195,15 +195,15 @@ enum key_kind { KEY_UV, KEY_IP, KEY_PV, KEY_VV };
 /* Bytes that hold any key. */
 #define KEY_MAX (64 + EVENT_SITE_MAX + EVENT_PAGE_MAX)
 
-/* A key: n bytes, no NUL.  Each function below writes a whole key in place of the last one.  @tag
- * is the hash tag of the partition, NUL-terminated. */
+/* A key: n bytes, no NUL.  Each function below writes a whole key in place of the last one, and
+ * returns it, a part of @key.  @tag is the hash tag of the partition, NUL-terminated. */
 struct key {
     char p[KEY_MAX];
     size_t n;
 };
 
 /* t:{tag}:<name><suffix>; @suffix may be empty. */
-void key_fixed(struct key *key, const char *tag, const char *name, struct slice suffix);
+struct slice key_fixed(struct key *key, const char *tag, const char *name, struct slice suffix);
 
 /* The same without a suffix, as a word of the command in @out. */
 void key_put(struct buffer *out, const char *tag, const char *name);
@@ -214,41 +214,41 @@ void key_command(
     struct buffer *out, const char *command, const char *tag, const char *name, size_t n);
 
 /* The key of a bucket.  @page is ignored for KEY_PV and KEY_VV, whose pages are fields. */
-void key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
+struct slice key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
 
 /* t:{tag}:places:<site>:<bucket>, of an hour */
-void key_places(struct key *key, const char *tag, struct slice site, struct bucket hour);
+struct slice key_places(struct key *key, const char *tag, struct slice site, struct bucket hour);
 
 /* t:{tag}:uid:<site> */
-void key_user_index(struct key *key, const char *tag, struct slice site);
+struct slice key_user_index(struct key *key, const char *tag, struct slice site);
 
 /* The prefix t:{tag}:ids:<site>: that a block's number completes. */
-void key_user_ids(struct key *key, const char *tag, struct slice site);
+struct slice key_user_ids(struct key *key, const char *tag, struct slice site);
 #define KEY_IDS_BLOCK 128 /* users in a block; forget_user.lua has this number too */
 
 /* The bitmap of @action on @day: days since 1970-01-01, until 9999-12-31. */
-void key_activity(
+struct slice key_activity(
     struct key *key, const char *tag, struct slice site, struct slice action, int64_t day);
 
 /* The prefix t:{tag}:act: that a member of t:{tag}:acts completes. */
-void key_activity_prefix(struct key *key, const char *tag);
+struct slice key_activity_prefix(struct key *key, const char *tag);
 
 /* Is @member, of t:{p}:acts or t:{p}:gone, one of @site?  If so, *ret_rest is what follows the
  * site and its ':', a part of @member. */
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest) MUST_CHECK;
 
 /* t:{tag}:key:<digest> */
-void key_record(struct key *key, const char *tag, const struct key_digest *digest);
+struct slice key_record(struct key *key, const char *tag, const struct key_digest *digest);
 
 /* t:{tag}:first:<ticket> */
-void key_first(struct key *key, const char *tag, const struct key_digest *ticket);
+struct slice key_first(struct key *key, const char *tag, const struct key_digest *ticket);
 
 /* t:{tag}:sets:<site> */
-void key_page_sets(struct key *key, const char *tag, struct slice site);
+struct slice key_page_sets(struct key *key, const char *tag, struct slice site);
 
 /* The prefix t:{tag}:visit:<site>: that a slot's number completes. */
-void key_visit_prefix(struct key *key, const char *tag, struct slice site);
+struct slice key_visit_prefix(struct key *key, const char *tag, struct slice site);
 
 enum key_limit_kind { KEY_LIMIT_FUNNEL, KEY_LIMIT_SLIDING, KEY_LIMIT_PENALTY, KEY_LIMIT_GUARD };
 
@@ -257,25 +257,26 @@ unsigned key_limit_partition(const struct partitions *partitions, struct slice w
 
 /* The key of a limit of @policy, or of its penalty, in the partition of @who: all keys of one
  * decision lie together.  @nth counts, from 0, the limits of one algorithm in a policy. */
-void key_limit(struct key *key, const struct partitions *partitions, enum key_limit_kind kind,
-    size_t nth, struct slice policy, struct slice who);
+struct slice key_limit(struct key *key, const struct partitions *partitions,
+    enum key_limit_kind kind, size_t nth, struct slice policy, struct slice who);
 
 /* The hash of a named filter, the hash of a shard, the bits of a segment of a shard's layer. */
-void key_filter(struct key *key, const char *tag, struct slice site, struct slice name);
-void key_filter_shard(struct key *key, const char *tag, struct slice site, struct slice name);
-void key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
+struct slice key_filter(struct key *key, const char *tag, struct slice site, struct slice name);
+struct slice key_filter_shard(
+    struct key *key, const char *tag, struct slice site, struct slice name);
+struct slice key_filter_bits(struct key *key, const char *tag, struct slice site, struct slice name,
     uint64_t id, unsigned layer, uint64_t segment);
 
 /* t:{tag}:seen:<site>:<month>:<what>; @what is "log", "old" or "filter". */
-void key_seen(
+struct slice key_seen(
     struct key *key, const char *tag, struct slice site, struct bucket month, const char *what);
 
 /* The bits of a segment of a month's layer. */
-void key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
+struct slice key_seen_bits(struct key *key, const char *tag, struct slice site, struct bucket month,
     unsigned layer, uint64_t segment);
 
 /* Write a member of t:{p}:open: <site>:<bucket>. */
-void key_open_member(struct key *member, struct slice site, struct bucket bucket);
+struct slice key_open_member(struct key *member, struct slice site, struct bucket bucket);
 
 /* Read such a member.  The bucket is cut in the site's zone, so a caller reads the site first, then
  * finds the zone, then reads both.  *ret_site is a part of @member.  False: @member is not one, or

@@ -126,11 +126,11 @@ static bool has_item(const struct bloom_layer *layer, struct slice string, struc
 
 /* ---- whole strings ---- */
 
-static void key_of(const struct look *look, const struct place *place, struct key *key)
+static struct slice key_of(const struct look *look, const struct place *place, struct key *key)
 {
     const struct seen_bits *bits = look->bits;
     const struct month_layer *layer = &look->layers[place->layer];
-    key_seen_bits(
+    return key_seen_bits(
         key, bits->tag, bits->site, bits->months[layer->month], layer->index, place->segment);
 }
 
@@ -173,8 +173,8 @@ static bool bits_recall(struct look *look, struct place *places, size_t n)
     if (look->bits->cache == NULL) {
         return false;
     }
-    key_of(look, places, &key);
-    struct cache_id id = cache_id(look->bits->cache, key.p, key.n);
+    struct slice name = key_of(look, places, &key);
+    struct cache_id id = cache_id(look->bits->cache, name.p, name.n);
     return cache_get(look->bits->cache, &id, ver_of(look, places), look_up, &some);
 }
 
@@ -182,8 +182,8 @@ static void bits_remember(struct look *look, const struct place *places, struct 
 {
     struct key key;
     if (look->bits->cache != NULL) {
-        key_of(look, places, &key);
-        struct cache_id id = cache_id(look->bits->cache, key.p, key.n);
+        struct slice name = key_of(look, places, &key);
+        struct cache_id id = cache_id(look->bits->cache, name.p, name.n);
         cache_put(look->bits->cache, &id, ver_of(look, places), string.p, string.n);
     }
 }
@@ -191,8 +191,8 @@ static void bits_remember(struct look *look, const struct place *places, struct 
 static void ask_whole(struct look *look, const struct place *places)
 {
     struct key key;
-    key_of(look, places, &key);
-    resp_word(pipeline_command(look->pipe, look->bits->partition, "GET", 1), key.p, key.n);
+    struct buffer *out = pipeline_command(look->pipe, look->bits->partition, "GET", 1);
+    resp_slice(out, key_of(look, places, &key));
 }
 
 static bool take_whole(struct look *look, struct place *places, size_t n)
@@ -226,10 +226,9 @@ static void ask_string(
     struct key key;
     const struct bloom_layer *layer = layer_of(look, places);
     unsigned end = end_of(layer, to);
-    key_of(look, places, &key);
     struct buffer *out = pipeline_command(
         look->pipe, look->bits->partition, "BITFIELD_RO", 1 + 3 * n * (end - from));
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_of(look, places, &key));
     for (size_t i = 0; i < n; i++) {
         for (unsigned bit = from; bit < end; bit++) {
             resp_text(out, "GET");

@@ -38,11 +38,11 @@ struct seen_fold {
 static bool seen_fold_parse(
     struct core *core, unsigned partition, struct slice text, struct due *ret)
 {
-    struct key head;
+    struct key key;
     struct slice site;
-    key_fixed(&head, core->partitions.tag[partition], "seen:", SLICE(""));
+    struct slice head = key_fixed(&key, core->partitions.tag[partition], "seen:", SLICE(""));
     static const struct slice tail = {":log", 4};
-    if (text.n < head.n + tail.n || memcmp(text.p, head.p, head.n) != 0 ||
+    if (text.n < head.n + tail.n || !slice_begins(text, head) ||
         memcmp(text.p + text.n - tail.n, tail.p, tail.n) != 0) {
         return false;
     }

@@ -45,8 +45,7 @@ static enum fold_step fold_month_ask(struct fold_month *m, const struct reply **
 static void put_key(struct fold_month *m, const char *what)
 {
     struct key key;
-    key_seen(&key, m->tag, m->site, m->month, what);
-    resp_word(&m->out, key.p, key.n);
+    resp_slice(&m->out, key_seen(&key, m->tag, m->site, m->month, what));
 }
 
 /* ---- the log ---- */
@@ -113,10 +112,9 @@ enum fold_step fold_month_read_bits(struct fold_month *m, const struct bloom_lay
     struct key key;
     const struct reply *reply = NULL;
     size_t n = layer->bits / 8;
-    key_seen_bits(&key, m->tag, m->site, m->month, index, segment);
     resp_head(&m->out, 2);
     resp_text(&m->out, "GET");
-    resp_word(&m->out, key.p, key.n);
+    resp_slice(&m->out, key_seen_bits(&key, m->tag, m->site, m->month, index, segment));
     enum fold_step step = fold_month_ask(m, &reply);
     if (step != STEP_DONE) {
         return step;
@@ -160,7 +158,7 @@ static enum fold_step write_step(struct fold_month *m, const struct ver *ver, co
     resp_word(&m->out, filter->ver.text, filter->ver.n);
     resp_word(&m->out, ver->text, ver->n);
     resp_decimal(&m->out, seen_expire_ms(m->month, m->core->config.seen.keep_s));
-    resp_word(&m->out, bits.p, bits.n);
+    resp_slice(&m->out, bits);
     resp_text(&m->out, "capacity");
     resp_decimal(&m->out, (int64_t)filter->params.capacity);
     resp_text(&m->out, "error");

@@ -74,8 +74,8 @@ static void take_waiting(void *data, const struct chunk_event *event)
 static void ask_key(struct question *q, const char *command, struct bucket month, const char *what)
 {
     struct key key;
-    key_seen(&key, q->tag, q->job->site, month, what);
-    resp_word(pipeline_command(&q->pipe, q->partition, command, 1), key.p, key.n);
+    resp_slice(pipeline_command(&q->pipe, q->partition, command, 1),
+        key_seen(&key, q->tag, q->job->site, month, what));
 }
 
 static void ask_time(struct question *q)

@@ -71,10 +71,9 @@ static void ask_count(const struct plain_counting *c, const struct plain_place *
     struct key key;
     const struct activity_question *asked = &c->job->asked;
     const struct activity_set *set = &asked->sets[c->job->counts[place->count].a];
-    key_activity(&key, c->a->core->partitions.tag[place->partition], asked->site,
-        asked->actions[set->action], set->days.first);
     struct buffer *out = pipeline_command(&c->a->pipe, place->partition, "BITCOUNT", 3);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_activity(&key, c->a->core->partitions.tag[place->partition], asked->site,
+                        asked->actions[set->action], set->days.first));
     resp_decimal(out, (int64_t)(place->piece * COUNT_PIECE));
     resp_decimal(out, (int64_t)((place->piece + 1) * COUNT_PIECE - 1));
 }

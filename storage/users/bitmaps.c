@@ -35,9 +35,8 @@ bool activity_sizes(struct activity *a, struct slice site, uint64_t ret[static P
         if (!partition_has_visitors(partitions, p)) {
             continue;
         }
-        key_user_index(&key, partitions->tag[p], site);
         struct buffer *out = pipeline_command(&a->pipe, p, "HGET", 2);
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key_user_index(&key, partitions->tag[p], site));
         resp_text(out, "");
     }
     bool ok = pipeline_send(&a->pipe, false);

@@ -231,10 +231,9 @@ static void ask_range(
     struct day_sets *s, const struct day_use *use, unsigned partition, uint64_t at, size_t n)
 {
     struct key key;
-    key_activity(&key, s->activity->core->partitions.tag[partition], s->asked->site,
-        s->asked->actions[use->action], use->day);
     struct buffer *out = pipeline_command(&s->activity->pipe, partition, "GETRANGE", 3);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_activity(&key, s->activity->core->partitions.tag[partition], s->asked->site,
+                        s->asked->actions[use->action], use->day));
     resp_decimal(out, (int64_t)at);
     resp_decimal(out, (int64_t)(at + n - 1));
 }

@@ -47,9 +47,8 @@ static bool read_notes(struct activity *a, const struct first_job *job,
     for (unsigned p = 0; p < a->core->partitions.n; p++) {
         struct key key;
         if (part_set_has(partitions, p)) {
-            key_first(&key, a->core->partitions.tag[p], &job->ticket);
             struct buffer *out = pipeline_command(&a->pipe, p, "GET", 1);
-            resp_word(out, key.p, key.n);
+            resp_slice(out, key_first(&key, a->core->partitions.tag[p], &job->ticket));
         }
     }
     bool ok = pipeline_send(&a->pipe, false);

@@ -44,8 +44,8 @@ static bool clear_some(struct clearing *c, const struct buffer *keys, size_t n, 
     key_put(out, c->tag, "gone");
     buffer_append(out, keys->p, keys->n);
     out->failed = out->failed || keys->failed;
-    resp_word(out, c->index.p, c->index.n);
-    resp_word(out, c->member.p, c->member.n);
+    resp_slice(out, c->index);
+    resp_slice(out, c->member);
     resp_text(out, last ? "1" : "");
     if (!pipeline_send(p, false) || !pipeline_number(p, &bits)) {
         return false;
@@ -224,8 +224,7 @@ static bool sweep_partition(struct activity *a, unsigned partition, int64_t befo
         struct buffer *out = pipeline_script(&a->pipe, partition, SCRIPT_SWEEP_DAYS, 3, 3);
         key_put(out, tag, "state");
         key_put(out, tag, "acts");
-        key_activity_prefix(&key, tag);
-        resp_word(out, key.p, key.n);
+        resp_slice(out, key_activity_prefix(&key, tag));
         resp_text(out, a->core->cfg);
         resp_decimal(out, before_day);
         resp_decimal(out, BITMAPS_AT_ONCE);

@@ -17,16 +17,15 @@ enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
     struct buffer *out = pipeline_script(
         &p, change->partition, change->script, 2 + change->n_keys, change->last.n > 0 ? 4 : 3);
     key_put(out, tag, "state");
-    key_user_index(&key, tag, change->site);
-    resp_word(out, key.p, key.n);
+    resp_slice(out, key_user_index(&key, tag, change->site));
     for (size_t i = 0; i < change->n_keys; i++) {
         resp_word(out, change->keys[i].p, change->keys[i].n);
     }
     resp_text(out, reader->core->cfg);
-    resp_word(out, change->user.p, change->user.n);
+    resp_slice(out, change->user);
     resp_text(out, generation);
     if (change->last.n > 0) {
-        resp_word(out, change->last.p, change->last.n);
+        resp_slice(out, change->last);
     }
     const struct reply *reply = pipeline_ask(&p, true);
     *ret_answer = reply == NULL ? *ret_answer : reply_integer(reply, OTHER_SETTINGS);

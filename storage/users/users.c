@@ -195,10 +195,9 @@ static bool read_days(
         uint64_t bit = 0;
         for (; asked < job->days.n && asked < i + DAYS_AHEAD; asked++) {
             struct key key;
-            key_activity(&key, a->core->partitions.tag[partition], job->site, job->action,
-                job->days.first + (int64_t)asked);
             struct buffer *out = pipeline_command(&a->pipe, partition, "GETBIT", 2);
-            resp_word(out, key.p, key.n);
+            resp_slice(out, key_activity(&key, a->core->partitions.tag[partition], job->site,
+                                job->action, job->days.first + (int64_t)asked));
             resp_decimal(out, index);
         }
         if (asked == job->days.n) {
@@ -217,10 +216,9 @@ static bool read_index(
     struct activity *a, const struct user_days_job *job, unsigned partition, int64_t *ret)
 {
     struct key key;
-    key_user_index(&key, a->core->partitions.tag[partition], job->site);
     struct buffer *out = pipeline_command(&a->pipe, partition, "HGET", 2);
-    resp_word(out, key.p, key.n);
-    resp_word(out, job->user.p, job->user.n);
+    resp_slice(out, key_user_index(&key, a->core->partitions.tag[partition], job->site));
+    resp_slice(out, job->user);
     const struct reply *reply = pipeline_ask(&a->pipe, false);
     *ret = reply == NULL ? -1 : reply_integer(reply, -1);
     return reply != NULL;
