@@ -3,9 +3,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "storage/time/units.h"
+
 TestSuite(period_secrets, .timeout = 60);
 
-#define DAY_S  INT64_C(86400)
 #define NOON_S (INT64_C(20000) * DAY_S + DAY_S / 2)
 #define NOW_MS (NOON_S * 1000)
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "storage/count/whole.h"
+#include "storage/time/units.h"
 
 TestSuite(recall, .timeout = 60);
 
-#define HOUR_S   INT64_C(3600)
 #define NOON_S   (20000 * 24 * HOUR_S + 12 * HOUR_S)
 #define VISITS   (1u << METRIC_VISITS | 1u << METRIC_SECONDS)
 #define PORTIONS 9

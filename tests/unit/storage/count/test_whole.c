@@ -7,10 +7,10 @@
 
 #include "storage/base/clock.h"
 #include "storage/read/answers.h"
+#include "storage/time/units.h"
 
 TestSuite(whole, .timeout = 60);
 
-#define HOUR_S   INT64_C(3600)
 #define NOON_S   (20000 * 24 * HOUR_S + 12 * HOUR_S)
 #define PORTIONS 8
 #define VISITS   (1u << METRIC_VISITS | 1u << METRIC_SECONDS)

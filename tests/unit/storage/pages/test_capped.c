@@ -2,7 +2,7 @@
 
 #include <criterion/criterion.h>
 
-#define HOUR_S INT64_C(3600)
+#include "storage/time/units.h"
 
 /* Two minutes of the first hour, one of the second, an hour, a day. */
 static struct bucket buckets[] = {{LEVEL_MINUTE, 600, 660}, {LEVEL_MINUTE, 660, 720},

@@ -5,10 +5,11 @@
 
 #include <criterion/criterion.h>
 
+#include "storage/time/units.h"
+
 TestSuite(kept_tables, .timeout = 60);
 
-#define HOUR_S INT64_C(3600)
-#define N      4 /* partitions */
+#define N 4 /* partitions */
 
 static struct bucket buckets[] = {{LEVEL_HOUR, 0, HOUR_S}, {LEVEL_HOUR, HOUR_S, 2 * HOUR_S},
     {LEVEL_HOUR, 2 * HOUR_S, 3 * HOUR_S}};

@@ -3,11 +3,11 @@
 
 #include <criterion/criterion.h>
 
+#include "storage/time/units.h"
+
 TestSuite(judge, .timeout = 60);
 
-#define MINUTE_S INT64_C(60)
-#define HOUR_S   INT64_C(3600)
-#define NOON_S   (20000 * 24 * HOUR_S + 12 * HOUR_S)
+#define NOON_S (20000 * 24 * HOUR_S + 12 * HOUR_S)
 
 /* The hour before noon, two minutes of it, and two minutes of the hour that is open. */
 static struct bucket buckets[] = {{LEVEL_HOUR, NOON_S - 2 * HOUR_S, NOON_S - HOUR_S},

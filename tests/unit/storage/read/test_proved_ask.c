@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "storage/read/proved_read.h"
+#include "storage/time/units.h"
 #include "tests/lib/commands.h"
 
 TestSuite(proved_ask, .timeout = 60);
 
-#define HOUR_S INT64_C(3600)
 #define NOON_S (20000 * 24 * HOUR_S + 12 * HOUR_S)
 
 static struct core core;

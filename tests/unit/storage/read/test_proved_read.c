@@ -5,10 +5,10 @@
 #include <criterion/criterion.h>
 
 #include "storage/base/clock.h"
+#include "storage/time/units.h"
 
 TestSuite(proved_read, .timeout = 60);
 
-#define HOUR_S INT64_C(3600)
 #define NOON_S (20000 * 24 * HOUR_S + 12 * HOUR_S)
 
 static struct core core;

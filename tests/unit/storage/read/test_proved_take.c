@@ -10,10 +10,10 @@
 #include "storage/base/clock.h"
 #include "storage/read/proved_read.h"
 #include "storage/redis/connect.h"
+#include "storage/time/units.h"
 
 TestSuite(proved_take, .timeout = 60);
 
-#define HOUR_S INT64_C(3600)
 #define NOON_S (20000 * 24 * HOUR_S + 12 * HOUR_S)
 #define PIECES 2
 

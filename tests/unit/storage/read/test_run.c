@@ -2,10 +2,10 @@
 
 #include <criterion/criterion.h>
 
+#include "storage/time/units.h"
+
 TestSuite(remembered_run, .timeout = 60);
 
-#define HOUR_S INT64_C(3600)
-#define DAY_S  INT64_C(86400)
 #define NOON_S (20000 * DAY_S + 12 * HOUR_S)
 
 /* From yesterday 22:58 to today 12:03, where hours are closed up to noon and days up to midnight,

@@ -2,7 +2,8 @@
 #include "storage/rollup/pass.h"
 
 #include <criterion/criterion.h>
-#include <time.h>
+
+#include "tests/lib/utc.h"
 
 static const struct zone *utc_zone[1];
 static struct site_zones utc_only = {.zones = utc_zone, .n_zones = 1};
@@ -13,13 +14,6 @@ static void setup(void)
 }
 
 TestSuite(rollup_due, .init = setup, .timeout = 60);
-
-static int64_t utc(const char *text)
-{
-    struct tm tm = {0};
-    cr_assert_not_null(strptime(text, "%Y-%m-%d %H:%M", &tm), "%s", text);
-    return timegm(&tm);
-}
 
 static struct rollup_state state_of(const char *hour, const char *day, const char *month)
 {

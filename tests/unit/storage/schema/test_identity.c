@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "storage/time/units.h"
 #include "tests/lib/dice.h"
 
 TestSuite(identity, .timeout = 60);
-
-#define DAY_S INT64_C(86400)
 
 static const struct secret secret = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
     18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31}};

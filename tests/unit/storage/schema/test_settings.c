@@ -5,11 +5,10 @@
 #include <stdio.h>
 
 #include "storage/schema/partition.h"
+#include "storage/time/units.h"
 #include "tests/lib/dice.h"
 
 TestSuite(settings, .timeout = 60);
-
-#define DAY_S INT64_C(86400)
 
 static struct retention keeping(
     int64_t minutes_s, int64_t hours_s, int64_t days_s, int64_t months_s)

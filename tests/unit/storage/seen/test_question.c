@@ -3,13 +3,12 @@
 #include <stdlib.h>
 
 #include "storage/read/operation.h"
+#include "storage/time/units.h"
 #include "tests/lib/commands.h"
 #include "tests/lib/fold_fixture.h"
 #include "tests/lib/stand_in.h"
 
 TestSuite(seen_question, .timeout = 60);
-
-#define DAY_S INT64_C(86400)
 
 static struct seen_world {
     struct core *core;

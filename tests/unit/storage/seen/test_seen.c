@@ -1,12 +1,11 @@
 #include "storage/seen/filter.h"
 #include "storage/seen/layout.h"
+#include "storage/time/units.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 
 TestSuite(seen, .timeout = 60);
-
-#define DAY_S INT64_C(86400)
 
 static int64_t at(int64_t year, int month, int day)
 {

@@ -6,23 +6,15 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define MINUTE_S INT64_C(60)
-#define HOUR_S   INT64_C(3600)
-#define DAY_S    INT64_C(86400)
-#define ALL      ((size_t)1 << 30)
+#include "storage/time/units.h"
+#include "tests/lib/utc.h"
+
+#define ALL ((size_t)1 << 30)
 
 /* Where the buckets of the tests are cut; NULL: in UTC. */
 static const struct zone *test_zone;
 
 /* "2026-11-20 15:30" */
-static int64_t utc(const char *text)
-{
-    struct tm tm = {0};
-
-    cr_assert_not_null(strptime(text, "%Y-%m-%d %H:%M", &tm), "%s", text);
-    return timegm(&tm);
-}
-
 /* All that a plan is made from. */
 struct scene {
     struct window window;

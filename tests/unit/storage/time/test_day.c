@@ -2,9 +2,9 @@
 
 #include <criterion/criterion.h>
 
-TestSuite(activity_day, .timeout = 60);
+#include "storage/time/units.h"
 
-#define DAY_S INT64_C(86400)
+TestSuite(activity_day, .timeout = 60);
 
 Test(activity_day, days_are_dates)
 {

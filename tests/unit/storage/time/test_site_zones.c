@@ -3,23 +3,13 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "storage/time/units.h"
 #include "storage/time/write_plan.h"
 #include "tests/lib/dice.h"
+#include "tests/lib/utc.h"
 
 TestSuite(site_zones, .timeout = 60);
-
-#define HOUR_S INT64_C(3600)
-#define DAY_S  INT64_C(86400)
-
-static int64_t utc(const char *text)
-{
-    struct tm tm = {0};
-
-    cr_assert_not_null(strptime(text, "%Y-%m-%d %H:%M", &tm), "%s", text);
-    return timegm(&tm);
-}
 
 static struct zone *make(
     const char *name, int64_t first_s, const struct zone_change *changes, size_t n)

@@ -1,15 +1,8 @@
 #include "storage/time/step.h"
 
 #include <criterion/criterion.h>
-#include <time.h>
 
-static int64_t utc(const char *text)
-{
-    struct tm tm = {0};
-
-    cr_assert_not_null(strptime(text, "%Y-%m-%d %H:%M", &tm), "%s", text);
-    return timegm(&tm);
-}
+#include "tests/lib/utc.h"
 
 static struct zone *make(int64_t first_s, const char *at, int64_t offset_s)
 {

@@ -4,18 +4,10 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "storage/time/units.h"
+#include "tests/lib/utc.h"
+
 TestSuite(plan_write, .timeout = 60);
-
-#define MINUTE_S INT64_C(60)
-#define HOUR_S   INT64_C(3600)
-#define DAY_S    INT64_C(86400)
-
-static int64_t utc(const char *text)
-{
-    struct tm tm = {0};
-    cr_assert_not_null(strptime(text, "%Y-%m-%d %H:%M", &tm), "%s", text);
-    return timegm(&tm);
-}
 
 static const struct retention keep_some = {
     .keep_s = {2 * DAY_S, 62 * DAY_S, 1100 * DAY_S, KEEP_FOREVER}};

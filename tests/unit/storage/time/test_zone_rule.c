@@ -1,15 +1,8 @@
 #include "storage/time/zone_rule.h"
 
 #include <criterion/criterion.h>
-#include <time.h>
 
-static int64_t utc(const char *text)
-{
-    struct tm tm = {0};
-
-    cr_assert_not_null(strptime(text, "%Y-%m-%d %H:%M", &tm), "%s", text);
-    return timegm(&tm);
-}
+#include "tests/lib/utc.h"
 
 static void check(const char *text, int64_t year, const char *first, int64_t first_s,
     const char *second, int64_t second_s)

@@ -2,18 +2,9 @@
 #include <time.h>
 
 #include "storage/time/bucket.h"
+#include "storage/time/units.h"
 #include "storage/time/zone_rule.h"
-
-#define HOUR_S INT64_C(3600)
-#define DAY_S  INT64_C(86400)
-
-static int64_t utc(const char *text)
-{
-    struct tm tm = {0};
-
-    cr_assert_not_null(strptime(text, "%Y-%m-%d %H:%M", &tm), "%s", text);
-    return timegm(&tm);
-}
+#include "tests/lib/utc.h"
 
 static struct zone *make(int64_t first_s, const struct zone_change *changes, size_t n)
 {
