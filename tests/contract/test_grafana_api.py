@@ -1,12 +1,12 @@
 """/grafana/..., as openapi.yaml has it."""
 
-import hashlib
 import json
 
 import pytest
 
 from description import Description
 from lib.process import ROOT, Redis, Tallyd
+from lib.tokens import token_line
 from lib.waiting import wait_until
 
 API = Description((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ def test_tokens(redis, operation):
     daemon = Tallyd("--tokens", "tokens", redis=redis, name="closed")
     daemon.directory.mkdir(exist_ok=True)
     (daemon.directory / "tokens").write_text(
-        "".join(f"{hashlib.sha256(scope.encode()).hexdigest()} {scope} {scope}\n" for scope in ("read", "ingest", "admin")))
+        "".join(token_line(scope, f"{scope} {scope}") for scope in ("read", "ingest", "admin")))
     try:
         daemon.spawn(daemon.command_line())
         daemon.wait_ready_line()

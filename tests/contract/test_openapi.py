@@ -1,7 +1,6 @@
 """The server and openapi.yaml say the same: every operation, parameter, status, header and body."""
 
 import gzip
-import hashlib
 import json
 import re
 
@@ -12,6 +11,7 @@ from lib.client import Response, query
 from lib.process import ROOT, Redis, Tallyd
 from lib.proxy import Fault, Proxy
 from lib.raw import Raw
+from lib.tokens import token_line
 from lib.waiting import wait_until
 
 TALLYD_ARGS = ("--max-body", "1MiB", "--config", ROOT / "tests/contract/tallyd.conf")
@@ -241,7 +241,7 @@ def guarded(redis):
     """A tallyd with a token for each scope, named like it, and for each on site a alone: <scope>-a."""
     daemon = Tallyd("--tokens", "tokens", "--metrics-token", "--ingest-limit", "1/366d", redis=redis, name="guarded")
     daemon.directory.mkdir(exist_ok=True)
-    lines = [f"{hashlib.sha256(name.encode()).hexdigest()} {scope} {site}{name}\n"
+    lines = [token_line(name, f"{scope} {site}{name}")
              for scope in SCOPES for name, site in ((scope, ""), (scope + "-a", "site=a "))]
     (daemon.directory / "tokens").write_text("".join(lines))
     try:

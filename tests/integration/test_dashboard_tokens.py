@@ -1,13 +1,13 @@
 """The dashboard of a server that asks for tokens, and its links to share.  Skipped where Chromium, its driver or selenium are
 missing."""
 
-import hashlib
 import urllib.parse
 
 import pytest
 
 from lib.browser import Browser, need_browser
 from lib.dashboard import an_hour_later, messages, number
+from lib.tokens import token_line
 from lib.waiting import wait_until
 
 
@@ -20,7 +20,7 @@ def browser_is_there():
 def closed(redis, start_tallyd, directory):
     """A server that asks for tokens: `read`, `ingest`, and `guest`, which reads the shop only."""
     directory.mkdir(exist_ok=True)
-    (directory / "tokens").write_text("".join(f"{hashlib.sha256(t.encode()).hexdigest()} {line}\n" for t, line in (
+    (directory / "tokens").write_text("".join(token_line(t, line) for t, line in (
         ("read", "read read"), ("ingest", "ingest ingest"), ("guest", "read site=shop guest"))))
     tallyd = start_tallyd("--tokens", directory / "tokens", redis=redis, wait_ready=False)
     tallyd.wait_ready_line()
@@ -79,7 +79,7 @@ def test_a_token_that_no_header_can_carry_is_a_wrong_one(closed, shop, cleanup):
 
 def test_the_page_for_operators_sends_its_token_for_all(shop, redis, start_tallyd, cleanup, directory):
     directory.mkdir(exist_ok=True)
-    (directory / "tokens").write_text(f"{hashlib.sha256(b'read').hexdigest()} read read\n")
+    (directory / "tokens").write_text(token_line("read", "read read"))
     tallyd = start_tallyd("--tokens", directory / "tokens", "--metrics-token", redis=redis, wait_ready=False)
     tallyd.wait_ready_line()
     browser = Browser(tallyd.url)

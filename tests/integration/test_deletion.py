@@ -1,6 +1,5 @@
 """DELETE /sites/{site} and DELETE /pages: all of it goes, nothing else does, whatever breaks; and Redis is never held."""
 
-import hashlib
 import itertools
 import json
 import pathlib
@@ -15,6 +14,7 @@ from lib.client import Unknown
 from lib.clock import epoch, rfc3339
 from lib.cluster import Cluster
 from lib.log import counted
+from lib.tokens import token_line
 from lib.truth import is_close
 from lib.waiting import wait_until
 from lib.world import FOREVER, World
@@ -573,7 +573,7 @@ def test_who_may(start_tallyd, start_redis, directory):
     directory.mkdir(exist_ok=True)
     path = directory / "tokens"
     path.write_text("".join(
-        f"{hashlib.sha256(name.encode()).hexdigest()} {scopes} {sites}{name}\n" for name, scopes, sites in (
+        token_line(name, f"{scopes} {sites}{name}") for name, scopes, sites in (
             ("root", "admin,ingest,read", ""), ("one", "admin,read", "site=one "), ("reader", "read", ""), ("writer", "ingest", ""))))
     http = start_tallyd("--tokens", path, "--partitions", "2", redis=start_redis(directory)).client()
 

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import fcntl
 import gzip
-import hashlib
 import json
 import os
 import pathlib
@@ -21,6 +20,7 @@ from lib.failing_calls import FailingCalls
 from lib.follow import Follower, Log, Replay, row
 from lib.http_proxy import Answer, HttpProxy, harm
 from lib.process import binary, free_port, run, sanitized
+from lib.tokens import token_line
 from lib.waiting import wait_until
 from lib.world import FOREVER
 
@@ -579,7 +579,7 @@ def test_sigterm_while_the_server_is_away(site, log, follow):
 
 def test_a_server_that_refuses_ends_it(start_redis, start_tallyd, site, log, follow, tmp_path):
     tokens = tmp_path / "tokens"
-    tokens.write_text(f"{hashlib.sha256(b'secret').hexdigest()} ingest,read me\n")
+    tokens.write_text(token_line("secret", "ingest,read me"))
     tallyd = start_tallyd(*FOREVER, "--tokens", tokens, redis=start_redis())
     log.write(rows(10))
     follower = follow(url=tallyd.url)

@@ -1,6 +1,5 @@
 """/grafana: the literal requests of Grafana's data source plugins, and answers that their code accepts; figures are the API's."""
 
-import hashlib
 import json
 import re
 import time
@@ -8,6 +7,7 @@ from datetime import datetime, timezone
 
 import pytest
 
+from lib.tokens import token_line
 from lib.waiting import wait_until
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -531,7 +531,7 @@ def test_many_targets_and_many_panels(http, tallyd, shop):
 
 def test_tokens_are_bound_to_sites(redis, start_tallyd, directory):
     directory.mkdir(exist_ok=True)
-    (directory / "tokens").write_text(f"{hashlib.sha256(b'mine').hexdigest()} read site=mine grafana\n")
+    (directory / "tokens").write_text(token_line("mine", "read site=mine grafana"))
     tallyd = start_tallyd("--tokens", directory / "tokens", redis=redis, wait_ready=False)
     tallyd.wait_ready_line()
     http = tallyd.client()
@@ -625,7 +625,7 @@ def test_values_of_filters(http, shop):
 def test_lists_keep_to_the_sites_of_a_token(redis, start_tallyd, directory, tallyd):
     tallyd.client().accept([{"site": site, "page": "/secret", "user": 1} for site in ("mine", "other")])
     directory.mkdir(exist_ok=True)
-    (directory / "tokens").write_text(f"{hashlib.sha256(b'mine').hexdigest()} read site=mine grafana\n")
+    (directory / "tokens").write_text(token_line("mine", "read site=mine grafana"))
     bound = start_tallyd("--tokens", directory / "tokens", redis=redis, wait_ready=False)
     bound.wait_ready_line()
     http = bound.client()

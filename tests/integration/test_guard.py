@@ -1,7 +1,6 @@
 """The ingestion guard: --ingest-limit by token, ip or site; leases; several processes; Redis away."""
 
 import re
-import hashlib
 import http.client
 import json
 import threading
@@ -11,6 +10,7 @@ import pytest
 
 from lib.client import Client
 from lib.process import run
+from lib.tokens import token_line
 from lib.waiting import wait_until
 
 EVENT = {"page": "/", "user": "u"}
@@ -147,7 +147,7 @@ def test_by_site(start):
 
 def test_by_token(start, directory):
     directory.mkdir(exist_ok=True)
-    (directory / "tokens").write_text("".join(f"{hashlib.sha256(t.encode()).hexdigest()} ingest name-{t}\n" for t in "xy"))
+    (directory / "tokens").write_text("".join(token_line(t, f"ingest name-{t}") for t in "xy"))
     http = start("3/3600s", 2, "token", "--tokens", directory / "tokens").client()
     for token in "xy":
         headers = {"Authorization": f"Bearer {token}"}

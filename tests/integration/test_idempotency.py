@@ -1,7 +1,6 @@
 """Idempotency-Keys of POST /events: what a repeat is told, and for how long it is one."""
 
 import gzip
-import hashlib
 import json
 import threading
 import time
@@ -14,6 +13,7 @@ from lib.process import Tallyd
 from lib.log import HELD, append_of, records
 from lib.proxy import Proxy
 from lib.raw import Raw  # a client library merges fields that stand twice
+from lib.tokens import token_line
 from lib.waiting import wait_until
 
 RECORD_BYTES = 200  # at most, and the errors that the answer lists
@@ -393,7 +393,7 @@ def test_dedupe_and_a_key_do_not_go_together(http, site):
 def test_a_body_is_a_key_of_its_token(start_tallyd, redis, directory, site):
     directory.mkdir(exist_ok=True)
     path = directory / "tokens"
-    path.write_text("".join(f"{hashlib.sha256(t.encode()).hexdigest()} ingest,read {t}\n" for t in ("a", "b")))
+    path.write_text("".join(token_line(t, f"ingest,read {t}") for t in ("a", "b")))
     http = start_tallyd("--tokens", path, redis=redis).client()
     event = {"site": site, "page": "/", "ts": epoch_now()}
     for token, again in (("a", False), ("b", False), ("a", True), ("b", True)):

@@ -1,8 +1,6 @@
 """GET /pages and GET /sites: the order is exact, whatever the cover, and Redis is not held up."""
 
-import hashlib
 import random
-import re
 import time
 from collections import Counter
 
@@ -10,6 +8,7 @@ import pytest
 
 from lib.clock import epoch, rfc3339
 from lib.process import Tallyd
+from lib.tokens import token_line
 from lib.truth import is_close
 from lib.waiting import wait_until
 
@@ -309,8 +308,8 @@ def test_a_token_sees_its_sites(redis, site):
     daemon = Tallyd("--tokens", "tokens", redis=redis, name="bound")
     daemon.directory.mkdir(exist_ok=True)
     names = [f"{site[:40].strip('-')}.{i}" for i in range(3)]
-    lines = [f"{hashlib.sha256(b'all').hexdigest()} ingest,read,admin all\n",
-             f"{hashlib.sha256(b'two').hexdigest()} read,admin site={names[0]},{names[2]},unseen two\n"]
+    lines = [token_line("all", "ingest,read,admin all"),
+             token_line("two", f"read,admin site={names[0]},{names[2]},unseen two")]
     (daemon.directory / "tokens").write_text("".join(lines))
     try:
         daemon.start(False)

@@ -2,7 +2,6 @@
 
 What needs Debian's package prometheus is skipped where that is missing."""
 
-import hashlib
 import json
 import re
 import shutil
@@ -14,6 +13,7 @@ import pytest
 import yaml
 
 from lib.process import ROOT, Process, free_port
+from lib.tokens import token_line
 from lib.waiting import wait_until
 
 DEPLOY = ROOT / "deploy/prometheus"
@@ -91,7 +91,7 @@ def test_a_real_one_scrapes_it(redis, start_tallyd, directory, cleanup, closed):
     """With the configuration that deploy/ proposes."""
     directory.mkdir(exist_ok=True)
     (directory / "token").write_text("secret")
-    (directory / "tokens").write_text(hashlib.sha256(b"secret").hexdigest() + " read,ingest prometheus\n")
+    (directory / "tokens").write_text(token_line("secret", "read,ingest prometheus"))
     tallyd = start_tallyd(*(["--tokens", directory / "tokens", "--metrics-token"] if closed else []), redis=redis,
                           wait_ready=False)
     tallyd.wait_ready_line()

@@ -1,7 +1,6 @@
 """`tallyd query`: questions on the command line."""
 
 import csv
-import hashlib
 import io
 import json
 import pathlib
@@ -9,6 +8,7 @@ import pathlib
 import pytest
 
 from lib.process import Tallyd, run
+from lib.tokens import token_line
 
 
 def asked(tallyd, *args, status=0, url=True, env=None):
@@ -137,7 +137,7 @@ def test_environment(tallyd, filled):
 def test_tokens(redis, filled):
     daemon = Tallyd("--tokens", "tokens", redis=redis, name="guarded")
     daemon.directory.mkdir(exist_ok=True)
-    (daemon.directory / "tokens").write_text(f"{hashlib.sha256(b'secret').hexdigest()} read reader\n")
+    (daemon.directory / "tokens").write_text(token_line("secret", "read reader"))
     try:
         daemon.start(False)
         daemon.wait_ready_line()

@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import hashlib
 import http.server
 import json
 import os
@@ -18,6 +17,7 @@ from lib.client import query
 from lib.clock import rfc3339
 from lib.process import ROOT
 from lib.proxy import Fault
+from lib.tokens import token_line
 from lib.waiting import wait_until
 
 NPM = ROOT / "build/npm-segment"
@@ -26,12 +26,8 @@ GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.
 OK = {"success": True}
 
 
-def line(token, scopes, name, site=""):
-    return f"{hashlib.sha256(token.encode()).hexdigest()} {scopes} {site}{name}\n"
-
-
-TOKENS = (line("t-all", "ingest", "backend") + line("t-read", "read", "dashboard") + line("t-shop", "ingest", "shop", "site=shop ")
-          + line("t-two", "ingest", "two", "site=shop,blog "))
+TOKENS = (token_line("t-all", "ingest backend") + token_line("t-read", "read dashboard") + token_line("t-shop", "ingest site=shop shop")
+          + token_line("t-two", "ingest site=shop,blog two"))
 
 
 def page(path="/", **members):

@@ -8,17 +8,14 @@ import signal
 import pytest
 
 from lib.process import run
+from lib.tokens import token_line
 from lib.waiting import wait_until
 
 AGENT, USER, ADDRESS = "Secret-Agent/1.0", "secret-user", "203.0.113.77"
 
 
-def line(token, scopes, name, site=""):
-    return f"{hashlib.sha256(token.encode()).hexdigest()} {scopes} {site}{name}\n"
-
-
-LINES = (line("t-ingest", "ingest", "backend") + line("t-read", "read", "dashboard") + line("t-admin", "admin", "ops")
-         + line("t-both", "ingest,read", "shop", "site=shop,shop-2 "))
+LINES = (token_line("t-ingest", "ingest backend") + token_line("t-read", "read dashboard") + token_line("t-admin", "admin ops")
+         + token_line("t-both", "ingest,read site=shop,shop-2 shop"))
 
 
 def bearer(token):
@@ -99,7 +96,7 @@ def test_sites(start):
     assert http.request("GET", "/pv?site=shop", headers=mine).json["pv"] == 1  # of the refused batch nothing counts
 
 
-EVERYTHING = line("t-site", "ingest,read,admin", "owner", "site=shop ")
+EVERYTHING = token_line("t-site", "ingest,read,admin site=shop owner")
 
 
 @pytest.mark.parametrize("method, target, body", [
@@ -130,7 +127,7 @@ def test_a_token_of_one_site_asks_for_no_other_in_the_body(start):
     ("GET", "/pixel.gif?page=/", None), ("HEAD", "/pixel.gif?page=/", None), ("POST", "/api/event", None)])
 def test_a_token_of_one_site_sends_for_no_other(start, method, target, body):
     """Of what browsers send, too.  HEAD foretells what GET would be told."""
-    http = start(EVERYTHING + line("t-ingest", "ingest,read", "all")).client()
+    http = start(EVERYTHING + token_line("t-ingest", "ingest,read all")).client()
     for site, refused in (("shop", False), ("blog", True), ("default", True)):
         if method == "POST":
             body = json.dumps({"n": "pageview", "u": "https://x.example/", "d": site})
@@ -153,7 +150,7 @@ def test_hot_pages_of_other_sites_are_not_listed(start):
 @pytest.mark.parametrize("method, path", [("GET", "/cluster"), ("GET", "/rollup"), ("POST", "/rollup"), ("GET", "/metrics")])
 def test_a_token_of_one_site_is_told_nothing_of_all(start, method, path):
     """Where the servers are, how far they are, and which other sites there are."""
-    http = start(LINES + EVERYTHING + line("t-all", "read,admin", "all"), "--metrics-token").client()
+    http = start(LINES + EVERYTHING + token_line("t-all", "read,admin all"), "--metrics-token").client()
     refused = http.request(method, path, headers=bearer("t-site"))
     assert refused.status == 403 and "all of them" in refused.json["detail"], refused
     assert http.request(method, path, headers=bearer("t-all")).status == 200
@@ -174,12 +171,12 @@ def test_sighup_reads_the_tokens_again(start):
     def status(token):
         return http.request("GET", "/uv", headers=bearer(token)).status
 
-    tallyd.tokens.write_text(line("new-token", "read", "next"))
+    tallyd.tokens.write_text(token_line("new-token", "read next"))
     assert status("t-read") == 200 and status("new-token") == 401
     tallyd.signal(signal.SIGHUP)
     wait_until(lambda: status("new-token") == 200, "the new token is good")
     assert status("t-read") == 401
-    tallyd.tokens.write_text(line("new-token", "read", "next") + "broken\n")
+    tallyd.tokens.write_text(token_line("new-token", "read next") + "broken\n")
     tallyd.signal(signal.SIGHUP)
     wait_until(lambda: re.search("level=error .*tokens:2: ", tallyd.log_text()), "the log tells the line")
     assert status("new-token") == 200
@@ -214,7 +211,7 @@ def test_with_tokens_it_listens_beyond_loopback(start):
 def test_token_new(start):
     done = run("token", "new", "ingest,read", "site=a,b", "my-backend")
     token, entry = done.stdout.splitlines()
-    assert entry == f"{hashlib.sha256(token.encode()).hexdigest()} ingest,read site=a,b my-backend"
+    assert entry + "\n" == token_line(token, "ingest,read site=a,b my-backend")
     assert len(token) > 40 and run("token", "new", "ingest", "x").stdout.splitlines()[0] != token
     http = start("# tokens\r\n\n  " + entry.replace(" ", "\t", 1) + "\r\n").client()
     assert http.request("GET", "/uv?site=b", headers=bearer(token)).status == 200
