@@ -11,7 +11,7 @@ from lib.clock import FakeClock, epoch, rfc3339
 from lib.log import is_exec
 from lib.memory import MIB, resident
 from lib.process import Redis, Tallyd, sanitized, short_directory
-from lib.remembering import BELOW, START, clients, events, questions, window, world
+from lib.remembering import BELOW, START, clients, events, questions, window, work, world
 from lib.some import few
 from lib.waiting import wait_until
 from lib.world import FOREVER
@@ -21,11 +21,6 @@ METRICS = ("pv", "uv", "ips", "visits")
 
 def answers(client, **params):
     return {m: {k: v for k, v in client.question("/" + m, **params).items() if k != "cover"} for m in METRICS}
-
-
-def work(client):
-    """(runs remembered, keys read) so far."""
-    return client.metric("tallyd_cache_hits_total"), client.metric("tallyd_query_keys_total")
 
 
 def test_a_window_that_is_over_is_read_once(clients, site, chance):

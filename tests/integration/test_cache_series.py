@@ -9,7 +9,7 @@ import pytest
 
 from lib.clock import epoch, rfc3339
 from lib.log import is_exec
-from lib.remembering import BELOW, clients, events, questions, window, world
+from lib.remembering import BELOW, clients, events, questions, window, work, world
 from lib.some import few
 from lib.waiting import wait_until
 from lib.world import FOREVER
@@ -29,10 +29,6 @@ def answers(client, **params):
     plain = {k: v for k, v in params.items() if k != "step"}
     return {"plain": ask(client, "/stats", **plain), "stats": ask(client, "/stats", **params),
             **{m: ask(client, "/" + m, **params) for m in METRICS}}
-
-
-def work(client):
-    return client.metric("tallyd_cache_hits_total"), client.metric("tallyd_query_keys_total")
 
 
 @pytest.mark.some(5)

@@ -14,13 +14,12 @@ import pytest
 from lib.process import ROOT, free_port
 from lib.sender import node
 from lib.waiting import wait_until
-from test_client_python import QUERIES, REFERRERS
+from test_client_python import FIREFOX, QUERIES, REFERRERS, views
 
 pytestmark = pytest.mark.skipif(node() is None, reason="node 18 is not installed (apt-get install nodejs)")
 
 FOLDER = ROOT / "deploy/clients/node"
 README = re.findall(r"^```js\n(.*?)^```$", (FOLDER / "README.md").read_text(), re.M | re.S)
-FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 
 @pytest.fixture
@@ -39,10 +38,6 @@ def script(directory, cleanup):
         return process
 
     return start
-
-
-def views(http, site):
-    return {row["page"]: row["pv"] for row in http.question("/pages", site=site, from_="now-1h", limit=1000)["pages"]}
 
 
 def here(text, tallyd, site, port=None):

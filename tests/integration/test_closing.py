@@ -14,10 +14,6 @@ from lib.waiting import wait_until
 FOUR = ("--partitions", "4")
 
 
-def leads(tallyd):
-    return tallyd.client().get("/rollup").json["leader"]
-
-
 @pytest.fixture
 def server(start_redis):
     return start_redis(appendonly=True)  # fsync always: it never goes back
@@ -105,7 +101,7 @@ def refusals(redis):
 def test_a_full_redis_does_not_look_like_a_dead_writer(server, start_tallyd):
     """Nobody can append or beat there.  Nothing is closed until there is memory again."""
     tallyd = start_tallyd(*FOUR, redis=server)
-    wait_until(lambda: leads(tallyd), "it leads")
+    wait_until(tallyd.leads, "it leads")
     server.command("CONFIG", "SET", "maxmemory", "0")
     log = FakeLog(server, 1)
     log.cursor("1")
@@ -172,7 +168,7 @@ def test_a_partition_that_gets_nothing_passes_by(server, start_tallyd):
 def test_a_stop_does_not_wait_for_a_dead_leader(server, start_tallyd):
     """A rollup that was asked for waits for the lease of the process that leads.  SIGTERM ends that wait with a 503."""
     leader = start_tallyd(redis=server)
-    wait_until(lambda: leads(leader), "it leads")
+    wait_until(leader.leads, "it leads")
     leader.kill()
     tallyd = start_tallyd(redis=server)
     answers = []

@@ -33,10 +33,6 @@ def is_list(args):
     return args[0].upper() == b"HGETALL" and args[1].endswith(b":deletions")
 
 
-def leads(tallyd):
-    return tallyd.client().request("GET", "/rollup").json["leader"]
-
-
 def views(site, at, user="a"):
     return [{"site": site, "page": p, "user": user, "ts": at} for p in PAGES]
 
@@ -69,7 +65,7 @@ def test_a_leader_that_slept_does_not_begin_what_is_over(start_redis, start_prox
     redis = start_redis()
     slow, stuck = start_proxy(redis), start_proxy(redis)
     old = start_tallyd(*FEW, redis=slow, name="old")
-    wait_until(lambda: leads(old), "the old one leads")
+    wait_until(old.leads, "the old one leads")
     http, at = old.client(), int(time.time()) - 300
     http.accept(views(site, at))
     assert counts(http, site) == {1}
@@ -78,7 +74,7 @@ def test_a_leader_that_slept_does_not_begin_what_is_over(start_redis, start_prox
     wait_until(renewed.done.is_set, "its lease is fresh")
     redis.command("DEL", *redis.command("KEYS", "t:*:lock"))
     young = start_tallyd(*FEW, redis=stuck, name="young")
-    wait_until(lambda: leads(young), "the young one leads")
+    wait_until(young.leads, "the young one leads")
     caught = threading.Event()
 
     def catch(args):
@@ -94,7 +90,7 @@ def test_a_leader_that_slept_does_not_begin_what_is_over(start_redis, start_prox
     assert caught.wait(5), "the young one has read the list"
     slow.delay_s = 0
     await_over(http, site)
-    assert leads(old), "it was the old one that did it"
+    assert old.leads(), "it was the old one that did it"
     await_taken(http, views(site, at))
     assert counts(http, site) == {1}
     stuck.flow.set()
@@ -139,7 +135,7 @@ def test_an_instant_that_passes_before_all_know_it(start_redis, start_proxy, sta
     redis = start_redis()
     proxy, deaf = start_proxy(redis), start_proxy(redis)
     leader = start_tallyd(*FEW, redis=proxy, name="leader")
-    wait_until(lambda: leads(leader), "it leads")
+    wait_until(leader.leads, "it leads")
     other = start_tallyd(*FEW, redis=deaf, name="other").client()
     other.accept({"site": site, "page": "/", "user": "a"})
     assert other.count("pv", site=site) == 1
@@ -180,7 +176,7 @@ def test_marks_that_take_longer_than_their_instant_is_ahead(start_redis, start_p
     proxy = start_proxy(redis)
     leader = start_tallyd(*FEW, redis=proxy)
     http = leader.client()
-    wait_until(lambda: leads(leader), "it leads")
+    wait_until(leader.leads, "it leads")
     http.accept(views(site, int(time.time())))
     assert counts(http, site) == {1}
     instants = set()

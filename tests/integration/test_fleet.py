@@ -9,10 +9,6 @@ FEW = ("--partitions", "4")
 MOST = 8000  # batches of a process: fewer pages than a site may have in an hour
 
 
-def leads(tallyd):
-    return tallyd.client().request("GET", "/rollup").json["leader"]
-
-
 def test_each_is_killed_under_load(start_redis, start_tallyd, site, seed):
     """Requests with keys are sent again to the same process, those without are not.  Nothing that was acknowledged is missing in
     the first answer of any other process, and nothing counts twice."""
@@ -37,4 +33,4 @@ def test_each_is_killed_under_load(start_redis, start_tallyd, site, seed):
             first.more()
     for i, ledger in enumerate(ledgers):
         ledger.check(tallyds[(i + 1) % 3])
-    assert len(wait_until(lambda: [t for t in tallyds if leads(t)], "one leads", deadline_s=20)) == 1
+    assert len(wait_until(lambda: [t for t in tallyds if t.leads()], "one leads", deadline_s=20)) == 1

@@ -61,7 +61,7 @@ def world(start_redis, start_proxy, start_tallyd, site):
     redis = start_redis()
     proxy = start_proxy(redis)
     leader = start_tallyd("--partitions", "4", redis=proxy, name="leader")
-    wait_until(lambda: leader.client().request("GET", "/rollup").json["leader"], "it leads")
+    wait_until(leader.leads, "it leads")
     other = start_tallyd("--partitions", "4", redis=redis, name="other").client()
     start_of_a_minute()
     count_on(other, site, 1, 2, 3)

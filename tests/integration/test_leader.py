@@ -31,14 +31,10 @@ def rollup(tallyd, method="GET"):
     return answer.json
 
 
-def leads(tallyd):
-    return rollup(tallyd)["leader"]
-
-
 def leader_of(tallyds, deadline_s=20):
     """(who leads, the others)"""
     def one():
-        found = [t for t in tallyds if leads(t)]
+        found = [t for t in tallyds if t.leads()]
         return found if len(found) == 1 else None
 
     found = wait_until(one, "one of them leads", deadline_s)[0]
@@ -69,7 +65,7 @@ def test_status_is_the_same_from_everybody(pair):
 def test_pass_on_demand(start_world, site):
     """POST /rollup does not wait for the 30 s of grace; what it says is complete is answered from one key."""
     world = start_world("2026-03-10 08:30:00", *FEW)
-    wait_until(lambda: leads(world.tallyd), "it leads")
+    wait_until(world.tallyd.leads, "it leads")
     world.post([{"site": site, "page": f"/{i}", "user": i, "ts": epoch("2026-03-10 08:10") + i} for i in range(100)])
     before = rollup(world.tallyd)
     assert before["watermarks"]["hour"] == "2026-03-10T08:00:00Z" and before["lag_s"]["hour"] == 0
@@ -111,7 +107,7 @@ def test_pass_on_demand_of_a_server_that_goes_back(start_world, start_proxy, sta
 def test_watermarks_are_the_least_of_all_partitions(start_world):
     world = start_world("2026-03-10 08:30:00", *FEW)
     redis = world.redis
-    wait_until(lambda: leads(world.tallyd), "it leads")
+    wait_until(world.tallyd.leads, "it leads")
     key = redis.command("KEYS", "t:*:state")[2]
     hour, day, month = (epoch(t) for t in ("2026-03-10 06:00", "2026-03-09", "2026-02-01"))
 
@@ -222,7 +218,7 @@ def test_a_killed_leader_is_followed_within_its_lease(pair):
     token = rollup(other)["fencing_token"]
     leader.kill()
     begin = time.monotonic()
-    wait_until(lambda: leads(other), "another one leads")
+    wait_until(other.leads, "another one leads")
     assert time.monotonic() - begin < LEASE_S + 1
     assert rollup(other)["fencing_token"] == token + 1
     assert rollup(other)["holder"].endswith(f":{other.pid}")
@@ -236,7 +232,7 @@ def test_a_leader_dies_and_redis_s_clock_is_set_back(start_redis, start_tallyd):
     leader, (other,) = leader_of([start_tallyd(*FEW, redis=redis, name=f"tallyd{i}") for i in range(2)])
     leader.kill()
     clock.set_back(3600)
-    wait_until(lambda: leads(other), "another one leads", deadline_s=2 * LEASE_S + 2)
+    wait_until(other.leads, "another one leads", deadline_s=2 * LEASE_S + 2)
 
 
 def test_a_leader_that_stops_gives_the_lock_back(pair):
@@ -252,7 +248,7 @@ def test_a_leader_whose_redis_was_away_leads_again_at_once(start_redis, start_ta
     does not wait for its own lease."""
     redis = start_redis(appendonly=True)
     tallyd = start_tallyd(*FEW, redis=redis)
-    wait_until(lambda: leads(tallyd), "it leads")
+    wait_until(tallyd.leads, "it leads")
     tallyd.client().accept([{"site": site, "page": f"/{i}"} for i in range(50)])
     assert tallyd.client().request("DELETE", f"/sites/{site}").status == 202
     wait_until(lambda: tallyd.client().question(f"/sites/{site}")["done"] > 0.9, "the deletion waits for its instant")
@@ -261,7 +257,7 @@ def test_a_leader_whose_redis_was_away_leads_again_at_once(start_redis, start_ta
     redis.start()
     wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready")
     begin = time.monotonic()
-    wait_until(lambda: leads(tallyd), "it leads again")
+    wait_until(tallyd.leads, "it leads again")
     assert time.monotonic() - begin < LEASE_S / 3
     wait_until(lambda: tallyd.client().get(f"/sites/{site}").status == 404, "the deletion ends")
 
@@ -289,7 +285,7 @@ def test_a_leader_that_was_not_told_gives_its_lock_back_when_it_stops(start_redi
     redis = start_redis()
     proxy = start_proxy(redis)
     old = start_tallyd(*FEW, redis=proxy, name="old")
-    wait_until(lambda: leads(old), "it leads")
+    wait_until(old.leads, "it leads")
     key = lock_key(redis)
     mine = redis.command("GET", key)
     lost = proxy.arm(Fault("command-before", match=lambda args: is_script(args) and args[2:4] == [b"1", key.encode()]))
@@ -307,7 +303,7 @@ def test_somebody_else_s_lock_is_not_taken_away(pair):
     key = lock_key(redis)
     redis.command("SET", key, "somebody", "PX", 60000)
     wait_until(lambda: "another process has it" in leader.log_text(), "it finds out", deadline_s=LEASE_S)
-    assert not leads(leader)
+    assert not leader.leads()
     for tallyd in (leader, other):
         assert tallyd.terminate() == 0
     assert redis.command("GET", key) == "somebody"
@@ -329,10 +325,10 @@ def test_a_leader_with_other_settings_makes_way(start_redis, start_tallyd):
     """The data is kept otherwise by a process that started later: only that one can roll up."""
     redis = start_redis()
     old = start_tallyd(*FEW, redis=redis, name="old")
-    wait_until(lambda: leads(old), "it leads")
+    wait_until(old.leads, "it leads")
     new = start_tallyd(*FEW, "--keep-minutes", "72h", redis=redis, name="new")
     wait_until(lambda: old.client().post({"page": "/"}).status == 503, "the old one notices")
-    wait_until(lambda: leads(new), "the new one leads")
+    wait_until(new.leads, "the new one leads")
 
 
 # Standing still
@@ -351,7 +347,7 @@ def test_a_leader_that_stood_still_does_not_write(start_redis, start_proxy, star
     redis = start_redis(directory, clock=clock)
     proxy = start_proxy(redis)
     stale = start_tallyd(*ONE, redis=proxy, name="stale")
-    wait_until(lambda: leads(stale), "the first one leads")
+    wait_until(stale.leads, "the first one leads")
     stale.client().accept([{"site": site, "page": f"/{i}", "user": i} for i in range(500)])
     counted(stale.client())
     of_pass = redis.command("KEYS", "t:*:state")[0].replace(":state", ":pass")
@@ -367,7 +363,7 @@ def test_a_leader_that_stood_still_does_not_write(start_redis, start_proxy, star
     http = heir.client()
     http.accept({"site": site, "page": "/0"})
     counted(http)
-    wait_until(lambda: leads(heir), "the other one leads", deadline_s=LEASE_S + 5)
+    wait_until(heir.leads, "the other one leads", deadline_s=LEASE_S + 5)
     wait_until(lambda: redis.command("HGET", of_pass, "pass") is None, "it finishes the pass")
     assert int(redis.command("HGET", of_pass, "ftok")) > int(stuck[2])
 
@@ -386,7 +382,7 @@ def test_a_leader_that_stood_still_does_not_write(start_redis, start_proxy, star
     passes = heir.client().metric("tallyd_rollup_passes_total")
     stale.signal(signal.SIGCONT)
     wait_until(lambda: "not leading" in stale.log_text(), "it knows that it does not lead")
-    assert not leads(stale) and leads(heir)
+    assert not stale.leads() and heir.leads()
     assert stale.client().metric("tallyd_rollup_leader") == 0
     assert state() == before
     assert heir.client().metric("tallyd_rollup_passes_total") == passes
@@ -412,10 +408,10 @@ def test_a_token_ends_with_its_lease(start_redis, start_proxy, start_tallyd):
 
     proxy.judge = starve
     tallyd = start_tallyd(*ONE, redis=proxy)
-    wait_until(lambda: leads(tallyd), "it leads")
+    wait_until(tallyd.leads, "it leads")
     time.sleep(acquired[0] + LEASE_S - time.monotonic())
     while time.monotonic() < acquired[0] + LEASE_S + 0.5:
-        assert not leads(tallyd)
+        assert not tallyd.leads()
     assert len(acquired) > 1, "it has tried to lead again"
     assert len(renewals) > 6, "all the time it asked"
 
@@ -462,7 +458,7 @@ def test_a_partition_that_has_seen_more_than_the_counter(start_world, site):
     """The counter went back with lost data (another node's, in a cluster): the leader draws a token beyond what the
     partition has seen, and goes on."""
     world = start_world("2026-03-10 08:30:00", *FEW)
-    wait_until(lambda: leads(world.tallyd), "it leads")
+    wait_until(world.tallyd.leads, "it leads")
     world.post([{"site": site, "page": "/", "user": "u", "ts": epoch("2026-03-10 08:10")}])
     for key in world.redis.command("KEYS", "t:*:state"):
         world.redis.command("HSET", key.replace(":state", ":pass"), "ftok", "1000")
@@ -477,7 +473,7 @@ def test_a_partition_that_has_seen_more_than_the_counter(start_world, site):
 def test_a_full_redis_gets_room_by_its_rollups(start_world, site):
     """Writes are refused, but hours are completed, their minutes expire, and then there is room again."""
     world = start_world("2026-03-10 08:30:00", *FEW, "--keep-minutes", "2h", "--keep-hours", "2d", "--keep-days", "32d")
-    wait_until(lambda: leads(world.tallyd), "it leads")
+    wait_until(world.tallyd.leads, "it leads")
     world.move("2026-03-10 08:59:00")
     world.post([{"site": site, "page": f"/{i % 40}", "user": f"{m} {i}", "ip": f"10.0.{m}.{i % 250}",
                  "ts": epoch("2026-03-10 08:00") + m * 60} for m in range(50) for i in range(400)])
@@ -551,7 +547,7 @@ def test_without_a_quorum_nobody_leads(start_redis, start_tallyd, voters):
     leader_of([tallyd])
     for voter in voters[:2]:
         voter.kill()
-    wait_until(lambda: not leads(tallyd), "its lease runs out", deadline_s=LEASE_S + 2)
+    wait_until(lambda: not tallyd.leads(), "its lease runs out", deadline_s=LEASE_S + 2)
     wait_until(lambda: "not renewed in time" in tallyd.log_text(), "the log says so")
     tallyd.client().accept({"page": "/"})  # writing goes on
     wait_until(lambda: not votes(voters), "what it had is given back")
@@ -581,7 +577,7 @@ def test_the_log_names_lock_servers_that_do_not_answer(start_redis, start_tallyd
     reason, = told("too few servers of --lock-redis answer")
     assert "level=warn" in reason and f"{voters[0].path}: the scripts could not be loaded: NOPERM" in reason, reason
     assert "127.0.0.1:" in reason and "Connection refused" in reason and "s3cret" not in reason, reason
-    assert str(voters[1].path) not in reason and not leads(tallyd), reason
+    assert str(voters[1].path) not in reason and not tallyd.leads(), reason
     voters[1].signal(signal.SIGCONT)
     voters[0].command("ACL", "SETUSER", "default", "+script")
     leader_of([tallyd])

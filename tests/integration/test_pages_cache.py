@@ -8,7 +8,7 @@ import threading
 from lib.clock import FakeClock, epoch, rfc3339
 from lib.process import Redis, short_directory
 from lib.proxy import Fault
-from lib.remembering import BELOW, clients, questions, window, world
+from lib.remembering import BELOW, clients, questions, window, work, world
 from lib.some import few
 from lib.waiting import wait_until
 from lib.world import FOREVER
@@ -26,11 +26,6 @@ def pages_of(client, **params):
 
 def overlap_of(client, **params):
     return {k: v for k, v in client.question("/overlap", **params).items() if k != "cover"}
-
-
-def work(client):
-    """(runs remembered, keys read) so far."""
-    return client.metric("tallyd_cache_hits_total"), client.metric("tallyd_query_keys_total")
 
 
 def commands(redis):

@@ -3,15 +3,9 @@
 import pytest
 
 from lib.limit_model import DENIED, PENALISED, Funnel, Penalty, Policy, Sliding
-from test_limit_scripts import START, Script, units
+from test_limit_scripts import START, script, units
 
 SECOND = 1_000_000
-
-
-@pytest.fixture
-def script(redis):
-    redis.command("FLUSHALL")
-    return lambda *args: Script(redis, *args)
 
 
 def keys_of(policy, key):

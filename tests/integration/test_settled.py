@@ -220,7 +220,7 @@ def test_redis_goes_back_between_the_heads_and_the_reading(start_proxy, start_ta
 def test_a_pass_that_is_asked_for_does_not_wait_for_ever(server, tallyd):
     """It counts first what it can; what comes late goes into the buckets that it has closed."""
     FakeLog(server, 3)
-    wait_until(lambda: tallyd.client().get("/rollup").json["leader"], "it leads")
+    wait_until(tallyd.leads, "it leads")
     answer = tallyd.client().request("POST", "/rollup")
     assert answer.status == 200, answer
 

@@ -111,13 +111,6 @@ def watch(cleanup):
     return start
 
 
-@pytest.fixture
-def healed(cluster):
-    """The cluster of this file, with all its nodes; they are brought back at the end."""
-    yield cluster
-    cluster.bring_back()
-
-
 def truth(cluster):
     """The address of each partition's owner, as a node of the cluster says."""
     owners = cluster.owners()

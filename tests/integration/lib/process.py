@@ -284,6 +284,10 @@ class Tallyd(Process):
         """A new client with a connection of its own."""
         return Client(self.host, self.port, timeout_s)
 
+    def leads(self):
+        """Is it the process that rolls up?"""
+        return self.client().get("/rollup").json["leader"]
+
     def stop(self):
         super().stop()
         for pid in orphans(self.data_dir):

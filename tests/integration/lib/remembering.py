@@ -42,6 +42,11 @@ def window(first, last):
     return {"from_": rfc3339(first), "to": rfc3339(last)}
 
 
+def work(client):
+    """(runs remembered, keys read) so far."""
+    return client.metric("tallyd_cache_hits_total"), client.metric("tallyd_query_keys_total")
+
+
 def questions(world, clients, site, chance, draw, late, rounds, every, days):
     """(number, question), mostly one that was asked before, while hours, once days, close and `late` events come to those
     that remember.  draw() is a question but for its site and window."""
