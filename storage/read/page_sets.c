@@ -101,6 +101,9 @@ static bool take_set(struct request *r, struct slice site, struct slice name, vo
     if (reply->type == REPLY_NIL) {
         return pipeline_fail(&r->pipe, STORAGE_NO_SET);
     }
+    if (reply->type != REPLY_TEXT) {
+        return pipeline_foreign(&r->pipe, "a page set");
+    }
     struct slice *all = page_set_decode(*pages, *n_pages, reply->text, n_pages);
     if (all == NULL) {
         return pipeline_fail(&r->pipe, STORAGE_NOMEM);

@@ -220,8 +220,9 @@ static bool read_index(
     resp_slice(out, key_user_index(&key, a->core->partitions.tag[partition], job->site));
     resp_slice(out, job->user);
     const struct reply *reply = pipeline_ask(&a->pipe, false);
-    *ret = reply == NULL ? -1 : reply_integer(reply, -1);
-    return reply != NULL;
+    *ret = reply != NULL && reply->type == REPLY_TEXT ? reply_integer(reply, -1) : -1;
+    return reply != NULL &&
+           (*ret >= 0 || reply->type == REPLY_NIL || pipeline_foreign(&a->pipe, "a user's index"));
 }
 
 enum storage_err user_days_run(struct reader *reader, struct storage_job *job, bool *ret_lost)

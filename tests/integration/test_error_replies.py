@@ -115,6 +115,57 @@ def test_an_error_in_place_of_a_reply_to_a_request_with_a_key(scene, chance, err
     assert fired == 1 + 2 * COMMANDS
 
 
+WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
+ITEMS = 12  # of a transaction
+
+
+@pytest.fixture(scope="module")
+def uncached():
+    """A tallyd that reads all that it is asked for."""
+    redis = Redis(appendonly=True).start()
+    proxy = Proxy(redis.directory, redis.path)
+    tallyd = Tallyd("--partitions", "2", "--request-timeout", "2s", "--cache-mb", "0", redis=proxy, name="uncached")
+    try:
+        http = tallyd.start().client()
+        prepare(http)
+        http.close()
+        yield tallyd, proxy
+    finally:
+        tallyd.stop()
+        proxy.close()
+        redis.stop()
+
+
+@pytest.mark.some(30)
+@pytest.mark.parametrize("error", [WRONG_TYPE, ""], ids=["an error", "another type"])
+@pytest.mark.parametrize("name", [*QUESTIONS, *CHANGES])
+def test_a_reply_of_another_type(uncached, name, error):
+    """As when a key is not ours: one reply of a transaction, or a whole one, is of a type that it never has."""
+    tallyd, proxy = uncached
+    http = tallyd.client()
+    changes = name in CHANGES
+    right = ask(http, name)
+    assert right.status < 300, right
+    fired = 0
+    for nth in range(1, 3 * COMMANDS + 1):
+        item, items = 0, 1
+        while item < min(items, ITEMS):
+            fault = proxy.arm(Fault("spoiled", nth=nth, match=of_a_request, text=error, item=item))
+            answer = ask(http, name)
+            proxy.arm(None)
+            items = max(fault.items, items)
+            fired += fault.fired
+            if answer.status < 300:
+                assert changes or answer.body == right.body, (nth, item, answer)
+            else:
+                assert answer.status in (503, 504) and answer.json["detail"], (nth, item, answer)
+            wait_until(lambda: ask(http, name).status < 300, f"{name} is answered again")
+            assert changes or ask(http, name).body == right.body, (nth, item)
+            item += 1
+    http.close()
+    assert fired >= 1, "nothing was spoiled, so nothing was tested"
+
+
 def about(*names):
     return lambda args: args[0].upper() in (b"HSET", b"HDEL", b"EVALSHA") and any(a in names for a in args)
 

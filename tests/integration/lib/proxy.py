@@ -16,6 +16,8 @@ Points:  command-before  the command and what follows is not sent on
          reply-after     all of it is given back
          error           the command is not sent on; `text` is the answer; the connection stays.  As in Redis, a
                          MULTI that was refused a command, or its EXEC, comes to nothing
+         spoiled         Redis has answered; the reply, or the `item`th one of a transaction's, is of another type, as `spoil` of
+                         resp.py makes it; but for what is only queued
          reply-late      Redis has answered; this answer and those behind it come `late_s` later
          reply-held      the same until the test calls `fault.release()`
          reply-hole      no answer comes any more, for `late_s`; then the connection is cut.  `fault.arrived`: Redis
@@ -30,7 +32,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
-from .resp import encode, frame_end, parse
+from .resp import encode, frame_end, parse, spoil
 
 CUTS = ("command-before", "command-inside", "command-after", "reply-before", "reply-inside",
         "reply-after")
@@ -55,6 +57,8 @@ class Fault:
     at: int = None     # reply-inside: so many bytes instead of half
     then: object = None  # the Fault that is armed when this one is over
     length: int = 0    # reply-inside: of the whole reply
+    item: int = 0      # spoiled: which one of a transaction..
+    items: int = 0     # ..of so many; 0: of none
     fired: int = 0
     done: threading.Event = field(default_factory=threading.Event)
     way: threading.Event = field(default_factory=threading.Event)      # command-stuck, .. -held: it may go on..
@@ -300,6 +304,9 @@ class Connection:
                     pass_on = bytearray()
                     self._expect(b"-" + fault.text.encode() + b"\r\n")
                     continue
+                elif fault.point == "spoiled":
+                    fault.items = -1 if args[0].upper() == b"EXEC" else 0
+                    self._expect(fault)
                 elif fault.point == "command-held":
                     self._send_up(pass_on)
                     pass_on = bytearray()
@@ -392,6 +399,12 @@ class Connection:
                         return
                     if fault is not None and fault.point == "swap":
                         frame, fault = fault.reply, None
+                    if fault is not None and fault.point == "spoiled":
+                        if frame == b"+QUEUED\r\n":
+                            fault.fired -= 1
+                        else:
+                            frame, fault.items = spoil(frame, fault.item if fault.items else None, fault.text)
+                        fault = None
                     if fault is not None and fault.point in ("reply-late", "reply-hole"):
                         fault.arrived.set()
                         time.sleep(fault.late_s)  # the fault itself

@@ -58,6 +58,23 @@ def parse(data, at=0):
     return items, end
 
 
+def spoil(data, item=None, error=""):
+    """(the reply with another type, how many items it has).  @item: of an array only this one, if it has so many.  With @error
+    it is that error; else a number where there was none, and a text where there was one."""
+    ends, n = [], 0
+    if item is not None and data[:1] == b"*":
+        line_end = data.index(b"\r\n")
+        n = max(int(data[1:line_end]), 0)
+        ends = [line_end + 2]
+        for _ in range(n):
+            ends.append(frame_end(data, ends[-1]))
+    if item is not None and item >= n:
+        return data, n
+    at, end = (0, len(data)) if item is None else (ends[item], ends[item + 1])
+    other = b"-%s\r\n" % error.encode() if error else b"$4\r\nelse\r\n" if data[at:at + 1] == b":" else b":7\r\n"
+    return data[:at] + other + data[end:], n
+
+
 class Resp:
     """One connection to Redis.  Replies come as str, int, list or None; bytes with raw=True."""
 
