@@ -166,6 +166,36 @@ def test_a_reply_of_another_type(uncached, name, error):
     assert fired >= 1, "nothing was spoiled, so nothing was tested"
 
 
+@pytest.mark.some(12)
+@pytest.mark.parametrize("error", [WRONG_TYPE, ""], ids=["an error", "another type"])
+@pytest.mark.parametrize("item", range(ITEMS))
+def test_a_reply_of_another_type_to_what_counts(scene, chance, item, error):
+    """The append, or a transaction of the fold behind it, was applied, and its reply is not understood: it counts once."""
+    tallyd, proxy = scene
+    http = tallyd.client()
+    fired = 0
+    for nth, match in [(1, is_append)] + [(n, OfAFold()) for n in range(1, 2 * COMMANDS + 1)]:
+        key = f"{nth}-{chance.getrandbits(64):x}"
+        batch = [{"site": key, "page": f"/{i}", "user": f"u{i}", "actions": ["buy"], "ua": "Mozilla/5.0 Firefox/120.0"} for i in range(70)]
+
+        def post():
+            return http.post(batch, headers={"Idempotency-Key": key})
+
+        fault = proxy.arm(Fault("spoiled", nth=nth, match=match, text=error, item=item))
+        answer = post()
+        during = http.get("/pv", site=key)
+        proxy.arm(None)
+        fired += fault.fired
+        assert answer.status in (202, 503, 504), (nth, answer)
+        assert during.status in (503, 504) or during.json["pv"] in (0, len(batch)), (nth, during)
+        assert during.status != 200 or answer.status != 202 or during.json["pv"] == len(batch), (nth, during)
+        wait_until(lambda: post().status == 202, "it is taken")
+        assert http.count("pv", site=key, from_="now-1h") == len(batch), nth
+        assert abs(http.count("uv", site=key, from_="now-1h") - len(batch)) < 0.1 * len(batch), "an estimate"
+    http.close()
+    assert fired >= 1, "nothing was spoiled, so nothing was tested"
+
+
 def about(*names):
     return lambda args: args[0].upper() in (b"HSET", b"HDEL", b"EVALSHA") and any(a in names for a in args)
 
