@@ -233,6 +233,7 @@ int serve_main(int argc, char **argv)
     json_memory_watch();
     struct service *s = calloc(1, sizeof(*s));
     if (s == NULL) {
+        (void)complain("out of memory");
         return 1;
     }
     redis_news_init(&s->news);

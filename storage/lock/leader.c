@@ -377,6 +377,7 @@ static void leader_free(struct leader *l)
 struct leader *leader_start(struct core *core, const char *lock_urls, const char **ret_error)
 {
     struct leader *l = leader_new(core);
+    const char *error = NULL;
     char host[64] = "";
     if (l == NULL) {
         *ret_error = "out of memory";
@@ -384,17 +385,17 @@ struct leader *leader_start(struct core *core, const char *lock_urls, const char
     }
     (void)gethostname(host, sizeof(host) - 1);
     (void)snprintf(l->name, sizeof(l->name), "%s:%ld", host, (long)getpid());
-    *ret_error = NULL;
     if (!redlock_init(&l->others, lock_urls, &core->resolvers)) {
-        *ret_error = "the lock servers are not URLs of Redis with commas between";
+        error = "the lock servers are not URLs of Redis with commas between";
     } else if (pthread_create(&l->thread, NULL, leader_main, l) != 0) {
-        *ret_error = "threads could not be started";
+        error = "threads could not be started";
     }
-    if (*ret_error != NULL) {
-        leader_free(l);
-        return NULL;
+    if (error == NULL) {
+        return l;
     }
-    return l;
+    *ret_error = error;
+    leader_free(l);
+    return NULL;
 }
 
 void leader_stop(struct leader *l)

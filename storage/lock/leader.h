@@ -31,7 +31,8 @@
 
 struct leader;
 
-/* Start the thread.  @lock_urls: see redlock_init.  NULL: *ret_error says why (static text). */
+/* Start the thread.  @lock_urls: see redlock_init.  NULL: *ret_error says why (static text);
+ * else it stays as it was. */
 struct leader *leader_start(
     struct core *core, const char *lock_urls, const char **ret_error) MUST_CHECK;
 
