@@ -311,27 +311,32 @@ test-cluster: deps-test
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS)
 	@$(MAKE) --no-print-directory integration TESTS='-m cluster $(TESTS)'
 
-# Every allocation on the way of POST /events, and of each question, fails once.  OOM_STEP=3: every third.
+# Every allocation on the way of POST /events, of each question, of a start and of a SIGHUP fails once;
+# of the latter three on a cluster, too.  OOM_STEP=3: every third.
 OOM_WRAP = $(foreach f,malloc calloc realloc reallocarray strdup free MHD_create_response_from_buffer,-Wl,--wrap=$(f))
 OOM_STEP ?= 1
 
-$(B)/oom/%: $(B)/tests/oom/%.o $(B)/tests/oom/service.o $(B)/tests/oom/failing_alloc.o $(LIB_OBJ)
+$(B)/oom/%: $(B)/tests/oom/%.o $(B)/tests/oom/service.o $(B)/tests/oom/serving.o $(B)/tests/oom/failing_alloc.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) $(OOM_WRAP) -o $@ $^ $(LDLIBS_ALL)
 
-.PHONY: test-oom oom-post_events oom-questions
-oom-post_events oom-questions: oom-%: $(B)/oom/%
+.PHONY: test-oom oom-post_events oom-questions oom-start oom-cluster
+oom-post_events oom-questions oom-start: oom-%: $(B)/oom/%
 	$< $(OOM_STEP)
 
+oom-cluster: $(B)/oom/questions $(B)/oom/start
+	sh tests/oom/cluster.sh $(B)/oom/questions $(OOM_STEP)
+	sh tests/oom/cluster.sh $(B)/oom/start $(OOM_STEP)
+
 test-oom: deps-run
-	@$(MAKE) --no-print-directory -j2 oom-post_events oom-questions
+	@$(MAKE) --no-print-directory -j2 oom-post_events oom-questions oom-start oom-cluster
 
 # Everything but the sanitizers; its last lines are the test runner's.
 MUTANTS ?= 60
 test: check
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events $(B)/oom/questions fuzz-regressions
-	@MUTANTS=$(MUTANTS) $(MAKE) --no-print-directory -j3 OOM_STEP=23 oom-post_events oom-questions model-short
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events $(B)/oom/questions $(B)/oom/start fuzz-regressions
+	@MUTANTS=$(MUTANTS) $(MAKE) --no-print-directory -j3 OOM_STEP=23 oom-post_events oom-questions oom-start oom-cluster model-short
 	@$(MAKE) --no-print-directory integration
 
 # The same, with every case and every wrong rule of which `make test` tries some, by chance.
@@ -469,9 +474,12 @@ coverage-replay:
 	@for f in $(notdir $(FUZZ)); do build/coverage/replay/$$f tests/fuzz/corpus/$$f build/fuzz/$$f.new || exit 1; done
 
 coverage-oom:
-	@$(MAKE) --no-print-directory -j2 $(COVERAGE) build/coverage/oom/post_events build/coverage/oom/questions
+	@$(MAKE) --no-print-directory -j2 $(COVERAGE) build/coverage/oom/post_events build/coverage/oom/questions build/coverage/oom/start
 	build/coverage/oom/post_events 7
 	build/coverage/oom/questions 3
+	build/coverage/oom/start 1
+	sh tests/oom/cluster.sh build/coverage/oom/questions 7
+	sh tests/oom/cluster.sh build/coverage/oom/start 3
 
 coverage-integration:
 	@$(MAKE) --no-print-directory -j2 $(COVERAGE) build/coverage/tallyd
