@@ -238,6 +238,17 @@ def test_forgetting_is_cut(start_redis, start_proxy, start_tallyd, site, point, 
     check_store(redis, site)
 
 
+def test_forgetting_that_is_refused_half_way_is_in_doubt(start_redis, start_proxy, start_tallyd, site):
+    """The id is forgotten, and Redis does not list the bitmaps: a 503 would say that nothing was done."""
+    proxy = start_proxy(start_redis())
+    http = start_tallyd(*FEW, redis=proxy).client()
+    http.accept({"site": site, "page": "/", "user": "a"})
+    assert http.question("/dau", site=site)["users"] == 1
+    refused = proxy.arm(Fault("error", match=lambda args: args[0] == b"ZSCAN", times=1000, text="NOPERM this user has no permissions"))
+    answer = http.request("DELETE", f"/users/a?site={site}")
+    assert refused.fired and answer.status == 504, answer
+
+
 def test_an_index_that_is_somebodys_again_is_not_cleared(start_redis, start_proxy, start_tallyd, site):
     """While bits are cleared the site is deleted, so its indices begin anew.  The user who gets the index has come afterwards."""
     redis = start_redis(appendonly=True)
