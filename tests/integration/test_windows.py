@@ -177,7 +177,7 @@ def test_bad_time_is_named(http, site, parameter, value):
 
 @pytest.mark.parametrize("from_, to", [
     ("2026-03-10", "2026-03-10"), ("2026-03-10", "2026-03-09"), ("now", "now-1h"), ("2040-01-01", "now"),
-    ("2026-03-10T08:00:10Z", "2026-03-10T08:00:00Z"),
+    ("2026-03-10T08:00:10Z", "2026-03-10T08:00:00Z"), (None, "1970-01-01"),
 ])
 def test_to_not_behind_from_is_400(http, site, from_, to):
     answer = http.get("/uv", site=site, from_=from_, to=to)
