@@ -107,6 +107,20 @@ Test(follow_plan, files_between_are_read_in_order, .init = begin)
     cr_expect_eq(plan.n_unread, 0);
 }
 
+/* Nothing of it can be read, or be missing. */
+Test(follow_plan, an_empty_rotated_file_is_nothing, .init = begin)
+{
+    remember(3, "c", 1, 30);
+    lies("a.log", FOLLOW_PLAIN, 4, "d", 1, 50);
+    lies("a.log.1", FOLLOW_PLAIN, 5, "", 0, 45);
+    lies("a.log.2.gz", FOLLOW_UNREADABLE, 6, "", 0, 40);
+    lies("a.log.3", FOLLOW_PLAIN, 3, "cx", 2, 35);
+    follow_plan(&state, false, &listing, &plan);
+    expect_found(0, "a.log.3", false);
+    expect_new("a.log");
+    cr_expect_eq(plan.n_unread, 0);
+}
+
 Test(follow_plan, an_inode_that_is_used_again_is_another_file, .init = begin)
 {
     remember(3, "c", 1, 30);
