@@ -570,6 +570,15 @@ def test_what_is_written_while_the_server_is_away_counts_when_it_is_back(start_r
     await_pv(http, site, 7)
 
 
+def test_what_is_there_at_sigterm_counts(http, site, log, follow):
+    """Lines that were written a moment ago wait for more; when it ends they do not."""
+    log.write(rows(5))
+    follower = follow()
+    await_pv(http, site, 5)
+    log.write(rows(3, 5))
+    assert follower.end()["events accepted"] == 8 and pv(http, site) == 8
+
+
 def test_sigterm_while_the_server_is_away(site, log, follow):
     log.write(rows(10))
     follower = follow(url=f"http://127.0.0.1:{free_port()}")
