@@ -257,6 +257,19 @@ def test_many_sites_were_deleted(start_redis, start_tallyd):
     assert http.count("pv", site="beside") == 3
 
 
+def test_one_deletion_is_remembered_beside_the_next(start_redis, start_tallyd):
+    """An entry of the first site may be appended again for ten minutes: it must not count then."""
+    redis = start_redis()
+    http = start_tallyd("--partitions", "2", redis=redis).client()
+    for site in ("first", "second"):
+        http.accept({"site": site, "page": "/"})
+        delete(http, f"/sites/{site}")
+        await_gone(http, site)
+    for state in redis.command("KEYS", "t:*:state"):
+        lines = redis.command("HGET", state, "deleted").splitlines()
+        assert sorted(line.split()[0] for line in lines) == ["first", "second"], lines
+
+
 def test_no_more_than_64_at_a_time(start_redis, start_tallyd):
     """A process knows of so many sites whose events it must refuse.  One more waits until another is done."""
     redis = start_redis()
