@@ -56,6 +56,12 @@ static const struct reply *pair_of(const char *a, const char *b)
     return &reply;
 }
 
+/* Does it ask a partition for cursors? */
+static bool is_of_cursors(const struct command *command)
+{
+    return command_is(command, 0, "HMGET") && !command_is(command, 2, "ver");
+}
+
 /* Behind the heads come the partitions, one after the other. */
 static const struct reply *answer(const struct buffer *out, size_t i)
 {
@@ -63,7 +69,10 @@ static const struct reply *answer(const struct buffer *out, size_t i)
     const struct reply *reply;
     cr_assert(commands_read(out, &commands) && i < commands.n);
     const struct command *command = &commands.commands[i];
-    bool heads_first = command_is(&commands.commands[0], 0, "HGETALL");
+    size_t partition = 0;
+    for (size_t before = 0; before < i; before++) {
+        partition += is_of_cursors(&commands.commands[before]);
+    }
     if (command_is(command, 0, "HGETALL")) {
         session.opened_us += redis.reconnects;
         redis.reconnects = false;
@@ -73,8 +82,8 @@ static const struct reply *answer(const struct buffer *out, size_t i)
     } else if (command_is(command, 2, "ver")) {
         reply = pair_of("v1", "u1");
     } else {
-        cr_assert(command_is(command, 0, "HMGET"));
-        reply = take_cursors(command, i - (!heads_first ? 0 : progress.remembers ? 3 : 1));
+        cr_assert(is_of_cursors(command));
+        reply = take_cursors(command, partition);
     }
     commands_release(&commands);
     return redis.lost ? NULL : reply;
@@ -192,6 +201,21 @@ Test(log_progress, how_many_logs_were_closed)
     redis.reconnects = true; /* the heads are read twice */
     expect("aabb;", 5, 5);
     cr_expect_eq(progress.n_closed, 17u);
+}
+
+/* Each place of a cluster has a register of its own. */
+Test(log_progress, logs_are_closed_in_all_places)
+{
+    bool lost = false;
+    counted("5", "5");
+    expect("aabb;", 5, 5);
+    progress.remembers = false;
+    core->is_spread = true;
+    core->n_logs = PARTITIONS;
+    fake_streams.closed = "17";
+    cr_expect_eq(log_progress_read(&progress, core, &session, INT64_MAX, &lost), STORAGE_OK);
+    cr_expect_eq(progress.n_closed, 17u * PARTITIONS);
+    core->is_spread = false;
 }
 
 Test(log_progress, after_a_failure_nothing_is_remembered)
