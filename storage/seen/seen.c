@@ -130,6 +130,8 @@ static bool read_logs(struct question *q, const struct bloom_params *params)
             }
             if (log->type == REPLY_TEXT) {
                 wanted_find_in_log(&q->wanted, log->text.p, log->text.n);
+            } else if (log->type != REPLY_NIL) {
+                return pipeline_foreign(p, "a log of who saw what");
             }
         }
         const struct reply *filter = pipeline_take(p);
