@@ -97,7 +97,7 @@ struct node_line {
 
 static bool take_node_line(struct slice *line, struct node_line *ret)
 {
-    struct slice words[NODE_WORDS];
+    struct slice words[NODE_WORDS] = {{NULL, 0}};
     for (size_t i = 0; i < NODE_WORDS; i++) {
         if (line->n == 0) {
             return false;
