@@ -81,13 +81,13 @@ def test_pass_on_demand(start_world, site):
 def test_pass_on_demand_of_a_server_that_goes_back(start_world, start_proxy, start_tallyd, site):
     """Behind the pass a partition is where it was before: who asked is answered when it was done again."""
     world = start_world("2026-03-10 08:30:00", *FEW)
-    wait_until(lambda: leads(world.tallyd), "it leads")
+    wait_until(lambda: world.tallyd.leads(), "it leads")
     world.post([{"site": site, "page": f"/{i}", "user": i, "ts": epoch("2026-03-10 08:10") + i} for i in range(100)])
     world.tallyd.stop()
     proxy = start_proxy(world.redis)
     world.tallyds[0] = start_tallyd(*FEW, redis=proxy)
     world.http = world.tallyd.client()
-    wait_until(lambda: leads(world.tallyd), "it leads again")
+    wait_until(lambda: world.tallyd.leads(), "it leads again")
     state = world.redis.command("KEYS", "t:*:state")[2]
     before, gone_back = world.redis.command("HGET", state, "st"), []
 
@@ -268,7 +268,7 @@ def test_a_leader_that_could_not_give_its_lock_back_does_not_wait_for_it(start_r
     redis = start_redis()
     proxy = start_proxy(redis)
     tallyd = start_tallyd(*FEW, redis=proxy)
-    wait_until(lambda: leads(tallyd), "it leads")
+    wait_until(lambda: tallyd.leads(), "it leads")
     key = lock_key(redis)
     lost = proxy.arm(Fault("command-before", match=lambda args: is_script(args) and args[2:4] == [b"1", key.encode()]))
     for state in redis.command("KEYS", "t:*:state"):
@@ -276,7 +276,7 @@ def test_a_leader_that_could_not_give_its_lock_back_does_not_wait_for_it(start_r
     begin = time.monotonic()
     rollup(tallyd, "POST")
     assert lost.done.is_set() and time.monotonic() - begin < LEASE_S / 3
-    assert leads(tallyd) and rollup(tallyd)["fencing_token"] > 1000
+    assert tallyd.leads() and rollup(tallyd)["fencing_token"] > 1000
 
 
 def test_a_leader_that_was_not_told_gives_its_lock_back_when_it_stops(start_redis, start_proxy, start_tallyd):
@@ -537,7 +537,7 @@ def test_a_vote_whose_answer_is_lost_is_given_back(start_redis, start_proxy, sta
     tallyd = start_tallyd(*with_voters([proxy]), redis=start_redis())
     assert lost.done.wait(5), "it asks for the vote"
     begin = time.monotonic()
-    wait_until(lambda: leads(tallyd), "it leads")
+    wait_until(lambda: tallyd.leads(), "it leads")
     assert time.monotonic() - begin < LEASE_S / 3
 
 
