@@ -39,11 +39,7 @@ static bool load_zones(
     for (size_t i = 0; i < config->n_site_zones; i++) {
         const struct storage_site_zone *is = &config->site_zones[i];
         const struct zone *zone = zone_store_get(s->zones, slice_of(is->zone), ret_error);
-        if (zone == NULL) {
-            return false;
-        }
-        *ret_error = "out of memory"; /* a zone's file that can be read has no fault */
-        if (!site_zones_add(&s->core.sites, slice_of(is->site), zone)) {
+        if (zone == NULL || !site_zones_add(&s->core.sites, slice_of(is->site), zone)) {
             return false;
         }
     }

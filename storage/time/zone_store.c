@@ -108,20 +108,23 @@ static struct zone *load_zone(
     char *path = malloc(size);
     char *bytes = malloc(ZONE_FILE_MAX + 1);
     struct zone *zone = NULL;
-    *ret_fault = "out of memory";
+    const char *fault = "out of memory";
     if (path != NULL && bytes != NULL) {
         (void)snprintf(path, size, "%s/%s", store->directory, name);
         ssize_t n = read_file(path, bytes, ZONE_FILE_MAX + 1);
         if (n >= 0) {
-            zone = zone_from_file((struct slice){bytes, (size_t)n}, name, ret_fault);
+            zone = zone_from_file((struct slice){bytes, (size_t)n}, name, &fault);
         } else if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
-            *ret_fault = unknown;
+            fault = unknown;
         } else {
-            *ret_fault = "the file of this time zone cannot be read";
+            fault = "the file of this time zone cannot be read";
         }
     }
     free(bytes);
     free(path);
+    if (zone == NULL) {
+        *ret_fault = fault;
+    }
     return zone;
 }
 

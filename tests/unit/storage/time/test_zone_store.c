@@ -66,11 +66,12 @@ Test(zone_store, reads_a_file_once)
 
 Test(zone_store, tzdir_is_honoured)
 {
-    const char *fault = NULL;
+    const char *fault = "as it was";
 
     cr_assert_eq(setenv("TZDIR", directory, 1), 0);
     struct zone_store *store = zone_store_new(NULL);
     cr_expect_not_null(zone_store_get(store, SLICE("Some/Where"), &fault));
+    cr_expect_str_eq(fault, "as it was");
     zone_store_free(store);
 }
 
