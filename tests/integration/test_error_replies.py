@@ -58,29 +58,34 @@ def ask(http, name):
     return send(http, *CHANGES[name]) if name in CHANGES else request_kinds.ask(http, name)
 
 
+def ask_under(proxy, http, name, right, fault):
+    """The answer is right, or a 503 that says why (of a change it may be a 504), and the next one is right again."""
+    changes = name in CHANGES
+    proxy.arm(fault)
+    answer = ask(http, name)
+    proxy.arm(None)
+    if answer.status < 300:
+        assert changes or answer.body == right.body, (fault, answer)
+    else:
+        assert answer.status in (503, 504) and answer.json["detail"], (fault, answer)
+        assert changes or answer.status == 503, "a question changes nothing: nothing can be in doubt"
+        assert answer.status == 504 or int(answer.headers["Retry-After"]) >= 1
+    wait_until(lambda: ask(http, name).status < 300, f"{name} is answered again")
+    assert changes or ask(http, name).body == right.body, fault
+    return fault
+
+
 @pytest.mark.some(100)
 @pytest.mark.parametrize("error", ERRORS, ids=lambda text: text.partition(" ")[0])
 @pytest.mark.parametrize("name", [*QUESTIONS, *CHANGES])
 def test_an_error_in_place_of_a_reply(scene, name, error):
     tallyd, proxy = scene
     http = tallyd.client()
-    changes = name in CHANGES
     right = ask(http, name)
     assert right.status < 300, right
     fired = 0
     for nth in range(1, COMMANDS + 1):
-        fault = proxy.arm(Fault("error", nth=nth, match=of_a_request, text=error))
-        answer = ask(http, name)
-        proxy.arm(None)
-        fired += fault.fired
-        if answer.status < 300:
-            assert changes or answer.body == right.body, (nth, answer)
-        else:
-            assert answer.status in (503, 504) and answer.json["detail"], (nth, answer)
-            assert changes or answer.status == 503, "a question changes nothing: nothing can be in doubt"
-            assert answer.status == 504 or int(answer.headers["Retry-After"]) >= 1
-        wait_until(lambda: ask(http, name).status < 300, f"{name} is answered again")
-        assert changes or ask(http, name).body == right.body
+        fired += ask_under(proxy, http, name, right, Fault("error", nth=nth, match=of_a_request, text=error)).fired
     http.close()
     assert fired >= 1, "nothing was refused, so nothing was tested"
 
@@ -143,24 +148,15 @@ def test_a_reply_of_another_type(uncached, name, error):
     """As when a key is not ours: one reply of a transaction, or a whole one, is of a type that it never has."""
     tallyd, proxy = uncached
     http = tallyd.client()
-    changes = name in CHANGES
     right = ask(http, name)
     assert right.status < 300, right
     fired = 0
     for nth in range(1, 3 * COMMANDS + 1):
         item, items = 0, 1
         while item < min(items, ITEMS):
-            fault = proxy.arm(Fault("spoiled", nth=nth, match=of_a_request, text=error, item=item))
-            answer = ask(http, name)
-            proxy.arm(None)
+            fault = ask_under(proxy, http, name, right, Fault("spoiled", nth=nth, match=of_a_request, text=error, item=item))
             items = max(fault.items, items)
             fired += fault.fired
-            if answer.status < 300:
-                assert changes or answer.body == right.body, (nth, item, answer)
-            else:
-                assert answer.status in (503, 504) and answer.json["detail"], (nth, item, answer)
-            wait_until(lambda: ask(http, name).status < 300, f"{name} is answered again")
-            assert changes or ask(http, name).body == right.body, (nth, item)
             item += 1
     http.close()
     assert fired >= 1, "nothing was spoiled, so nothing was tested"
