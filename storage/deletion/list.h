@@ -10,7 +10,7 @@
 #include "storage/read/pipeline.h"
 #include "storage/schema/key.h"
 
-/* The key of the list. */
+/* Append the key of the list to @out, as a word. */
 void deletion_list_put(const struct core *core, struct buffer *out);
 
 /* Read the list, and have core->deletions learn it.  The reply (HGETALL) lives until the next

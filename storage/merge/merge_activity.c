@@ -267,7 +267,7 @@ static void write_question(const struct merge_activity *merge, const struct site
     resp_slice(out, key_user_index(&key, tag, site->site));
     resp_word(out, "", 0);
     for (; n > 0; n--) {
-        resp_word(out, merge->users[*user].name.p, merge->users[*user].name.n);
+        resp_slice(out, merge->users[*user].name);
         *user = merge->users[*user].next;
     }
 }
