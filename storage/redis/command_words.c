@@ -2,30 +2,32 @@
 
 #include "storage/redis/resp.h"
 
-/* The number behind the sign at *at, which moves behind its line. */
-static size_t take_number(struct slice b, size_t *at)
+/* Take the next line: a sign, and behind it a number. */
+static size_t take_number(struct slice *rest)
 {
-    size_t n = 0;
-    for ((*at)++; b.p[*at] != '\r'; (*at)++) {
-        n = n * 10 + (size_t)(b.p[*at] - '0');
+    struct slice line = {NULL, 0};
+    uint64_t n = 0;
+    if (slice_take_until(rest, '\r', &line)) {
+        line = (struct slice){line.p + 1, line.n - 1};
+        (void)slice_take(rest, '\n');
+        (void)slice_take_number(&line, &n);
     }
-    *at += 2;
-    return n;
+    return (size_t)n;
 }
 
 size_t command_words(struct slice commands, struct buffer *out)
 {
     size_t n = 0;
-    for (size_t at = 0; at < commands.n;) {
-        size_t words = take_number(commands, &at);
+    while (commands.n > 0) {
+        size_t words = take_number(&commands);
         resp_decimal(out, (int64_t)words);
         n += 1 + words;
-        size_t begin = at;
+        const char *begin = commands.p;
         for (; words > 0; words--) {
-            size_t bytes = take_number(commands, &at);
-            at += bytes + 2;
+            size_t used = take_number(&commands) + 2;
+            commands = (struct slice){commands.p + used, commands.n - used};
         }
-        buffer_append(out, commands.p + begin, at - begin);
+        buffer_append(out, begin, (size_t)(commands.p - begin));
     }
     return n;
 }
