@@ -78,6 +78,7 @@ def run(tallyd, seed, seconds, writing, polling, write=ingest, ask=poll):
     record["events"] = figures["events"]
     for role, cpu in used["cpu_s"].items():
         record[f"{role}_cores"] = cpu / used["elapsed_s"]
+    record["serving_cores"] = (sum(used["cpu_s"].values()) - used["rewrites_cpu_s"]) / used["elapsed_s"]
     record["client_cores"] = used["client_cpu_s"] / used["elapsed_s"]
     record["others_percent"] = used["others_percent"]
     for path, of in questions["of_target"].items() if questions else ():

@@ -11,10 +11,10 @@ import time
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
-def cpu_s(pid, with_children=False):
-    """User and system time of a process, all its threads; with those of its children that ended."""
+def cpu_s(pid):
+    """User and system time of a process, all its threads; and that of its children that ended."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(int(f) for f in fields[11:15 if with_children else 13]) * TICK_S
+    return tuple(sum(int(f) for f in fields[i:i + 2]) * TICK_S for i in (11, 13))
 
 
 def threads_s(pid):
@@ -47,23 +47,28 @@ def driver_s():
 
 
 class Meter:
-    """CPU time between its making and stop(), by role.  roles: {"tallyd": [pids], ..}."""
+    """CPU time between its making and stop(), by role.  roles: {"tallyd": [pids], ..}.
+
+    A Redis's includes that of its children: the rewrites of the append-only file."""
 
     def __init__(self, roles):
         self.roles = roles
         self.before = self.read()
 
     def read(self):
-        roles = {role: sum(cpu_s(pid, role == "redis") for pid in pids) for role, pids in self.roles.items()}
-        return time.monotonic(), machine_busy_s(), driver_s(), roles
+        roles = {role: sum(cpu_s(pid)[0] for pid in pids) for role, pids in self.roles.items()}
+        rewrites = sum(cpu_s(pid)[1] for pid in self.roles.get("redis", ()))
+        if "redis" in roles:
+            roles["redis"] += rewrites
+        return time.monotonic(), machine_busy_s(), driver_s(), rewrites, roles
 
     def stop(self):
-        """{"elapsed_s", "cpu_s": {role: s}, "client_cpu_s", "others_percent"}"""
+        """{"elapsed_s", "cpu_s": {role: s}, "rewrites_cpu_s", "client_cpu_s", "others_percent"}"""
         after = self.read()
-        elapsed, busy, driver = (after[i] - self.before[i] for i in range(3))
-        used = {role: after[3][role] - self.before[3][role] for role in self.roles}
+        elapsed, busy, driver, rewrites = (after[i] - self.before[i] for i in range(4))
+        used = {role: after[4][role] - self.before[4][role] for role in self.roles}
         others = busy - driver - sum(used.values())
-        return {"elapsed_s": elapsed, "cpu_s": used, "client_cpu_s": driver,
+        return {"elapsed_s": elapsed, "cpu_s": used, "rewrites_cpu_s": rewrites, "client_cpu_s": driver,
                 "others_percent": max(0.0, 100 * others / (elapsed * os.cpu_count()))}
 
 
