@@ -37,7 +37,7 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
         }
     }
     atomic_fetch_add(&tx->core->stats.fold_transactions, 1);
-    tx->found.done = true;
+    tx->found.end = FOLD_DONE;
     return true;
 }
 
@@ -55,9 +55,9 @@ static void learn_pace(struct transaction *tx, const struct reply *first, const 
 /* False: the connection is lost. */
 static bool take_refusal(struct transaction *tx, const struct reply *reply)
 {
-    tx->found.lost = !fold_refused(
+    tx->found.end = FOLD_ERR;
+    return fold_refused(
         tx->core, &tx->session->server, at_hand(tx)->cuts.cuts[0].partition, reply, &tx->found.err);
-    return !tx->found.lost;
 }
 
 /* Behind MULTI: TIME, the commands, TIME, EXEC. */
@@ -70,8 +70,8 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
     if (i < tx->n_all + 2) { /* QUEUED */
         return true;
     }
-    tx->found.is_void = reply->type == REPLY_NIL;
-    if (tx->found.is_void) {
+    if (reply->type == REPLY_NIL) {
+        tx->found.end = FOLD_AGAIN;
         return true;
     }
     if (reply->type != REPLY_ARRAY || reply->n != tx->n_all + 2) {
@@ -111,6 +111,7 @@ static enum redis_status transaction_execute(struct transaction *tx, struct fold
 {
     struct redis *redis = tx->session->redis;
     bool left;
+    tx->found = (struct fold_result){.err = STORAGE_OK};
     at_hand(tx)->is_open = false;
     if (!redis_queue(redis, &tx->commands)) {
         return REDIS_LOST; /* out of memory */
@@ -153,9 +154,11 @@ static bool take_script(void *data, size_t i, const struct reply *reply)
     if (reply->type == REPLY_ERROR) {
         return take_refusal(tx, reply);
     }
-    tx->found.is_void = reply->type == REPLY_INTEGER;
-    return tx->found.is_void ||
-           (reply->type == REPLY_ARRAY && take_done(tx, reply->items, reply->n));
+    if (reply->type == REPLY_INTEGER) {
+        tx->found.end = FOLD_AGAIN;
+        return true;
+    }
+    return reply->type == REPLY_ARRAY && take_done(tx, reply->items, reply->n);
 }
 
 /* What has been acknowledged is counted also beyond maxmemory: it is bounded, and takes less memory
@@ -180,27 +183,17 @@ static enum redis_status execute_beyond(struct transaction *tx)
     }
     buffer_append(&tx->out, tx->words.p, tx->words.n);
     tx->out.failed = tx->out.failed || tx->words.failed;
-    tx->found = (struct findings){.err = STORAGE_OK};
+    tx->found = (struct fold_result){.err = STORAGE_OK};
     return redis_ask_all(tx->session->redis, &tx->out, 1, tx->deadline_ms, take_script, tx);
 }
 
-enum fold_end transaction_carry_out(struct transaction *tx, struct fold_cuts next, int trim,
-    bool *ret_again, enum storage_err *ret_err)
+struct fold_result transaction_carry_out(struct transaction *tx, struct fold_cuts next, int trim)
 {
     write_commands(tx, trim);
-    if (transaction_execute(tx, next) != REDIS_OK_STATUS || tx->found.lost) {
-        return FOLD_LOST;
+    if (transaction_execute(tx, next) != REDIS_OK_STATUS ||
+        (tx->found.end != FOLD_DONE && !transaction_drop_ahead(tx)) ||
+        (tx->found.err == STORAGE_OOM && execute_beyond(tx) != REDIS_OK_STATUS)) {
+        return (struct fold_result){.end = FOLD_LOST};
     }
-    if (!tx->found.done && !transaction_drop_ahead(tx)) {
-        return FOLD_LOST;
-    }
-    if (tx->found.err == STORAGE_OOM && (execute_beyond(tx) != REDIS_OK_STATUS || tx->found.lost)) {
-        return FOLD_LOST;
-    }
-    if (tx->found.done) {
-        return FOLD_DONE;
-    }
-    *ret_again = tx->found.is_void;
-    *ret_err = tx->found.err;
-    return *ret_again ? FOLD_DONE : FOLD_ERR;
+    return tx->found;
 }

@@ -40,9 +40,7 @@ struct lane {
     struct session *over; /* the connection.. */
     struct heads *by;     /* ..and the heads that it goes by */
     int trim;             /* by the last transaction: see transaction_run() */
-    enum fold_end end;
-    enum storage_err err;
-    uint32_t log; /* of FOLD_STALE */
+    struct fold_result result;
 };
 
 static void lane_free(struct lane *lane)
@@ -161,14 +159,13 @@ static void lane_count(struct lane *lane)
     struct cut cuts[2][CUTS_MAX]; /* of this transaction and the next, in turn */
     bool no_more = false;
     struct fold_cuts next = next_cuts(lane, cuts[0], &no_more);
-    lane->end = FOLD_DONE;
-    for (unsigned i = 1; lane->end == FOLD_DONE && next.n > 0; i++) {
+    lane->result.end = FOLD_DONE;
+    for (unsigned i = 1; lane->result.end == FOLD_DONE && next.n > 0; i++) {
         struct fold_cuts now = next;
         next = next_cuts(lane, cuts[i % 2], &no_more);
-        lane->end = transaction_run(lane->tx, lane->over, lane->cutter.batch, now, next,
-            next.n == 0 ? lane->trim : -1, monotonic_ms() + FOLD_STEP_MS, lane->by, &lane->log,
-            &lane->err);
-        if (lane->end == FOLD_DONE && lanes->moved != NULL && !lanes->core->is_spread) {
+        lane->result = transaction_run(lane->tx, lane->over, lane->cutter.batch, now, next,
+            next.n == 0 ? lane->trim : -1, monotonic_ms() + FOLD_STEP_MS, lane->by);
+        if (lane->result.end == FOLD_DONE && lanes->moved != NULL && !lanes->core->is_spread) {
             lanes->moved(lanes->moved_data);
         }
     }
@@ -186,8 +183,7 @@ static void *lane_main(void *argument)
 {
     struct lane *lane = argument;
     bool is_own = lane->over == &lane->session;
-    lane->end = FOLD_LOST;
-    lane->err = STORAGE_OK;
+    lane->result = (struct fold_result){.end = FOLD_LOST};
     if (!lane->lanes->core->is_spread) {
         give_way_to_redis();
     }
@@ -195,19 +191,16 @@ static void *lane_main(void *argument)
     if (!lane->lanes->core->is_spread || lane_connect(lane)) {
         lane_count(lane);
     }
-    if (is_own && lane->end == FOLD_LOST) {
+    if (is_own && lane->result.end == FOLD_LOST) {
         session_lost(&lane->session);
     }
     return NULL;
 }
 
-/* All lanes that have work do it, the first one of them on this thread.  The worst end of all: one
- * that is lost says nothing of what it did; then what is stale, which reading the stream mends. */
-static enum fold_end lanes_run(struct lanes *lanes, uint32_t *ret_log, enum storage_err *ret_err)
+/* All lanes that have work do it, the first one of them on this thread.  The worst end of all. */
+static struct fold_result lanes_run(struct lanes *lanes)
 {
-    static const int badness[] = {
-        [FOLD_DONE] = 0, [FOLD_ERR] = 1, [FOLD_STALE] = 2, [FOLD_LOST] = 3};
-    enum fold_end end = FOLD_DONE;
+    struct fold_result worst = {.end = FOLD_DONE};
     bool has_first = false;
     for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
         if (lane->has_work) {
@@ -225,20 +218,17 @@ static enum fold_end lanes_run(struct lanes *lanes, uint32_t *ret_log, enum stor
         if (lane->has_work && lane->has_thread) {
             (void)pthread_join(lane->thread, NULL);
         }
-        if (lane->has_work && badness[lane->end] > badness[end]) {
-            end = lane->end;
-            *ret_log = lane->log;
-            *ret_err = lane->err;
+        if (lane->has_work && lane->result.end > worst.end) {
+            worst = lane->result;
         }
     }
-    return end;
+    return worst;
 }
 
 /* ---- one server ---- */
 
-static enum fold_end count_on_one(struct lanes *lanes, struct session *session,
-    const struct batch *batch, struct heads *heads, int trim, uint32_t *ret_log,
-    enum storage_err *ret_err)
+static struct fold_result count_on_one(struct lanes *lanes, struct session *session,
+    const struct batch *batch, struct heads *heads, int trim)
 {
     struct cut_shares shares = {0};
     struct lane *first = lanes->all;
@@ -258,14 +248,14 @@ static enum fold_end count_on_one(struct lanes *lanes, struct session *session,
         cutter_share(&first->cutter, &shares, from);
         cutter_share(&second->cutter, &shares, from + n / 2);
     }
-    enum fold_end end = lanes_run(lanes, ret_log, ret_err);
-    if (both && end == FOLD_DONE && trim >= 0) { /* only now both lanes have counted it */
+    struct fold_result result = lanes_run(lanes);
+    if (both && result.end == FOLD_DONE && trim >= 0) { /* only now both lanes have counted it */
         const struct batch_log *log = &batch->logs[trim];
         enum redis_status status =
             stream_trim(lanes->core, session, monotonic_ms() + FOLD_STEP_MS, log->id, log->to);
-        end = status == REDIS_OK_STATUS ? FOLD_DONE : FOLD_LOST;
+        result.end = status == REDIS_OK_STATUS ? FOLD_DONE : FOLD_LOST;
     }
-    return end;
+    return result;
 }
 
 /* ---- a cluster ---- */
@@ -327,27 +317,26 @@ static enum storage_err share_out(
     return STORAGE_OK;
 }
 
-static enum fold_end count_spread(struct lanes *lanes, struct session *session,
-    const struct batch *batch, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
+static struct fold_result count_spread(
+    struct lanes *lanes, struct session *session, const struct batch *batch, struct heads *heads)
 {
     struct part_set with = {.words = {0}};
-    *ret_err = share_out(lanes, batch, heads, &with);
-    if (*ret_err != STORAGE_OK) {
-        return FOLD_ERR;
+    enum storage_err err = share_out(lanes, batch, heads, &with);
+    if (err != STORAGE_OK) {
+        return fold_failed(err);
     }
-    enum fold_end end = lanes_run(lanes, ret_log, ret_err);
-    return end != FOLD_DONE ? end
-                            : pass_by(lanes->core, session, batch, &with, heads,
-                                  monotonic_ms() + FOLD_STEP_MS, ret_log, ret_err);
+    struct fold_result result = lanes_run(lanes);
+    return result.end != FOLD_DONE
+               ? result
+               : pass_by(lanes->core, session, batch, &with, heads, monotonic_ms() + FOLD_STEP_MS);
 }
 
-enum fold_end lanes_count(struct lanes *lanes, struct session *session, const struct batch *batch,
-    struct heads *heads, int trim, uint32_t *ret_log, enum storage_err *ret_err)
+struct fold_result lanes_count(struct lanes *lanes, struct session *session,
+    const struct batch *batch, struct heads *heads, int trim)
 {
     for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
         lane->has_work = false;
     }
-    return lanes->core->is_spread
-               ? count_spread(lanes, session, batch, heads, ret_log, ret_err)
-               : count_on_one(lanes, session, batch, heads, trim, ret_log, ret_err);
+    return lanes->core->is_spread ? count_spread(lanes, session, batch, heads)
+                                  : count_on_one(lanes, session, batch, heads, trim);
 }

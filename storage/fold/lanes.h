@@ -50,11 +50,10 @@ void lanes_release(struct lanes *lanes);
 /* Connect as a lane does.  False: it failed. */
 bool lanes_connect(struct core *core, struct session *session) MUST_CHECK;
 
-/* Count @batch.  @session leads to the one server, or has the dispatcher of a cluster.  @heads,
- * @ret_log and @ret_err are as those of transaction_run().  @trim: of one server: the log in the
- * batch that is cut when all is counted; -1: none.  After any end but FOLD_DONE some partitions may
- * have counted the batch. */
-enum fold_end lanes_count(struct lanes *lanes, struct session *session, const struct batch *batch,
-    struct heads *heads, int trim, uint32_t *ret_log, enum storage_err *ret_err) MUST_CHECK;
+/* Count @batch.  @session leads to the one server, or has the dispatcher of a cluster.  @heads are
+ * as those of transaction_run().  @trim: of one server: the log in the batch that is cut when all
+ * is counted; -1: none.  After any end but FOLD_DONE some partitions may have counted the batch. */
+struct fold_result lanes_count(struct lanes *lanes, struct session *session,
+    const struct batch *batch, struct heads *heads, int trim) MUST_CHECK;
 
 #endif

@@ -75,7 +75,7 @@ bool look_write(struct look *look, struct core *core, struct fold_memory *memory
     look->core = core;
     look->cuts = cuts;
     look->err = STORAGE_OK;
-    look->is_open = look->is_lost = look->has_multi = false;
+    look->is_open = look->has_multi = false;
     if (!begin_shares(look, memory, batch)) {
         return false;
     }
@@ -131,9 +131,8 @@ static bool look_take(void *data, size_t i, const struct reply *reply)
     struct look *look = data;
     size_t fixed = look->step == SHARE_STATE ? fixed_replies(look) : 0;
     if (reply->type == REPLY_ERROR) {
-        look->is_lost = !fold_refused(
+        return fold_refused(
             look->core, look->server, look->cuts.cuts[0].partition, reply, &look->err);
-        return !look->is_lost;
     }
     if (look->has_multi && i + 1 == look->n_replies) {
         look->is_open = true;
@@ -182,13 +181,11 @@ static bool look_fit(struct look *look)
     return all;
 }
 
-enum redis_status look_end(struct look *look, struct session *session, struct buffer *out,
-    int64_t deadline_ms, bool *ret_again)
+enum redis_status look_end(
+    struct look *look, struct session *session, struct buffer *out, int64_t deadline_ms)
 {
-    *ret_again = false;
     for (enum share_step step = SHARE_LAST; !look->has_multi; step++) {
         if (step == SHARE_MINUTES && !look_fit(look)) {
-            *ret_again = true;
             break;
         }
         write_step(look, step, 0, out);

@@ -24,13 +24,24 @@
 #include "storage/fold/heads.h"
 #include "storage/fold/share.h"
 
-/* How an attempt to count has ended. */
+/* How counting has ended; the further down, the worse. */
 enum fold_end {
     FOLD_DONE,
-    FOLD_STALE, /* nothing was done: read the entries of a log from the stream */
+    FOLD_AGAIN, /* nothing was done: again, from the WATCH.  Never of a whole transaction */
+    FOLD_ERR,   /* nothing was done, because of `err` */
+    FOLD_STALE, /* nothing was done: read the entries of `log` from the stream, which mends it */
     FOLD_LOST,  /* the connection must be given up: done or not */
-    FOLD_ERR,   /* nothing was done: see *ret_err */
 };
+struct fold_result {
+    enum fold_end end;
+    enum storage_err err;
+    uint32_t log; /* its number in the batch */
+};
+
+static inline struct fold_result fold_failed(enum storage_err err)
+{
+    return (struct fold_result){.end = FOLD_ERR, .err = err};
+}
 
 /* Cuts of one batch that are counted together.  The array stays until they are counted. */
 struct fold_cuts {
@@ -46,7 +57,6 @@ struct look {
     bool is_open;         /* MULTI was answered, and neither EXEC nor DISCARD was sent */
     int64_t now_ms;       /* Redis's clock */
     enum storage_err err; /* of an error reply: nothing was done */
-    bool is_lost;         /* and the connection must be given up */
 
     size_t n_questions[CUTS_MAX], n_replies;
     struct core *core;
@@ -71,9 +81,10 @@ enum redis_status look_read(struct look *look, struct session *session, struct b
     int64_t deadline_ms, struct heads *heads) MUST_CHECK;
 
 /* The shares are decided: have their last questions answered, and MULTI, unless it was answered.
- * @out is empty.  *ret_again: the answers do not let a share go on (share_fits()). */
-enum redis_status look_end(struct look *look, struct session *session, struct buffer *out,
-    int64_t deadline_ms, bool *ret_again) MUST_CHECK;
+ * @out is empty.  The look is not open where the answers do not let a share go on (share_fits()).
+ */
+enum redis_status look_end(
+    struct look *look, struct session *session, struct buffer *out, int64_t deadline_ms) MUST_CHECK;
 
 /* End a look that comes to no EXEC; its answers were read.  False: the connection is lost. */
 bool look_discard(

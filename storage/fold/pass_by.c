@@ -9,9 +9,7 @@ struct passing {
     uint32_t logs[BATCH_LOGS]; /* that have a head: their numbers in the batch */
     size_t n_logs;
     uint16_t asked[PARTITIONS_MAX]; /* in the order of asking */
-    enum fold_end end;
-    enum storage_err err;
-    uint32_t log;
+    struct fold_result result;
 };
 
 static void write_script(
@@ -32,23 +30,22 @@ static bool pass_by_take(void *data, size_t i, const struct reply *reply)
     struct passing *p = data;
     unsigned partition = p->asked[i];
     if (reply->type == REPLY_ERROR) {
-        return fold_note_error(p->core, reply, &p->err);
+        return fold_note_error(p->core, reply, &p->result.err);
     }
     core_note_state(p->core, partition, reply_integer(reply, -1) < 0);
     if (reply_integer(reply, -1) < 0) {
-        p->err = p->err == STORAGE_OK ? STORAGE_STATE_LOST : p->err;
+        p->result.err = p->result.err == STORAGE_OK ? STORAGE_STATE_LOST : p->result.err;
     } else if (reply->integer > 0 && (size_t)reply->integer <= p->n_logs) {
-        p->end = FOLD_STALE;
-        p->log = p->logs[reply->integer - 1];
+        p->result.end = FOLD_STALE;
+        p->result.log = p->logs[reply->integer - 1];
     }
     return true;
 }
 
-enum fold_end pass_by(struct core *core, struct session *session, const struct batch *batch,
-    const struct part_set *except, const struct heads *heads, int64_t deadline_ms,
-    uint32_t *ret_log, enum storage_err *ret_err)
+struct fold_result pass_by(struct core *core, struct session *session, const struct batch *batch,
+    const struct part_set *except, const struct heads *heads, int64_t deadline_ms)
 {
-    struct passing p = {.core = core, .batch = batch, .end = FOLD_DONE, .err = STORAGE_OK};
+    struct passing p = {.core = core, .batch = batch, .result = {.end = FOLD_DONE}};
     struct buffer out = {0};
     struct asks asks = asks_to(session, &out);
     for (uint32_t l = 0; l < batch->n_logs; l++) {
@@ -65,9 +62,9 @@ enum fold_end pass_by(struct core *core, struct session *session, const struct b
     bool lost = asks.n > 0 && asks_run(&asks, deadline_ms, pass_by_take, &p) != REDIS_OK_STATUS;
     buffer_release(&out);
     if (lost) {
-        return FOLD_LOST;
+        p.result.end = FOLD_LOST;
+    } else if (p.result.end == FOLD_DONE && p.result.err != STORAGE_OK) {
+        p.result.end = FOLD_ERR;
     }
-    *ret_log = p.log;
-    *ret_err = p.err;
-    return p.end != FOLD_DONE ? p.end : p.err != STORAGE_OK ? FOLD_ERR : FOLD_DONE;
+    return p.result;
 }

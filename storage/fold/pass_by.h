@@ -15,9 +15,8 @@
 #include "storage/schema/part_set.h"
 
 /* Move the cursors of @batch in all partitions but @except, by @heads, over the dispatcher of
- * @session, until @deadline_ms.  Ends as transaction_run() does. */
-enum fold_end pass_by(struct core *core, struct session *session, const struct batch *batch,
-    const struct part_set *except, const struct heads *heads, int64_t deadline_ms,
-    uint32_t *ret_log, enum storage_err *ret_err) MUST_CHECK;
+ * @session, until @deadline_ms. */
+struct fold_result pass_by(struct core *core, struct session *session, const struct batch *batch,
+    const struct part_set *except, const struct heads *heads, int64_t deadline_ms) MUST_CHECK;
 
 #endif

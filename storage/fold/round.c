@@ -115,21 +115,21 @@ static void batch_is_stale(struct round *r, uint32_t log)
 
 static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
-    uint32_t log = 0;
-    enum storage_err err = STORAGE_OK;
-    enum fold_end end =
-        lanes_count(&r->lanes, &r->session, &r->batch, &r->heads, own_number(r, goal), &log, &err);
-    if (end == FOLD_STALE) {
-        batch_is_stale(r, log);
+    struct fold_result result =
+        lanes_count(&r->lanes, &r->session, &r->batch, &r->heads, own_number(r, goal));
+    if (result.end == FOLD_STALE) {
+        batch_is_stale(r, result.log);
     }
-    if (end == FOLD_DONE) {
+    if (result.end == FOLD_DONE) {
         batch_is_folded(r, goal);
         goal->counted = true;
         if (r->core->is_spread && r->lanes.moved != NULL) {
             r->lanes.moved(r->lanes.moved_data);
         }
     }
-    return end == FOLD_LOST ? round_lost(r) : end == FOLD_ERR ? err : STORAGE_OK;
+    return result.end == FOLD_LOST  ? round_lost(r)
+           : result.end == FOLD_ERR ? result.err
+                                    : STORAGE_OK;
 }
 
 /* ---- the round ---- */

@@ -64,37 +64,43 @@ static void transaction_learn(struct transaction *tx)
     tx->learns = false;
 }
 
-/* A look's answers came, or did not.  False: see tx->found. */
-static bool has_looked(struct transaction *tx, enum redis_status status)
+/* A look's answers came, or did not. */
+static struct fold_result look_result(const struct look *look, enum redis_status status)
 {
-    const struct look *look = at_hand(tx);
-    tx->found.lost = status != REDIS_OK_STATUS || look->is_lost;
-    tx->found.err = look->err;
-    return !tx->found.lost && look->err == STORAGE_OK;
+    if (status != REDIS_OK_STATUS) {
+        return (struct fold_result){.end = FOLD_LOST};
+    }
+    if (look->err != STORAGE_OK) {
+        return fold_failed(look->err);
+    }
+    return (struct fold_result){.end = FOLD_DONE};
 }
 
-/* Watch, and read all that is needed to decide, unless that went out before.  False: see
- * tx->found. */
-static bool transaction_look(struct transaction *tx, struct fold_cuts cuts)
+/* Watch, and read all that is needed to decide, unless that went out before. */
+static struct fold_result transaction_look(struct transaction *tx, struct fold_cuts cuts)
 {
     struct look *look = at_hand(tx);
     buffer_clear(&tx->out, OUT_KEPT);
     if (!look->is_sent) {
         transaction_learn(tx);
         if (!look_write(look, tx->core, &tx->memory, tx->batch, cuts, &tx->out)) {
-            tx->found.err = STORAGE_NOMEM;
-            return false;
+            return fold_failed(STORAGE_NOMEM);
         }
     }
-    return has_looked(tx, look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads));
+    return look_result(look, look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads));
 }
 
-/* What counters have is asked once the shares are decided.  *ret_again: begin again from the WATCH.
- * False: see tx->found. */
-static bool end_look(struct transaction *tx, bool *ret_again)
+/* What counters have is asked once the shares are decided. */
+static struct fold_result end_look(struct transaction *tx)
 {
+    struct look *look = at_hand(tx);
     buffer_clear(&tx->out, OUT_KEPT);
-    return has_looked(tx, look_end(at_hand(tx), tx->session, &tx->out, tx->deadline_ms, ret_again));
+    struct fold_result result =
+        look_result(look, look_end(look, tx->session, &tx->out, tx->deadline_ms));
+    if (result.end == FOLD_DONE && !look->is_open) {
+        result.end = FOLD_AGAIN;
+    }
+    return result;
 }
 
 /* False: the connection is lost. */
@@ -131,122 +137,105 @@ static bool transaction_agrees(const struct batch *batch, uint32_t log, const st
     return true;
 }
 
-/* False: the batch is stale for *ret_log. */
-static bool judge_logs(struct transaction *tx, uint32_t *ret_log)
+/* By the logs' heads. */
+static struct fold_result judge_logs(struct transaction *tx)
 {
     for (uint32_t l = 0; l < tx->batch->n_logs; l++) {
         const struct log_head *head = heads_find(tx->heads, tx->batch->logs[l].id);
         tx->fates[l] = head == NULL ? LOG_GONE : LOG_COUNTS;
         if (head != NULL && !transaction_agrees(tx->batch, l, head)) {
-            *ret_log = l;
-            return false;
+            return (struct fold_result){.end = FOLD_STALE, .log = l};
         }
     }
-    return true;
+    return (struct fold_result){.end = FOLD_DONE};
 }
 
-/* Ask the shares.  *ret_any: some count something; *ret_again: begin again from the WATCH. */
-static enum fold_end transaction_decide(struct transaction *tx, bool *ret_again, bool *ret_any,
-    uint32_t *ret_log, enum storage_err *ret_err)
+/* Ask the shares.  tx->counts becomes true where one counts something. */
+static struct fold_result transaction_decide(struct transaction *tx)
 {
     const struct look *look = at_hand(tx);
-    *ret_again = *ret_any = false;
-    if (!judge_logs(tx, ret_log)) {
-        return FOLD_STALE;
-    }
-    for (unsigned i = 0; i < look->cuts.n; i++) {
-        enum share_look found = share_decide(look->shares[i], tx->fates, look->now_ms, ret_log);
-        tx->n_commands[i] = 0;
+    struct fold_result result = judge_logs(tx);
+    for (unsigned i = 0; result.end <= FOLD_AGAIN && i < look->cuts.n; i++) {
+        enum share_look found = share_decide(look->shares[i], tx->fates, look->now_ms, &result.log);
+        tx->n_commands[i] = found == SHARE_FOLDS; /* or more: when they are written */
         core_note_state(tx->core, look->cuts.cuts[i].partition, found == SHARE_EMPTIED);
         switch (found) {
         case SHARE_FOLDS:
-            tx->n_commands[i] = 1; /* or more: when they are written */
-            *ret_any = true;
+            tx->counts = true;
             break;
         case SHARE_NOTHING:
             break;
         case SHARE_AGAIN:
-            *ret_again = true;
+            result.end = FOLD_AGAIN;
             break;
         case SHARE_STALE:
-            return FOLD_STALE;
+            result.end = FOLD_STALE;
+            break;
         case SHARE_CONFIG:
             atomic_store(&tx->core->settings_differ, true);
-            *ret_err = STORAGE_CONFIG;
-            return FOLD_ERR;
+            return fold_failed(STORAGE_CONFIG);
         case SHARE_EMPTIED:
             if (tx->core->is_spread) { /* it is not made anew: see core_state_lost() */
-                *ret_err = STORAGE_STATE_LOST;
-                return FOLD_ERR;
+                return fold_failed(STORAGE_STATE_LOST);
             }
             atomic_store(&tx->core->emptied, true);
-            return FOLD_LOST;
+            return (struct fold_result){.end = FOLD_LOST};
         case SHARE_NOMEM:
-            *ret_err = STORAGE_NOMEM;
-            return FOLD_ERR;
+            return fold_failed(STORAGE_NOMEM);
         }
     }
-    return FOLD_DONE;
+    return result;
 }
 
 /* ---- attempts ---- */
 
-/* The look has failed. */
-static enum fold_end end_in_error(struct transaction *tx, enum storage_err *ret_err)
+/* By heads that are older the round counts nothing, and reads them again. */
+static bool are_heads_young(const struct transaction *tx)
 {
-    *ret_err = tx->found.err;
-    return tx->found.lost || !transaction_discard(tx, at_hand(tx)) ? FOLD_LOST : FOLD_ERR;
+    return !tx->core->is_spread || monotonic_ms() - tx->heads->asked_ms <= HEADS_AGE_MS;
 }
 
-/* One attempt.  *ret_again: another one. */
-static enum fold_end transaction_attempt(struct transaction *tx, struct fold_cuts cuts,
-    struct fold_cuts next, int trim, bool *ret_again, uint32_t *ret_log, enum storage_err *ret_err)
+static struct fold_result transaction_attempt(
+    struct transaction *tx, struct fold_cuts cuts, struct fold_cuts next, int trim)
 {
-    bool any;
-    *ret_again = false;
-    tx->found = (struct findings){.err = STORAGE_OK};
-    if (!transaction_look(tx, cuts)) {
-        return end_in_error(tx, ret_err);
+    tx->counts = false;
+    struct fold_result result = transaction_look(tx, cuts);
+    if (result.end == FOLD_DONE) {
+        result = are_heads_young(tx) ? transaction_decide(tx) : fold_failed(STORAGE_BEHIND);
     }
-    if (tx->core->is_spread && monotonic_ms() - tx->heads->asked_ms > HEADS_AGE_MS) {
-        *ret_err = STORAGE_BEHIND; /* the round reads them again */
-        return transaction_discard(tx, at_hand(tx)) ? FOLD_ERR : FOLD_LOST;
+    if (result.end == FOLD_DONE && tx->counts) {
+        result = end_look(tx);
     }
-    enum fold_end end = transaction_decide(tx, ret_again, &any, ret_log, ret_err);
-    if (end != FOLD_DONE || *ret_again || !any) {
-        return transaction_discard(tx, at_hand(tx)) ? end : FOLD_LOST;
+    if (result.end == FOLD_DONE && tx->counts) {
+        transaction_learn(tx); /* no share rests on the memory now */
+        return transaction_carry_out(tx, next, trim);
     }
-    if (!end_look(tx, ret_again)) {
-        return end_in_error(tx, ret_err);
+    if (result.end == FOLD_LOST || !transaction_discard(tx, at_hand(tx))) {
+        result.end = FOLD_LOST;
     }
-    if (*ret_again) {
-        return transaction_discard(tx, at_hand(tx)) ? FOLD_DONE : FOLD_LOST;
-    }
-    transaction_learn(tx); /* no share rests on the memory now */
-    return transaction_carry_out(tx, next, trim, ret_again, ret_err);
+    return result;
 }
 
-enum fold_end transaction_run(struct transaction *tx, struct session *session,
+struct fold_result transaction_run(struct transaction *tx, struct session *session,
     const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
-    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
+    int64_t deadline_ms, struct heads *heads)
 {
-    bool again;
-    enum fold_end end;
+    struct fold_result result;
     tx->session = session;
     tx->deadline_ms = deadline_ms;
     tx->batch = batch;
     tx->heads = heads;
-    do {
-        end = transaction_attempt(tx, cuts, next, trim, &again, ret_log, ret_err);
-        if (again) {
-            atomic_fetch_add(&tx->core->stats.fold_again, 1);
-            end = FOLD_LOST; /* if it is too late to begin again */
+    while ((result = transaction_attempt(tx, cuts, next, trim)).end == FOLD_AGAIN) {
+        atomic_fetch_add(&tx->core->stats.fold_again, 1);
+        if (monotonic_ms() >= deadline_ms) {
+            result.end = FOLD_LOST;
+            break;
         }
-    } while (again && monotonic_ms() < deadline_ms);
-    if (end == FOLD_LOST) {
+    }
+    if (result.end == FOLD_LOST) {
         transaction_forget(tx);
     }
-    tx->learns = end == FOLD_DONE && tx->found.done;
+    tx->learns = result.end == FOLD_DONE && tx->counts;
     tx->side = 1 - tx->side;
-    return end;
+    return result;
 }

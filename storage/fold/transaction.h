@@ -54,11 +54,9 @@ const struct known_sketches *transaction_sketches(const struct transaction *tx);
 /* Count @cuts of @batch, by @deadline_ms.  @next (none where @next.n is 0) are what the following
  * call counts, of the same batch, if this one ends with FOLD_DONE.  @trim: number of the log in the
  * batch whose entries all partitions have counted once this is done, so that its stream is cut; -1:
- * none.  With FOLD_STALE *ret_log is the log.  @heads are replaced by what was read; in
- * a cluster they stay. */
-enum fold_end transaction_run(struct transaction *tx, struct session *session,
+ * none.  @heads are replaced by what was read; in a cluster they stay. */
+struct fold_result transaction_run(struct transaction *tx, struct session *session,
     const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
-    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log,
-    enum storage_err *ret_err) MUST_CHECK;
+    int64_t deadline_ms, struct heads *heads) MUST_CHECK;
 
 #endif

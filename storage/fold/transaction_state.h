@@ -14,14 +14,6 @@ struct seen_fold;
 
 #define OUT_KEPT ((size_t)256 * 1024)
 
-/* What one EXEC found. */
-struct findings {
-    bool lost;
-    enum storage_err err;
-    bool is_void; /* EXEC did nothing: a state was changed */
-    bool done;
-};
-
 struct transaction {
     struct core *core;
     struct seen_fold *seen_fold;
@@ -40,10 +32,11 @@ struct transaction {
     int64_t deadline_ms;
     const struct batch *batch;
     struct heads *heads;
-    size_t n_commands[CUTS_MAX]; /* 0: nothing to count */
+    size_t n_commands[CUTS_MAX]; /* 0: nothing to count.. */
+    bool counts;                 /* ..in some shares there is something */
     size_t n_all;                /* commands of all shares, and the trim */
     enum log_fate fates[BATCH_LOGS];
-    struct findings found;
+    struct fold_result found; /* by the answers to the commands */
 };
 
 static inline struct look *at_hand(struct transaction *tx)
@@ -61,9 +54,9 @@ static inline struct look *the_other(struct transaction *tx)
 bool transaction_drop_ahead(struct transaction *tx) MUST_CHECK;
 
 /* Have the commands of the transaction at hand carried out.  Behind EXEC goes the look for @next,
- * which is written while Redis carries the commands out.  *ret_again: a state was changed
- * meanwhile, and nothing was done. */
-enum fold_end transaction_carry_out(struct transaction *tx, struct fold_cuts next, int trim,
-    bool *ret_again, enum storage_err *ret_err) MUST_CHECK;
+ * which is written while Redis carries the commands out.  FOLD_AGAIN: a state was changed
+ * meanwhile. */
+struct fold_result transaction_carry_out(
+    struct transaction *tx, struct fold_cuts next, int trim) MUST_CHECK;
 
 #endif

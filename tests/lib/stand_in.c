@@ -176,20 +176,19 @@ enum redis_status __wrap_dispatcher_await(
 
 /* ---- transactions ---- */
 
-enum fold_end __real_transaction_run(struct transaction *tx, struct session *session,
+struct fold_result __real_transaction_run(struct transaction *tx, struct session *session,
     const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
-    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err);
-enum fold_end __wrap_transaction_run(struct transaction *tx, struct session *session,
+    int64_t deadline_ms, struct heads *heads);
+struct fold_result __wrap_transaction_run(struct transaction *tx, struct session *session,
     const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
-    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err);
+    int64_t deadline_ms, struct heads *heads);
 
-enum fold_end __wrap_transaction_run(struct transaction *tx, struct session *session,
+struct fold_result __wrap_transaction_run(struct transaction *tx, struct session *session,
     const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
-    int64_t deadline_ms, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
+    int64_t deadline_ms, struct heads *heads)
 {
     if (stand_in.transaction == NULL) {
-        return __real_transaction_run(
-            tx, session, batch, cuts, next, trim, deadline_ms, heads, ret_log, ret_err);
+        return __real_transaction_run(tx, session, batch, cuts, next, trim, deadline_ms, heads);
     }
-    return stand_in.transaction(batch, cuts.cuts, cuts.n, trim, heads, ret_log, ret_err);
+    return stand_in.transaction(batch, cuts, trim, heads);
 }

@@ -18,8 +18,8 @@ struct stand_in {
      * connection is.  NULL: the connection is lost. */
     const struct reply *(*answer)(const struct buffer *out, size_t i);
     /* of transaction_run() */
-    enum fold_end (*transaction)(const struct batch *batch, const struct cut *cuts, unsigned n_cuts,
-        int trim, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err);
+    struct fold_result (*transaction)(
+        const struct batch *batch, struct fold_cuts cuts, int trim, struct heads *heads);
     /* of dispatcher_begin(): a group is begun; its commands go nowhere */
     void (*group)(unsigned partition, enum dispatcher_kind kind);
     /* of dispatcher_await(), with the one above: the next reply.  NULL: the connection is lost. */

@@ -81,14 +81,12 @@ static void teardown(void)
 
 static void expect(enum fold_end end, enum storage_err err, const char *log)
 {
-    uint32_t number = UINT32_MAX;
-    enum storage_err is = STORAGE_REFUSED;
-    enum fold_end how = pass_by(core, &session, &batch, &except, &heads, INT64_MAX, &number, &is);
-    cr_expect_eq(how, end, "%d", (int)how);
+    struct fold_result is = pass_by(core, &session, &batch, &except, &heads, INT64_MAX);
+    cr_expect_eq(is.end, end, "%d", (int)is.end);
     if (end == FOLD_STALE) {
-        cr_expect_str_eq(batch.logs[number].id, log);
+        cr_expect_str_eq(batch.logs[is.log].id, log);
     } else if (end != FOLD_LOST) {
-        cr_expect_eq(is, err, "%d", (int)is);
+        cr_expect_eq(is.err, err, "%d", (int)is.err);
     }
 }
 

@@ -70,23 +70,21 @@ static void count(const struct batch_log *log)
 }
 
 /* Missing entries, and more than Redis has, are stale. */
-static enum fold_end run_transaction(const struct batch *batch, const struct cut *cuts,
-    unsigned n_cuts, int trim, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
+static struct fold_result run_transaction(
+    const struct batch *batch, struct fold_cuts cuts, int trim, struct heads *heads)
 {
     enum fold_end end = seen.ends[seen.n++ % 8];
     cr_assert_leq(seen.n, 8u, "the round does not end");
-    cr_assert(n_cuts == 1 && cuts[0].end_stripe == LOG_STRIPES);
+    cr_assert(cuts.n == 1 && cuts.cuts[0].end_stripe == LOG_STRIPES);
     if (seen.other_n > 0) {
         log_of(OTHER)->n = seen.other_n;
     }
     cr_assert(heads_take(heads, fake_streams_heads()));
-    *ret_err = seen.err;
     for (uint32_t l = 0; end == FOLD_DONE && l < batch->n_logs; l++) {
         const struct batch_log *log = &batch->logs[l];
         seen.n_from_memory += log->in_memory;
         if (cursor_of(log->id) < log->from || log_of(log->id)->n < log->to) {
-            *ret_log = l;
-            return FOLD_STALE;
+            return (struct fold_result){.end = FOLD_STALE, .log = l};
         }
     }
     for (uint32_t l = 0; end == FOLD_DONE && l < batch->n_logs; l++) {
@@ -99,7 +97,7 @@ static enum fold_end run_transaction(const struct batch *batch, const struct cut
     if (seen.closes_other) {
         log_of(OTHER)->has_head = false;
     }
-    return end;
+    return (struct fold_result){.end = end, .err = seen.err};
 }
 
 static void setup(void)

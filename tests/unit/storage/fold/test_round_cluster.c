@@ -86,22 +86,19 @@ static const struct reply *dispatched(struct dispatcher *dispatcher)
 }
 
 /* By the rule of transaction.c: it counts nothing by heads that are too old. */
-static enum fold_end run_transaction(const struct batch *batch, const struct cut *cuts,
-    unsigned n_cuts, int trim, struct heads *heads, uint32_t *ret_log, enum storage_err *ret_err)
+static struct fold_result run_transaction(
+    const struct batch *batch, struct fold_cuts cuts, int trim, struct heads *heads)
 {
     (void)cuts;
-    (void)n_cuts;
     (void)trim;
-    (void)ret_log;
     if (now_us / 1000 - heads->asked_ms > HEADS_AGE_MS) {
-        *ret_err = STORAGE_BEHIND;
-        return FOLD_ERR;
+        return fold_failed(STORAGE_BEHIND);
     }
     cr_assert(batch->n_logs == 1 && batch->logs[0].to == LAST);
     seen.n_counted++;
     seen.from = batch->logs[0].from;
     other->cursor = "5";
-    return FOLD_DONE;
+    return (struct fold_result){.end = FOLD_DONE};
 }
 
 /* One server has all that there is.  This process has no log yet. */
