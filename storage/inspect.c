@@ -86,7 +86,8 @@ static struct inspection *inspection_begin(
         dispatcher_init(&in->reader.dispatcher, &in->core, &none, SILENCE_MS);
         in->reader.session.dispatcher = &in->reader.dispatcher;
     } else {
-        ok = ok && session_open(&in->reader.session, &in->core, deadline_ms, error, error_n);
+        ok = ok && (session_open(&in->reader.session, &in->core, deadline_ms) ||
+                       inspection_complain(in, in->reader.session.why));
     }
     if (!ok) {
         inspection_end(in);
@@ -318,8 +319,8 @@ static bool make_state(
     char ver[33];
     char st[ROLLUP_STATE_TEXT];
     struct buffer b;
-    if (!session_open(&session, &in->core, in->deadline_ms, in->error, in->error_n)) {
-        return false;
+    if (!session_open(&session, &in->core, in->deadline_ms)) {
+        return inspection_complain(in, session.why);
     }
     buffer_init(&b);
     resp_command(&b, "TIME", NULL);

@@ -27,11 +27,10 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     }
     session_close(&r->session);
     int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
-    char error[160];
     if (job->deadline_ms < deadline_ms) {
         deadline_ms = job->deadline_ms;
     }
-    if (!session_open(&r->session, r->core, deadline_ms, error, sizeof(error))) {
+    if (!session_open(&r->session, r->core, deadline_ms)) {
         return false;
     }
     redis_limit_silence(r->session.redis, REDIS_SILENCE_MS);

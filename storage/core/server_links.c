@@ -92,7 +92,6 @@ static struct server_link *add_link(struct server_links *s, bool is_aside)
 struct server_link *server_links_to(
     struct server_links *s, const struct cluster_node *node, bool is_aside, int64_t deadline_ms)
 {
-    char error[160];
     struct server_link *link = find_link(s, &node->address, is_aside);
     if (link == NULL) {
         link = add_link(s, is_aside);
@@ -109,8 +108,7 @@ struct server_link *server_links_to(
     server_link_leave(link);
     link->session.server.node = *node;
     int64_t until_ms = monotonic_ms() + CONNECT_MS;
-    if (!session_open(&link->session, s->core, until_ms < deadline_ms ? until_ms : deadline_ms,
-            error, sizeof(error))) {
+    if (!session_open(&link->session, s->core, until_ms < deadline_ms ? until_ms : deadline_ms)) {
         return NULL;
     }
     server_links_note_change(s);

@@ -1,6 +1,5 @@
 #include "storage/core/session.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
@@ -16,26 +15,24 @@ static bool goes_on(void *data)
 }
 
 /* Connected, to the right server, with all scripts. */
-static bool connect_and_load(
-    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
+static bool connect_and_load(struct session *session, struct core *core, int64_t deadline_ms)
 {
+    char *why = session->why;
+    const size_t why_n = sizeof(session->why);
     struct redis_endpoint endpoint;
     const struct redis_look looks = {goes_on, session};
-    if (!server_find(core, &session->server, &endpoint, error, error_n)) {
+    if (!server_find(core, &session->server, &endpoint, why, why_n)) {
         return false;
     }
     session->redis = redis_connect(&endpoint, &core->resolvers,
-        core->topology == NULL ? &session->look : &looks, deadline_ms, error, error_n);
+        core->topology == NULL ? &session->look : &looks, deadline_ms, why, why_n);
     if (session->redis == NULL) {
         server_lost(core, &session->server);
         return false;
     }
-    if (!server_prove(core, &session->server, session->redis, deadline_ms, error, error_n) ||
-        !data_set_prove(core, &session->server, session->redis, deadline_ms, error, error_n)) {
-        session_lost(session);
-        return false;
-    }
-    if (!scripts_load(session->redis, deadline_ms, &session->scripts, error, error_n)) {
+    if (!server_prove(core, &session->server, session->redis, deadline_ms, why, why_n) ||
+        !data_set_prove(core, &session->server, session->redis, deadline_ms, why, why_n) ||
+        !scripts_load(session->redis, deadline_ms, &session->scripts, why, why_n)) {
         session_lost(session);
         return false;
     }
@@ -69,14 +66,13 @@ bool session_by_dispatcher(struct session *session, struct core *core)
     return true;
 }
 
-bool session_open(
-    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
+bool session_open(struct session *session, struct core *core, int64_t deadline_ms)
 {
     session->core = core;
     session->server.was_refused = false;
-    if (!connect_and_load(session, core, deadline_ms, error, error_n)) {
+    if (!connect_and_load(session, core, deadline_ms)) {
         if (!session->is_writers && atomic_load(&core->ready) && core_runs(core)) {
-            core_notice(core, STORAGE_LINK_FAILED, error);
+            core_notice(core, STORAGE_LINK_FAILED, session->why);
         }
         return false;
     }

@@ -22,15 +22,15 @@ struct session {
     struct script_digests scripts;
     uint64_t n_opened; /* connections so far: tells one from the next */
     int64_t opened_us; /* CLOCK_MONOTONIC: the connection stood then */
+    char why[400];     /* the last session_open() failed */
 };
 
 /* Connect to the server of the session's partition, and load the scripts by @deadline_ms
  * (CLOCK_MONOTONIC).  The session is not connected before.  Waits on the connection end with
  * REDIS_LOST as soon as another server has the partition; so @session stays at its place.  False:
- * @error, of @error_n bytes, says why, and the session stays unconnected; the caller of storage is
- * told where a writer is connected, and this one is not. */
-bool session_open(struct session *session, struct core *core, int64_t deadline_ms, char *error,
-    size_t error_n) MUST_CHECK;
+ * session->why, and the session stays unconnected; the caller of storage is told where a writer is
+ * connected, and this one is not. */
+bool session_open(struct session *session, struct core *core, int64_t deadline_ms) MUST_CHECK;
 
 /* The session is never opened itself: its dispatcher connects.  Make the scripts known to it.
  * False: no thread has been connected yet. */

@@ -1,6 +1,5 @@
 #include "storage/core/sessions.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "storage/cluster/topology.h"
@@ -58,17 +57,15 @@ static struct sessions_node *add_node(struct sessions *s, const struct cluster_n
     return node;
 }
 
-/* The session of the server that has @partition, connected or not.  NULL: @error says why. */
-static struct sessions_node *node_of(
-    struct sessions *s, unsigned partition, char *error, size_t error_n)
+/* The session of the server that has @partition, connected or not.  NULL: it is not known, or
+ * memory is out. */
+static struct sessions_node *node_of(struct sessions *s, unsigned partition)
 {
     struct cluster_node owner;
-    (void)snprintf(error, error_n, "out of memory");
     if (!s->core->is_spread) {
         return s->nodes != NULL ? s->nodes : add_node(s, NULL);
     }
     if (!topology_owner(s->core->topology, partition, &owner)) {
-        (void)snprintf(error, error_n, "it is not known yet which server has the data");
         return NULL;
     }
     for (struct sessions_node *node = s->nodes; node != NULL; node = node->next) {
@@ -80,10 +77,9 @@ static struct sessions_node *node_of(
     return add_node(s, &owner);
 }
 
-struct session *sessions_get(
-    struct sessions *s, unsigned partition, int64_t deadline_ms, char *error, size_t error_n)
+struct session *sessions_get(struct sessions *s, unsigned partition, int64_t deadline_ms)
 {
-    struct sessions_node *node = node_of(s, partition, error, error_n);
+    struct sessions_node *node = node_of(s, partition);
     if (node == NULL) {
         return NULL;
     }
@@ -92,7 +88,7 @@ struct session *sessions_get(
         return session;
     }
     session_close(session);
-    if (!session_open(session, s->core, deadline_ms, error, error_n)) {
+    if (!session_open(session, s->core, deadline_ms)) {
         return NULL;
     }
     if (s->silence_ms > 0) {

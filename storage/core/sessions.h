@@ -24,10 +24,10 @@ void sessions_init(
 void sessions_release(struct sessions *sessions);
 
 /* The session at the server that has @partition now, connected by @deadline_ms (CLOCK_MONOTONIC).
- * NULL: @error, of @error_n bytes, says why.  Valid until the next call; the session of a server
- * stays at its place for as long as the server has partitions.  session->n_opened tells whether it
- * is the connection of before. */
-struct session *sessions_get(struct sessions *sessions, unsigned partition, int64_t deadline_ms,
-    char *error, size_t error_n) MUST_CHECK;
+ * NULL: there is none.  Valid until the next call; the session of a server stays at its place for
+ * as long as the server has partitions.  session->n_opened tells whether it is the connection of
+ * before. */
+struct session *sessions_get(
+    struct sessions *sessions, unsigned partition, int64_t deadline_ms) MUST_CHECK;
 
 #endif

@@ -102,9 +102,7 @@ void lanes_release(struct lanes *lanes)
 
 bool lanes_connect(struct core *core, struct session *session)
 {
-    char error[160];
-    int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
-    if (!session_open(session, core, deadline_ms, error, sizeof(error))) {
+    if (!session_open(session, core, monotonic_ms() + CONNECT_MS)) {
         return false;
     }
     redis_limit_silence(session->redis, FOLD_SILENCE_MS);

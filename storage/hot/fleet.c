@@ -45,13 +45,11 @@ static void put_key(struct buffer *out, const struct core *core, const char *pro
 
 static bool fleet_connected(struct hot_fleet *fleet)
 {
-    char error[160];
     if (session_is_current(&fleet->session)) {
         return true;
     }
     session_close(&fleet->session);
-    return session_open(
-        &fleet->session, fleet->core, monotonic_ms() + ASK_MS, error, sizeof(error));
+    return session_open(&fleet->session, fleet->core, monotonic_ms() + ASK_MS);
 }
 
 enum { REPLY_OF_TIME, REPLY_OF_OTHERS, REPLIES_KEPT };

@@ -54,16 +54,14 @@ static unsigned partition_of_job(const struct core *core, const struct storage_j
 /* The connection to the server of @partition; NULL: none now. */
 static struct session *session_for(struct sender *s, unsigned partition)
 {
-    char error[160];
     int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
-    struct session *session =
-        sessions_get(&s->sessions, partition, deadline_ms, error, sizeof(error));
+    struct session *session = sessions_get(&s->sessions, partition, deadline_ms);
     if (session != NULL) {
         session_close_if_dead(session);
     }
     return session == NULL || session->redis != NULL
                ? session
-               : sessions_get(&s->sessions, partition, deadline_ms, error, sizeof(error));
+               : sessions_get(&s->sessions, partition, deadline_ms);
 }
 
 /* ---- what a server does not carry out ---- */
@@ -77,14 +75,13 @@ static const struct reply *ask_aside(
     struct session *session = &s->aside;
     const struct reply *reply = NULL;
     struct buffer out;
-    char error[160];
     int64_t deadline_ms = monotonic_ms() + ASIDE_MS;
     session_close_if_dead(session);
     if (session->redis == NULL || !redis_address_equal(&session->server.node.address, address)) {
         session_close(session);
         session->server = (struct server){.is_named = true};
         session->server.node.address = *address;
-        if (!session_open(session, core, deadline_ms, error, sizeof(error))) {
+        if (!session_open(session, core, deadline_ms)) {
             return NULL;
         }
     }

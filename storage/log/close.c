@@ -307,11 +307,9 @@ void log_close_own(struct core *core, struct unfolded *unfolded, int64_t deadlin
 {
     struct session session = {.redis = NULL};
     struct log_closer closer = {.own = unfolded};
-    char error[160];
     if (core->is_spread) {
         close_own_spread(&closer, core, deadline_ms);
-    } else if (unfolded->logs[0].id[0] != '\0' &&
-               session_open(&session, core, deadline_ms, error, sizeof(error))) {
+    } else if (unfolded->logs[0].id[0] != '\0' && session_open(&session, core, deadline_ms)) {
         (void)!log_close_silent(&closer, core, &session, deadline_ms);
         session_close(&session);
     }

@@ -126,11 +126,10 @@ static bool writer_prepare(struct writer *w, int64_t deadline_ms, char *error, s
 
 void writer_try_connect(struct writer *w, int64_t now_ms)
 {
-    char error[400] = ""; /* names a site and its zones */
     int64_t deadline_ms = now_ms + CONNECT_MS;
     w->servers_changes = servers_changes(w->core);
-    if (session_open(&w->session, w->core, deadline_ms, error, sizeof(error))) {
-        if (writer_prepare(w, deadline_ms, error, sizeof(error)) &&
+    if (session_open(&w->session, w->core, deadline_ms)) {
+        if (writer_prepare(w, deadline_ms, w->session.why, sizeof(w->session.why)) &&
             appender_connected(&w->appender, &w->session, monotonic_ms() + CONNECT_MS)) {
             w->disconnected_ms = 0;
             w->connected_ms = w->heard_ms = monotonic_ms();
@@ -144,7 +143,7 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
     back_off(w, monotonic_ms());
     writer_tell(w,
         atomic_load(&w->core->settings_differ) ? STORAGE_SETTINGS_DIFFER : STORAGE_CONNECT_FAILED,
-        error);
+        w->session.why);
 }
 
 void writer_lose_patience(struct writer *w, int64_t now_ms)

@@ -88,7 +88,6 @@ bool aof_rewrite_look(
 void aof_rewrite_look_each(struct aof_rewriter *rewriter, struct core *core,
     struct sessions *servers, const struct leadership *leadership)
 {
-    char error[160];
     struct part_set each;
     int64_t again_s = redis_clock_ms(&core->clock) / 1000 + REWRITE_AGAIN_S;
     struct aof_rewriter next = {.due_s = INT64_MAX};
@@ -99,9 +98,7 @@ void aof_rewrite_look_each(struct aof_rewriter *rewriter, struct core *core,
     for (unsigned p = 0; p < core->partitions.n && leadership->still_mine(leadership->data); p++) {
         struct aof_rewriter one = *rewriter;
         struct session *session =
-            part_set_has(&each, p)
-                ? sessions_get(servers, p, monotonic_ms() + ASK_MS, error, sizeof(error))
-                : NULL;
+            part_set_has(&each, p) ? sessions_get(servers, p, monotonic_ms() + ASK_MS) : NULL;
         if (session != NULL && !aof_rewrite_look(&one, core, session, p)) {
             session_lost(session);
             session = NULL;

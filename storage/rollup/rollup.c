@@ -47,12 +47,11 @@ struct rollup {
 
 static bool rollup_connected(struct rollup *r)
 {
-    char error[160];
     if (session_is_current(&r->session)) {
         return true;
     }
     session_close(&r->session);
-    return session_open(&r->session, r->core, monotonic_ms() + ASK_MS, error, sizeof(error));
+    return session_open(&r->session, r->core, monotonic_ms() + ASK_MS);
 }
 
 /* The session for what is asked of all partitions.  NULL: there is none. */

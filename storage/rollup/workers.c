@@ -57,15 +57,13 @@ static void *work_main(void *argument)
     struct worker *w = argument;
     struct rollup_workers *all = w->all;
     struct part_set away = {.words = {0}}; /* numbers of servers */
-    char error[160];
     for (unsigned p = 0; p < all->core->partitions.n; p++) {
         unsigned server = all->server_of[p];
         if (server == SERVER_NOBODY || server % all->n != w->number ||
             part_set_has(&away, server)) {
             continue;
         }
-        struct session *session =
-            sessions_get(&w->sessions, p, monotonic_ms() + CONNECT_MS, error, sizeof(error));
+        struct session *session = sessions_get(&w->sessions, p, monotonic_ms() + CONNECT_MS);
         if (session == NULL) {
             part_set_add(&away, server);
             w->ok = false;

@@ -109,12 +109,11 @@ static bool seen_fold_next(struct seen_fold *fold, struct due *ret)
 /* A connection that was idle may have been lost long ago: that is worth a second try. */
 static void fold_due(struct seen_fold *fold, const struct due *due)
 {
-    char error[160];
     struct fold_log *log = &fold->log;
     for (int tries = 0; tries < 2; tries++) {
         int64_t now_ms = monotonic_ms();
-        struct session *session = sessions_get(
-            &fold->sessions, due->partition, now_ms + CONNECT_MS, error, sizeof(error));
+        struct session *session =
+            sessions_get(&fold->sessions, due->partition, now_ms + CONNECT_MS);
         if (session == NULL ||
             fold_log(log, session, due->partition, (struct slice){due->site, due->site_n},
                 due->month, now_ms + STEP_MS)) {

@@ -68,10 +68,8 @@ struct redis *stand_in_redis(void)
     return (struct redis *)(void *)&nothing;
 }
 
-bool __real_session_open(
-    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n);
-bool __wrap_session_open(
-    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n);
+bool __real_session_open(struct session *session, struct core *core, int64_t deadline_ms);
+bool __wrap_session_open(struct session *session, struct core *core, int64_t deadline_ms);
 void __real_session_close(struct session *session);
 void __wrap_session_close(struct session *session);
 void __real_session_lost(struct session *session);
@@ -79,11 +77,10 @@ void __wrap_session_lost(struct session *session);
 void __real_redis_limit_silence(struct redis *redis, int64_t ms);
 void __wrap_redis_limit_silence(struct redis *redis, int64_t ms);
 
-bool __wrap_session_open(
-    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
+bool __wrap_session_open(struct session *session, struct core *core, int64_t deadline_ms)
 {
     if (stand_in.connect == NULL) {
-        return __real_session_open(session, core, deadline_ms, error, error_n);
+        return __real_session_open(session, core, deadline_ms);
     }
     session->core = core;
     session->redis = stand_in.connect() ? stand_in_redis() : NULL;

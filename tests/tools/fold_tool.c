@@ -255,8 +255,10 @@ static void start(struct tool *t, char **argv)
         fail("no such Redis");
     }
     settings_print(t->core.config.partitions, &t->core.config.retention, 0, t->core.cfg);
-    if (!session_open(&t->session, &t->core, monotonic_ms() + 5000, error, sizeof(error)) ||
-        !session_prepare(
+    if (!session_open(&t->session, &t->core, monotonic_ms() + 5000)) {
+        fail(t->session.why);
+    }
+    if (!session_prepare(
             &t->session, &t->core, &prepared, true, monotonic_ms() + 5000, error, sizeof(error))) {
         fail(error);
     }
