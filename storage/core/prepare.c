@@ -13,10 +13,9 @@
  * them, too. */
 #define REPLACE_TIMES 8
 
-bool preparation_ask(
-    struct preparation *p, struct asks *asks, int64_t deadline_ms, redis_take_fn *take)
+bool preparation_ask(struct preparation *p, struct asks *asks, redis_take_fn *take)
 {
-    return asks_run(asks, deadline_ms, take, p) == REDIS_OK_STATUS;
+    return asks_run(asks, p->deadline_ms, take, p) == REDIS_OK_STATUS;
 }
 
 /* May this process replace the settings @cfg of @partition by its own? */
@@ -111,7 +110,7 @@ static bool take_partition(void *data, size_t i, const struct reply *reply)
     return note_change(p, partition, reply);
 }
 
-static bool learn_partitions(struct session *session, struct preparation *p, int64_t deadline_ms)
+static bool learn_partitions(struct preparation *p)
 {
     struct core *core = p->core;
     struct rollup_state empty = rollup_state_initial(redis_clock_ms(&core->clock) / 1000);
@@ -119,7 +118,7 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
     size_t st_n = rollup_state_print(&empty, st);
     struct buffer b;
     buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(p->session, &b);
     for (unsigned i = 0; i < core->partitions.n; i++) {
         char ver[33];
         if (part_set_has(&p->away, i)) {
@@ -133,14 +132,14 @@ static bool learn_partitions(struct session *session, struct preparation *p, int
             continue;
         }
         random_id(ver, sizeof(ver));
-        script_head(out, &session->scripts, SCRIPT_INIT, 1, 4);
+        script_head(out, &p->session->scripts, SCRIPT_INIT, 1, 4);
         key_put(out, core->partitions.tag[i], "state");
         resp_text(out, core->cfg);
         resp_word(out, st, st_n);
         resp_text(out, ver);
         resp_text(out, core->sites.text);
     }
-    bool ok = preparation_ask(p, &asks, deadline_ms, take_partition);
+    bool ok = preparation_ask(p, &asks, take_partition);
     buffer_release(&b);
     return ok;
 }
@@ -172,25 +171,25 @@ static bool take_answer(void *data, size_t i, const struct reply *reply)
 }
 
 /* Refuse if a site that would get another zone has data. */
-static bool check_moves(struct session *session, struct preparation *p, int64_t deadline_ms)
+static bool check_moves(struct preparation *p)
 {
     struct buffer b;
     buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(p->session, &b);
     zone_moves_ask(&p->moves, p->core, &asks);
-    bool ok = p->moves.n == 0 || preparation_ask(p, &asks, deadline_ms, take_answer);
+    bool ok = p->moves.n == 0 || preparation_ask(p, &asks, take_answer);
     buffer_release(&b);
     return ok;
 }
 
-static bool change_settings(struct session *session, struct preparation *p, int64_t deadline_ms)
+static bool change_settings(struct preparation *p)
 {
     struct core *core = p->core;
     struct buffer b;
     struct buffer names;
     buffer_init(&b);
     buffer_init(&names);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(p->session, &b);
     for (unsigned i = 0; i < core->partitions.n; i++) {
         if (!p->changed[i].is) {
             continue;
@@ -202,7 +201,7 @@ static bool change_settings(struct session *session, struct preparation *p, int6
         buffer_clear(&names, SIZE_MAX);
         size_t n_names = zone_moves_put(&p->moves, i, &names);
         struct buffer *out = asks_begin(&asks, i);
-        script_head(out, &session->scripts, SCRIPT_SETTINGS, 2, 6 + n_names);
+        script_head(out, &p->session->scripts, SCRIPT_SETTINGS, 2, 6 + n_names);
         key_put(out, core->partitions.tag[i], "state");
         key_put(out, core->partitions.tag[i], "sites");
         resp_slice(out, p->changed[i].cfg);
@@ -214,7 +213,7 @@ static bool change_settings(struct session *session, struct preparation *p, int6
         buffer_append(out, names.p, names.n);
         out->failed = out->failed || names.failed;
     }
-    bool ok = preparation_ask(p, &asks, deadline_ms, take_change);
+    bool ok = preparation_ask(p, &asks, take_change);
     buffer_release(&names);
     buffer_release(&b);
     if (ok) {
@@ -247,16 +246,16 @@ void preparation_put_made(const struct preparation *p, struct asks *asks)
 }
 
 /* Of a cluster: from now on a partition without a state has lost it. */
-static bool note_made(struct session *session, struct preparation *p, int64_t deadline_ms)
+static bool note_made(struct preparation *p)
 {
     struct buffer b;
     if (!p->core->is_spread || p->is_made) {
         return true;
     }
     buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(p->session, &b);
     preparation_put_made(p, &asks);
-    bool ok = preparation_ask(p, &asks, deadline_ms, take_ok);
+    bool ok = preparation_ask(p, &asks, take_ok);
     buffer_release(&b);
     return ok;
 }
@@ -282,16 +281,15 @@ static void note_settled(struct preparation *p)
 }
 
 /* The data, once the servers were looked at. */
-static bool prepare_data(struct preparation *p, struct session *session, int64_t deadline_ms)
+static bool prepare_data(struct preparation *p)
 {
-    bool ok =
-        prepare_data_set(p, session, deadline_ms) && learn_partitions(session, p, deadline_ms);
+    bool ok = prepare_data_set(p) && learn_partitions(p);
     for (int tries = 0; ok && p->n_changed > 0 && tries < 10; tries++) {
-        ok = check_moves(session, p, deadline_ms) && change_settings(session, p, deadline_ms);
+        ok = check_moves(p) && change_settings(p);
         forget_changes(p);
-        ok = ok && learn_partitions(session, p, deadline_ms);
+        ok = ok && learn_partitions(p);
     }
-    ok = ok && p->n_changed == 0 && note_made(session, p, deadline_ms);
+    ok = ok && p->n_changed == 0 && note_made(p);
     forget_changes(p);
     if (ok) {
         note_settled(p);
@@ -299,20 +297,21 @@ static bool prepare_data(struct preparation *p, struct session *session, int64_t
     return ok;
 }
 
-/* NULL: no memory, and @error says so. */
-static struct preparation *preparation_new(struct core *core, char *error, size_t error_n)
+/* NULL: no memory, and session->why says so. */
+static struct preparation *preparation_new(
+    struct core *core, struct session *session, int64_t deadline_ms)
 {
     struct preparation *p = calloc(1, sizeof(*p));
     if (p == NULL) {
-        (void)snprintf(error, error_n, "out of memory");
+        (void)snprintf(session->why, sizeof(session->why), "out of memory");
         return NULL;
     }
     p->core = core;
-    p->error = error;
-    p->error_n = error_n;
+    p->session = session;
+    p->deadline_ms = deadline_ms;
     (void)snprintf(
         p->meta, sizeof(p->meta), "schema=%d partitions=%u", KEY_SCHEMA, core->partitions.n);
-    (void)snprintf(error, error_n, "the connection was lost while it was prepared");
+    (void)preparation_complain(p, "the connection was lost while it was prepared");
     return p;
 }
 
@@ -340,9 +339,9 @@ static bool find_away(struct preparation *p)
 }
 
 bool session_prepare(struct session *session, struct core *core, struct prepared_data *known,
-    bool is_first, int64_t deadline_ms, char *error, size_t error_n)
+    bool is_first, int64_t deadline_ms)
 {
-    struct preparation *p = preparation_new(core, error, error_n);
+    struct preparation *p = preparation_new(core, session, deadline_ms);
     if (p == NULL) {
         return false;
     }
@@ -350,19 +349,16 @@ bool session_prepare(struct session *session, struct core *core, struct prepared
     period_secrets_doubt(&core->period_secrets);
     p->known = known;
     p->is_first = is_first;
-    bool ok = find_away(p) &&
-              (core->is_spread ? prepare_cluster(p, session, deadline_ms)
-                               : prepare_server(p, session, deadline_ms)) &&
-              prepare_replicas(p, session, deadline_ms) && prepare_data(p, session, deadline_ms);
+    bool ok = find_away(p) && (core->is_spread ? prepare_cluster(p) : prepare_server(p)) &&
+              prepare_replicas(p) && prepare_data(p);
     free(p);
     return ok;
 }
 
-bool session_check(
-    struct session *session, struct core *core, int64_t deadline_ms, char *error, size_t error_n)
+bool session_check(struct session *session, struct core *core, int64_t deadline_ms)
 {
-    struct preparation *p = preparation_new(core, error, error_n);
-    bool ok = p != NULL && prepare_server(p, session, deadline_ms);
+    struct preparation *p = preparation_new(core, session, deadline_ms);
+    bool ok = p != NULL && prepare_server(p);
     free(p);
     return ok;
 }

@@ -52,15 +52,14 @@ struct prepared_data {
 
 /* Prepare the Redis of @session, which has just been opened, by @deadline_ms (CLOCK_MONOTONIC); of
  * a cluster the data of all partitions whose servers are there, by the session's dispatcher.
- * @is_first: the process has just started.  False: @error, of @error_n bytes, says why, and the
- * session must be closed.  core_refuses() then says whether trying again is of use. */
+ * @is_first: the process has just started.  False: session->why, and the session must be closed.
+ * core_refuses() then says whether trying again is of use. */
 bool session_prepare(struct session *session, struct core *core, struct prepared_data *known,
-    bool is_first, int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
+    bool is_first, int64_t deadline_ms) MUST_CHECK;
 
 /* Is the server of @session, which has just been opened, a node for us?  Learns how much it may
  * forget.  Of a cluster: what the start has prepared holds, whatever nodes come later.  False as
  * above. */
-bool session_check(struct session *session, struct core *core, int64_t deadline_ms, char *error,
-    size_t error_n) MUST_CHECK;
+bool session_check(struct session *session, struct core *core, int64_t deadline_ms) MUST_CHECK;
 
 #endif

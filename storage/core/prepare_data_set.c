@@ -108,12 +108,12 @@ static bool may_go_on(struct preparation *p, bool has_secret)
     return preparation_complain(p, text);
 }
 
-static bool data_set_look(struct session *session, struct preparation *p, int64_t deadline_ms)
+static bool data_set_look(struct preparation *p)
 {
     struct looking l = {.p = p};
     struct buffer b;
     buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(p->session, &b);
     (void)asks_command(&asks, p->core, 0, "GET", "secret", 0);
     (void)asks_command(&asks, p->core, 0, "GET", "made", 0);
     deletions_ask_over(asks_begin(&asks, 0), p->core->partitions.tag[0]);
@@ -123,7 +123,7 @@ static bool data_set_look(struct session *session, struct preparation *p, int64_
             resp_text(asks_command(&asks, p->core, i, "HGET", "state", 1), "cfg");
         }
     }
-    bool ok = asks_run(&asks, deadline_ms, take_look, &l) == REDIS_OK_STATUS &&
+    bool ok = asks_run(&asks, p->deadline_ms, take_look, &l) == REDIS_OK_STATUS &&
               may_go_on(p, l.has_secret);
     buffer_release(&b);
     if (ok && !l.knows) {
@@ -162,22 +162,22 @@ static bool take_schema(void *data, size_t i, const struct reply *reply)
 }
 
 /* Give the data its meta and its secret, or learn them: another process may be faster. */
-static bool learn_schema(struct session *session, struct preparation *p, int64_t deadline_ms)
+static bool learn_schema(struct preparation *p)
 {
     const char *tag = p->core->partitions.tag[0];
     struct buffer b;
     buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(p->session, &b);
     if (lacks_made(p)) {
         preparation_put_made(p, &asks);
     }
     struct buffer *out = asks_begin(&asks, 0);
-    script_head(out, &session->scripts, SCRIPT_SCHEMA, 2, 2);
+    script_head(out, &p->session->scripts, SCRIPT_SCHEMA, 2, 2);
     key_put(out, tag, "meta");
     key_put(out, tag, "secret");
     resp_text(out, p->meta);
     resp_word(out, p->secret.bytes, SECRET_SIZE);
-    bool ok = preparation_ask(p, &asks, deadline_ms, take_schema);
+    bool ok = preparation_ask(p, &asks, take_schema);
     buffer_release(&b);
     return ok;
 }
@@ -206,8 +206,7 @@ static bool publish_secret(struct preparation *p)
     return true;
 }
 
-bool prepare_data_set(struct preparation *p, struct session *session, int64_t deadline_ms)
+bool prepare_data_set(struct preparation *p)
 {
-    return data_set_look(session, p, deadline_ms) && learn_schema(session, p, deadline_ms) &&
-           publish_secret(p);
+    return data_set_look(p) && learn_schema(p) && publish_secret(p);
 }

@@ -79,7 +79,7 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
     return take_few(p, partition, l->n_replicas, awaits);
 }
 
-bool prepare_replicas(struct preparation *p, struct session *session, int64_t deadline_ms)
+bool prepare_replicas(struct preparation *p)
 {
     struct core *core = p->core;
     struct part_set servers;
@@ -99,7 +99,7 @@ bool prepare_replicas(struct preparation *p, struct session *session, int64_t de
         return preparation_complain(p, "it is not known yet which servers have the data");
     }
     buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(p->session, &b);
     for (unsigned partition = 0; partition < core->partitions.n; partition++) {
         if (part_set_has(&p->away, partition)) {
             part_set_remove(&servers, partition);
@@ -112,7 +112,7 @@ bool prepare_replicas(struct preparation *p, struct session *session, int64_t de
         }
     }
     struct looking looking = {.p = p, .servers = &servers};
-    bool ok = asks_run(&asks, deadline_ms, take_server, &looking) == REDIS_OK_STATUS;
+    bool ok = asks_run(&asks, p->deadline_ms, take_server, &looking) == REDIS_OK_STATUS;
     buffer_release(&b);
     return ok;
 }

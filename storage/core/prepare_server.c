@@ -9,7 +9,7 @@
 
 bool preparation_complain(struct preparation *p, const char *text)
 {
-    (void)snprintf(p->error, p->error_n, "%s", text);
+    (void)snprintf(p->session->why, sizeof(p->session->why), "%s", text);
     return false;
 }
 
@@ -124,18 +124,18 @@ static void ask_cfg(struct asks *asks, unsigned partition)
 
 /* Where meta lies depends on the number of partitions.  So the settings are looked for in the
  * partition that has PARTITION_TAG_ALWAYS, whatever the number. */
-bool prepare_server(struct preparation *p, struct session *session, int64_t deadline_ms)
+bool prepare_server(struct preparation *p)
 {
     struct buffer b;
     buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(p->session, &b);
     resp_command(asks_begin(&asks, 0), "INFO", "everything", NULL);
     resp_command(asks_begin(&asks, 0), "CONFIG", "GET", "appendfsync", NULL);
     if (!p->core->is_spread) {
         resp_command(asks_begin(&asks, 0), "TIME", NULL);
         ask_cfg(&asks, 0);
     }
-    bool ok = preparation_ask(p, &asks, deadline_ms, take_server);
+    bool ok = preparation_ask(p, &asks, take_server);
     buffer_release(&b);
     return ok;
 }
@@ -145,7 +145,7 @@ static bool take_cluster(void *data, size_t i, const struct reply *reply)
     return take_server(data, REPLY_OF_TIME + i, reply);
 }
 
-bool prepare_cluster(struct preparation *p, struct session *session, int64_t deadline_ms)
+bool prepare_cluster(struct preparation *p)
 {
     struct buffer b;
     unsigned partition = 0;
@@ -153,12 +153,12 @@ bool prepare_cluster(struct preparation *p, struct session *session, int64_t dea
         partition++;
     }
     buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(p->session, &b);
     resp_command(asks_begin(&asks, 0), "TIME", NULL);
     if (!part_set_has(&p->away, partition)) { /* else the data was made once, or nothing is */
         ask_cfg(&asks, partition);
     }
-    bool ok = preparation_ask(p, &asks, deadline_ms, take_cluster);
+    bool ok = preparation_ask(p, &asks, take_cluster);
     buffer_release(&b);
     return ok;
 }

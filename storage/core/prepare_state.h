@@ -15,9 +15,9 @@ struct prepared_data;
 
 struct preparation {
     struct core *core;
+    struct session *session;
+    int64_t deadline_ms;
     struct prepared_data *known;
-    char *error;
-    size_t error_n;
     bool is_first; /* the process has just started */
     char meta[64]; /* "schema=8 partitions=16" */
     struct secret secret;
@@ -43,24 +43,21 @@ struct preparation {
 
 /* Whose data is it?  Reads the secret, `made` and all data sets before anything is written; then
  * meta and the secret are written where there are none, and the secret is published. */
-bool prepare_data_set(
-    struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
+bool prepare_data_set(struct preparation *p) MUST_CHECK;
 
 /* A cluster's data: is it ours?  Learns the clock, too.  Writes nothing to Redis. */
-bool prepare_cluster(
-    struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
+bool prepare_cluster(struct preparation *p) MUST_CHECK;
 
 /* At the start: has each server as many replicas as must acknowledge a request?  If not it is asked
  * again for 5 s.  A server that has too few then is refused, unless a replica is known that is
  * away: p->few_replicas says so.  Where none need acknowledge, and a replica may take over, what a
  * failover can take is told.  Writes nothing to Redis. */
-bool prepare_replicas(
-    struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
+bool prepare_replicas(struct preparation *p) MUST_CHECK;
 
 /* Have it written down that all partitions had their states once. */
 void preparation_put_made(const struct preparation *p, struct asks *asks);
 
-/* p->error becomes @text.  False. */
+/* p->session->why becomes @text.  False. */
 bool preparation_complain(struct preparation *p, const char *text);
 
 /* The same, and refuse to serve: the server or its data is not ours, and waiting does not help. */
@@ -75,10 +72,9 @@ bool preparation_refuse_meta(struct preparation *p, struct slice theirs, const c
 
 /* Send @asks, and hand each reply to @take with @p.  False: the connection was lost, or @take has
  * returned false. */
-bool preparation_ask(
-    struct preparation *p, struct asks *asks, int64_t deadline_ms, redis_take_fn *take) MUST_CHECK;
+bool preparation_ask(struct preparation *p, struct asks *asks, redis_take_fn *take) MUST_CHECK;
 
 /* Is this a Redis for us, and, where one server has all, its data?  Writes nothing to Redis. */
-bool prepare_server(struct preparation *p, struct session *session, int64_t deadline_ms) MUST_CHECK;
+bool prepare_server(struct preparation *p) MUST_CHECK;
 
 #endif

@@ -22,7 +22,7 @@ struct session {
     struct script_digests scripts;
     uint64_t n_opened; /* connections so far: tells one from the next */
     int64_t opened_us; /* CLOCK_MONOTONIC: the connection stood then */
-    char why[400];     /* the last session_open() failed */
+    char why[400];     /* it could not be opened, or prepared (prepare.h), the last time */
 };
 
 /* Connect to the server of the session's partition, and load the scripts by @deadline_ms

@@ -1,5 +1,6 @@
 /* connection.c - the writer's connection to Redis: made, prepared, lost, and waited for. */
 #include <stdio.h>
+#include <string.h>
 
 #include "storage/base/clock.h"
 #include "storage/core/dispatcher.h"
@@ -77,12 +78,12 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
 }
 
 /* The data of a cluster, over all its servers; one writer does that, and the others wait. */
-static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms, char *error, size_t error_n)
+static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms)
 {
     struct dispatcher dispatcher;
     struct writers_share *share = w->share;
     struct session session = {.dispatcher = &dispatcher};
-    (void)snprintf(error, error_n, "the data is being looked at");
+    (void)snprintf(w->session.why, sizeof(w->session.why), "the data is being looked at");
     bool is_prepared = atomic_load(&share->is_prepared) && core_refuses(w->core) == STORAGE_OK;
     /* Partition 0's server may have come back empty once more, and without the secret. */
     bool is_due =
@@ -95,10 +96,13 @@ static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms, char *er
     }
     atomic_store(&share->is_rest_due, false);
     dispatcher_init(&dispatcher, w->core, &w->session.look, PREPARE_MS);
-    bool ok = session_by_dispatcher(&session, w->core) &&
-              session_prepare(&session, w->core, &share->prepared, !share->prepared_once,
-                  deadline_ms, error, error_n);
+    bool ok =
+        session_by_dispatcher(&session, w->core) &&
+        session_prepare(&session, w->core, &share->prepared, !share->prepared_once, deadline_ms);
     dispatcher_release(&dispatcher);
+    if (session.why[0] != '\0') {
+        memcpy(w->session.why, session.why, sizeof(session.why));
+    }
     share->prepared_once = share->prepared_once || ok;
     if (is_prepared && core_refuses(w->core) == STORAGE_OK) { /* the rest can wait */
         atomic_store(&share->is_partial, !ok || share->prepared.n_away > 0);
@@ -112,14 +116,14 @@ static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms, char *er
 }
 
 /* Is the server ours, and the data? */
-static bool writer_prepare(struct writer *w, int64_t deadline_ms, char *error, size_t error_n)
+static bool writer_prepare(struct writer *w, int64_t deadline_ms)
 {
     if (w->core->is_spread) {
-        return session_check(&w->session, w->core, deadline_ms, error, error_n) &&
-               prepare_cluster_data(w, monotonic_ms() + PREPARE_MS, error, error_n);
+        return session_check(&w->session, w->core, deadline_ms) &&
+               prepare_cluster_data(w, monotonic_ms() + PREPARE_MS);
     }
-    bool ok = session_prepare(&w->session, w->core, &w->share->prepared, !w->share->prepared_once,
-        deadline_ms, error, error_n);
+    bool ok = session_prepare(
+        &w->session, w->core, &w->share->prepared, !w->share->prepared_once, deadline_ms);
     w->share->prepared_once = w->share->prepared_once || ok;
     return ok;
 }
@@ -129,7 +133,7 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
     int64_t deadline_ms = now_ms + CONNECT_MS;
     w->servers_changes = servers_changes(w->core);
     if (session_open(&w->session, w->core, deadline_ms)) {
-        if (writer_prepare(w, deadline_ms, w->session.why, sizeof(w->session.why)) &&
+        if (writer_prepare(w, deadline_ms) &&
             appender_connected(&w->appender, &w->session, monotonic_ms() + CONNECT_MS)) {
             w->disconnected_ms = 0;
             w->connected_ms = w->heard_ms = monotonic_ms();

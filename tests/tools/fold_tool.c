@@ -242,7 +242,6 @@ static void start(struct tool *t, char **argv)
 {
     static struct prepared_data prepared;
     const char *fault;
-    char error[400];
     core_init(&t->core);
     t->core.config.partitions = (unsigned)strtoul(argv[2], NULL, 10);
     t->core.config.visit_timeout_s = strtoll(argv[3], NULL, 10);
@@ -255,12 +254,9 @@ static void start(struct tool *t, char **argv)
         fail("no such Redis");
     }
     settings_print(t->core.config.partitions, &t->core.config.retention, 0, t->core.cfg);
-    if (!session_open(&t->session, &t->core, monotonic_ms() + 5000)) {
+    if (!session_open(&t->session, &t->core, monotonic_ms() + 5000) ||
+        !session_prepare(&t->session, &t->core, &prepared, true, monotonic_ms() + 5000)) {
         fail(t->session.why);
-    }
-    if (!session_prepare(
-            &t->session, &t->core, &prepared, true, monotonic_ms() + 5000, error, sizeof(error))) {
-        fail(error);
     }
     unfolded_init(&t->unfolded, &t->core.stats);
     t->fold = fold_start(&t->core, &t->unfolded, NULL);
