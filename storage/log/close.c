@@ -40,7 +40,6 @@ struct closing {
         char id[LOG_ID_TEXT + 1];
     } closed[CLOSED_AT_ONCE]; /* to be closed, then: that were closed */
     size_t n_asked, n_closed;
-    enum storage_err err; /* why the last step that Redis refused was */
     bool lost;
 };
 
@@ -56,7 +55,7 @@ static bool note_error(struct closing *c, const struct reply *reply)
     if (reply->type != REPLY_ERROR) {
         return false;
     }
-    c->err = reply_err(reply, &c->lost);
+    (void)!reply_err(reply, &c->lost);
     return true;
 }
 
