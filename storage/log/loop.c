@@ -9,8 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define FULL_MS   50   /* while no entry may be made: how often it is seen whether folds stall */
-#define LOOK_MS   50   /* while no entry can begin: how often deadlines are looked at */
+#define LOOK_MS   50 /* how often is looked after what does not wake the thread: look_after_ms() */
 #define DIFFER_MS 1000 /* how often it is seen what other threads have found of the data */
 #define HINT_MS   500  /* no reply for so long: the topology looks whether the server lives */
 
@@ -117,16 +116,13 @@ static bool must_prepare_rest(struct writer *w)
     struct writers_share *share = w->share;
     bool is_first_lost =
         atomic_load(&w->core->is_first_lost) && atomic_exchange(&w->core->is_first_lost, false);
-    if (is_first_lost) {
+    bool is_due = is_first_lost ||
+                  (atomic_load(&share->is_partial) && topology_n_unserved(w->core->topology) == 0 &&
+                      atomic_exchange(&share->is_partial, false));
+    if (is_due) {
         atomic_store(&share->is_rest_due, true);
-        return true;
     }
-    if (!atomic_load(&share->is_partial) || topology_n_unserved(w->core->topology) > 0 ||
-        !atomic_exchange(&share->is_partial, false)) {
-        return false;
-    }
-    atomic_store(&share->is_rest_due, true);
-    return true;
+    return is_due;
 }
 
 /* Must the connection be given up?  Also where another thread has found the data gone, or with
@@ -177,29 +173,31 @@ static void writer_work(struct writer *w)
     }
 }
 
+/* While replies are awaited, who comes does not wake the thread, and has a deadline.  What is kept
+ * is not kept for long.  Where there is no room folds may stall. */
+static int64_t look_after_ms(struct writer *w)
+{
+    const struct appender *a = &w->appender;
+    bool soon =
+        a->n_awaited > 0 || a->unacknowledged != a->open || unfolded_room(a->unfolded, 0) == 0;
+    return soon ? LOOK_MS : w->session.redis != NULL ? DIFFER_MS : INT64_MAX;
+}
+
 /* How long poll() may sleep, in ms; -1 for ever. */
 static int writer_patience(struct writer *w)
 {
     int64_t now_ms = monotonic_ms();
     int64_t wake_ms = writer_next_deadline_ms(w);
+    int64_t look_ms = look_after_ms(w);
+    int64_t hold_ms = w->appender.hold_until_ms;
     if (w->session.redis == NULL && w->next_connect_ms < wake_ms) {
         wake_ms = w->next_connect_ms;
     }
-    int64_t hold_ms = w->appender.hold_until_ms;
     if (hold_ms > now_ms && w->appender.first != NULL && hold_ms < wake_ms) {
         wake_ms = hold_ms;
     }
-    if (w->appender.n_awaited > 0 && now_ms + LOOK_MS < wake_ms) {
-        wake_ms = now_ms + LOOK_MS; /* who comes now does not wake us, but has a deadline */
-    }
-    if (unfolded_room(w->appender.unfolded, 0) == 0 && now_ms + FULL_MS < wake_ms) {
-        wake_ms = now_ms + FULL_MS;
-    }
-    if (w->appender.unacknowledged != w->appender.open && now_ms + LOOK_MS < wake_ms) {
-        wake_ms = now_ms + LOOK_MS; /* what is kept is not kept for long */
-    }
-    if (w->session.redis != NULL && now_ms + DIFFER_MS < wake_ms) {
-        wake_ms = now_ms + DIFFER_MS; /* who finds the data changed does not wake us */
+    if (look_ms < wake_ms - now_ms) {
+        wake_ms = now_ms + look_ms;
     }
     if (wake_ms == INT64_MAX) {
         return -1;
@@ -267,12 +265,6 @@ void *writer_main(void *argument)
         if (stop) {
             return NULL;
         }
-        if (over) {
-            pthread_mutex_lock(&w->lock);
-            w->busy = false;
-            pthread_cond_broadcast(&w->idle);
-            pthread_mutex_unlock(&w->lock);
-        }
-        wait_for_events(w);
+        wait_for_events(w); /* which tells that nothing is left */
     }
 }
