@@ -63,6 +63,13 @@ static enum storage_err round_lost(struct round *r)
     return STORAGE_DOWN;
 }
 
+/* Read the heads. */
+static enum redis_status round_look(struct round *r)
+{
+    return streams_look(
+        &r->streams, r->core, &r->session, monotonic_ms() + FOLD_STEP_MS, &r->heads);
+}
+
 /* ---- folding a batch ---- */
 
 /* All partitions have counted the batch. */
@@ -155,8 +162,7 @@ static bool renew_heads(struct round *r)
         monotonic_ms() - r->heads.asked_ms < HEADS_AGE_MS / 2) {
         return true;
     }
-    if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + FOLD_STEP_MS, &r->heads) !=
-        REDIS_OK_STATUS) {
+    if (round_look(r) != REDIS_OK_STATUS) {
         return false;
     }
     round_trust_what_stood(r);
@@ -174,8 +180,7 @@ static enum storage_err round_gather(struct round *r, struct goal *goal)
         r->batch.n_logs == 0 || (goal->reach != ROUND_OWN && goal_has_others(r, goal));
     /* In a cluster the heads for the transactions come from here. */
     if (r->core->is_spread || (!goal->looked && needs_look)) {
-        if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + FOLD_STEP_MS,
-                &r->heads) != REDIS_OK_STATUS) {
+        if (round_look(r) != REDIS_OK_STATUS) {
             return round_lost(r);
         }
         round_trust_what_stood(r);
@@ -239,8 +244,7 @@ enum storage_err round_run(struct round *r, enum round_reach reach)
 
 bool round_others_are_folded(struct round *r)
 {
-    if (streams_look(&r->streams, r->core, &r->session, monotonic_ms() + FOLD_STEP_MS, &r->heads) !=
-        REDIS_OK_STATUS) {
+    if (round_look(r) != REDIS_OK_STATUS) {
         (void)round_lost(r);
         return false;
     }

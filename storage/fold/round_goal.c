@@ -120,9 +120,9 @@ bool gather_own(struct round *r, struct goal *goal)
     bool ok = true;
     for (unsigned i = 0; ok && i < goal->n_own; i++) {
         struct own_log *own = &goal->own[i];
-        size_t taken = goal->n_own > 1 ? batch_events(&r->batch) : 0;
+        size_t taken = batch_events(&r->batch);
         own->from_memory = false;
-        if (goal->n_own == 1 || (own->id[0] != '\0' && taken < r->events_max)) {
+        if (own->id[0] != '\0' && taken < r->events_max) {
             ok = gather_own_log(r, own, i, r->events_max - taken);
         }
     }
