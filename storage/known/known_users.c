@@ -34,7 +34,7 @@ const struct known_user *known_users_find(
     return NULL;
 }
 
-void known_users_forget(struct known_users *users, unsigned partition)
+static void forget(struct known_users *users, unsigned partition)
 {
     users->partitions[partition].era = 0;
     users->partitions[partition].generation[0] = '\0';
@@ -43,7 +43,7 @@ void known_users_forget(struct known_users *users, unsigned partition)
 void known_users_forget_all(struct known_users *users)
 {
     for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
-        known_users_forget(users, p);
+        forget(users, p);
     }
 }
 
@@ -53,7 +53,7 @@ void known_users_generation(struct known_users *users, unsigned partition, struc
     if (slice_equal(generation, slice_of(known))) {
         return;
     }
-    known_users_forget(users, partition);
+    forget(users, partition);
     if (generation.n == 0 || generation.n > USERS_GENERATION) {
         return;
     }

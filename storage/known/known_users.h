@@ -60,7 +60,6 @@ const char *known_users_relied_on(const struct known_users *users, unsigned part
 void known_users_add(struct known_users *users, unsigned partition, const struct visitor_id *id,
     uint32_t index, int32_t active_day);
 
-void known_users_forget(struct known_users *users, unsigned partition);
 void known_users_forget_all(struct known_users *users);
 
 #endif

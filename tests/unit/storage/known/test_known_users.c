@@ -62,7 +62,7 @@ Test(known_users, of_one_generation_and_partition)
 
     add(&users, 0, 1);
     cr_expect(knows(&users, 0, 1));
-    known_users_forget(&users, 0);
+    known_users_generation(&users, 0, SLICE(""));
     cr_expect(!knows(&users, 0, 1) && knows(&users, 5, 2));
     cr_expect_str_eq(known_users_relied_on(&users, 0), "");
     known_users_generation(&users, 0, SLICE("-"));
@@ -120,7 +120,7 @@ Test(known_users, eras_that_begin_again)
     struct known_users users = {0};
     known_users_generation(&users, 0, SLICE("-"));
     add(&users, 0, 1); /* of era 1 */
-    known_users_forget(&users, 0);
+    known_users_generation(&users, 0, SLICE(""));
     users.eras = UINT32_MAX;
     known_users_generation(&users, 0, SLICE("-"));
     cr_expect(!knows(&users, 0, 1));
