@@ -65,7 +65,9 @@ static void take_records(struct log_entry *entry, const struct reply *reply, boo
     for (size_t i = 0; i < entry->n_keyed; i++) {
         struct entry_keyed *keyed = &entry->keyed[i];
         keyed->outcome = record_judge(record_in(reply, i), entry, i);
-        keyed->is_in = is_first ? keyed->outcome == KEY_MINE : keyed->is_in;
+        if (is_first) {
+            keyed->is_in = keyed->outcome == KEY_MINE;
+        }
     }
     for (struct storage_job *job = entry->jobs; job != NULL; job = job->next) {
         struct request_key *key = job->u.write.keyed;
