@@ -27,7 +27,6 @@ struct leader {
     int64_t token;    /* 0: not leading */
     int64_t until_ms; /* it holds before this */
     int64_t floor;    /* the next token must be greater */
-    bool outranked;   /* draw a new one */
     bool wish, nudged, stop;
 
     pthread_mutex_t chore_lock; /* guards chore, and is held while it looks */
@@ -48,10 +47,16 @@ struct leader {
 
 /* ---- what others see ---- */
 
+/* Another token is to be drawn: a greater one was seen. */
+static bool is_outranked(const struct leader *l)
+{
+    return l->token != 0 && l->token < l->floor;
+}
+
 int64_t leader_token(struct leader *l)
 {
     pthread_mutex_lock(&l->lock);
-    int64_t token = l->token != 0 && !l->outranked && monotonic_ms() < l->until_ms ? l->token : 0;
+    int64_t token = !is_outranked(l) && monotonic_ms() < l->until_ms ? l->token : 0;
     pthread_mutex_unlock(&l->lock);
     return token;
 }
@@ -60,7 +65,6 @@ void leader_outranked(struct leader *l, int64_t token)
 {
     pthread_mutex_lock(&l->lock);
     l->floor = token > l->floor ? token : l->floor;
-    l->outranked = l->token != 0 && l->token < token;
     pthread_cond_signal(&l->changed);
     pthread_mutex_unlock(&l->lock);
 }
@@ -96,7 +100,6 @@ static void leader_publish(struct leader *l, int64_t token, int64_t until_ms)
     bool changed = l->token != token;
     l->token = token;
     l->until_ms = until_ms;
-    l->outranked = l->outranked && !changed;
     pthread_mutex_unlock(&l->lock);
     atomic_store(&l->core->stats.rollup_leader, token != 0);
     if (changed) {
@@ -294,12 +297,12 @@ static void leader_look(struct leader *l)
     pthread_mutex_lock(&l->lock);
     int64_t token = l->token;
     int64_t until_ms = l->until_ms;
-    bool outranked = l->outranked;
+    bool outranked = is_outranked(l);
     pthread_mutex_unlock(&l->lock);
     if (token != 0 && now_ms >= until_ms) {
         step_down(l, LOCK_UNKNOWN);
         l->next_ms = now_ms;
-    } else if (token != 0 && (outranked || atomic_load(&core->settings_differ))) {
+    } else if (outranked || (token != 0 && atomic_load(&core->settings_differ))) {
         leader_publish(l, 0, 0);
         core_notice(core, STORAGE_LEADER_LOST, lock_answer_text(give_back(l)));
         l->next_ms = now_ms;
@@ -320,7 +323,7 @@ static void leader_look(struct leader *l)
 static bool sleep_until(struct leader *l, int64_t at_ms)
 {
     pthread_mutex_lock(&l->lock);
-    while (!l->stop && !l->nudged && !l->outranked && monotonic_ms() < at_ms) {
+    while (!l->stop && !l->nudged && !is_outranked(l) && monotonic_ms() < at_ms) {
         cond_wait_until_ms(&l->changed, &l->lock, at_ms);
     }
     l->nudged = false;
