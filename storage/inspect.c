@@ -68,7 +68,6 @@ static bool find_servers(struct inspection *in)
 static struct inspection *inspection_begin(
     const char *url, unsigned partitions, int64_t deadline_ms, char *error, size_t error_n)
 {
-    const struct redis_look none = {NULL, NULL};
     const char *why = NULL;
     struct inspection *in = calloc(1, sizeof(*in));
     if (in == NULL) {
@@ -83,7 +82,8 @@ static struct inspection *inspection_begin(
     partitions_make(partitions, &in->core.partitions);
     bool ok = servers_start(&in->core, url, &why) ? find_servers(in) : inspection_complain(in, why);
     if (ok && in->core.is_spread) {
-        dispatcher_init(&in->reader.dispatcher, &in->core, &none, SILENCE_MS);
+        dispatcher_init(
+            &in->reader.dispatcher, &in->core, &(struct redis_look){.silence_ms = SILENCE_MS});
         in->reader.session.dispatcher = &in->reader.dispatcher;
     } else {
         ok = ok && (session_open(&in->reader.session, &in->core, deadline_ms) ||

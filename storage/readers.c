@@ -30,11 +30,7 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     if (job->deadline_ms < deadline_ms) {
         deadline_ms = job->deadline_ms;
     }
-    if (!session_open(&r->session, r->core, deadline_ms)) {
-        return false;
-    }
-    redis_limit_silence(r->session.redis, REDIS_SILENCE_MS);
-    return true;
+    return session_open(&r->session, r->core, deadline_ms);
 }
 
 /* Under the lock: @question is settled, or given up: those who ask the same may be served. */
@@ -244,10 +240,10 @@ static size_t answer_same(const struct readers *readers, const struct storage_jo
 static void *reader_main(void *argument)
 {
     struct readers *readers = argument;
-    struct reader r = {.core = readers->core};
-    const struct redis_look none = {NULL, NULL};
+    struct reader r = {
+        .core = readers->core, .session = {.look = {.silence_ms = REDIS_SILENCE_MS}}};
     if (readers->core->is_spread) {
-        dispatcher_init(&r.dispatcher, readers->core, &none, REDIS_SILENCE_MS);
+        dispatcher_init(&r.dispatcher, readers->core, &r.session.look);
         r.session.dispatcher = &r.dispatcher;
     }
     struct storage_job *job;

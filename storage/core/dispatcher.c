@@ -24,11 +24,10 @@ struct dispatcher_group {
 
 /* ---- life ---- */
 
-void dispatcher_init(
-    struct dispatcher *d, struct core *core, const struct redis_look *look, int64_t silence_ms)
+void dispatcher_init(struct dispatcher *d, struct core *core, const struct redis_look *look)
 {
     *d = (struct dispatcher){.core = core};
-    server_links_init(&d->links, core, look, silence_ms);
+    server_links_init(&d->links, core, look);
 }
 
 void dispatcher_release(struct dispatcher *d)

@@ -67,8 +67,8 @@ static inline int64_t session_stands_since(const struct session *session)
 }
 
 /* Only where core->topology is not NULL. */
-void dispatcher_init(struct dispatcher *dispatcher, struct core *core,
-    const struct redis_look *look, int64_t silence_ms);
+void dispatcher_init(
+    struct dispatcher *dispatcher, struct core *core, const struct redis_look *look);
 void dispatcher_release(struct dispatcher *dispatcher);
 
 /* Begin a group for @partition: the caller appends its commands (resp.h) to the buffer that is

@@ -9,10 +9,9 @@
 #define CONNECT_MS 1000
 #define BYTES_KEPT ((size_t)256 * 1024)
 
-void server_links_init(
-    struct server_links *s, struct core *core, const struct redis_look *look, int64_t silence_ms)
+void server_links_init(struct server_links *s, struct core *core, const struct redis_look *look)
 {
-    *s = (struct server_links){.core = core, .look = *look, .silence_ms = silence_ms};
+    *s = (struct server_links){.core = core, .look = *look};
 }
 
 void server_links_release(struct server_links *s)
@@ -112,7 +111,6 @@ struct server_link *server_links_to(
         return NULL;
     }
     server_links_note_change(s);
-    redis_limit_silence(link->session.redis, s->silence_ms);
     return link;
 }
 

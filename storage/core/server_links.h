@@ -24,7 +24,6 @@ struct server_link {
 struct server_links {
     struct core *core;
     struct redis_look look;    /* of the thread, for its connections */
-    int64_t silence_ms;        /* see redis_limit_silence() */
     struct server_link *first; /* owned */
     /* Grows with all that may have brought a group to another server than the group before. */
     uint64_t changes;
@@ -38,8 +37,8 @@ struct server_links {
 };
 
 /* Only where core->topology is not NULL. */
-void server_links_init(struct server_links *links, struct core *core, const struct redis_look *look,
-    int64_t silence_ms);
+void server_links_init(
+    struct server_links *links, struct core *core, const struct redis_look *look);
 void server_links_release(struct server_links *links);
 
 /* If partitions have other owners than at the last call, note that, and look the owners up anew. */

@@ -20,7 +20,7 @@ static bool connect_and_load(struct session *session, struct core *core, int64_t
     char *why = session->why;
     const size_t why_n = sizeof(session->why);
     struct redis_endpoint endpoint;
-    const struct redis_look looks = {goes_on, session};
+    const struct redis_look looks = {goes_on, session, session->look.silence_ms};
     if (!server_find(core, &session->server, &endpoint, why, why_n)) {
         return false;
     }

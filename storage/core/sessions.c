@@ -9,10 +9,9 @@ struct sessions_node {
     struct session session;
 };
 
-void sessions_init(
-    struct sessions *s, struct core *core, struct redis_look look, int64_t silence_ms)
+void sessions_init(struct sessions *s, struct core *core, struct redis_look look)
 {
-    *s = (struct sessions){.core = core, .look = look, .silence_ms = silence_ms};
+    *s = (struct sessions){.core = core, .look = look};
 }
 
 void sessions_release(struct sessions *s)
@@ -88,11 +87,5 @@ struct session *sessions_get(struct sessions *s, unsigned partition, int64_t dea
         return session;
     }
     session_close(session);
-    if (!session_open(session, s->core, deadline_ms)) {
-        return NULL;
-    }
-    if (s->silence_ms > 0) {
-        redis_limit_silence(session->redis, s->silence_ms);
-    }
-    return session;
+    return session_open(session, s->core, deadline_ms) ? session : NULL;
 }

@@ -14,13 +14,11 @@
 struct sessions {
     struct core *core;
     struct redis_look look;
-    int64_t silence_ms;          /* see redis_limit_silence(); 0: no limit */
     struct sessions_node *nodes; /* owned */
 };
 
 /* @look: of the thread, for its connections. */
-void sessions_init(
-    struct sessions *sessions, struct core *core, struct redis_look look, int64_t silence_ms);
+void sessions_init(struct sessions *sessions, struct core *core, struct redis_look look);
 void sessions_release(struct sessions *sessions);
 
 /* The session at the server that has @partition now, connected by @deadline_ms (CLOCK_MONOTONIC).

@@ -16,8 +16,6 @@
 _Static_assert(HEADS_AGE_MS + 2 * FOLD_STEP_MS < LOG_CURSOR_KEPT_MS,
     "a cursor outlives each head that a batch rests on");
 
-#define CONNECT_MS 1000
-
 /* A third lane to one server counts at most 5 % more arrays a second on two processors, and its
  * scratch memory is 5 MB. */
 #define LANES_OF_ONE 2
@@ -64,7 +62,7 @@ static struct lane *lane_new(struct lanes *lanes)
         free(lane);
         return NULL;
     }
-    lane->session.look = (struct redis_look){core_runs, lanes->core};
+    lane->session.look = (struct redis_look){core_runs, lanes->core, FOLD_SILENCE_MS};
     lane->next = lanes->all;
     lanes->all = lane;
     return lane;
@@ -100,15 +98,6 @@ void lanes_release(struct lanes *lanes)
     }
 }
 
-bool lanes_connect(struct core *core, struct session *session)
-{
-    if (!session_open(session, core, monotonic_ms() + CONNECT_MS)) {
-        return false;
-    }
-    redis_limit_silence(session->redis, FOLD_SILENCE_MS);
-    return true;
-}
-
 /* ---- a lane at work ---- */
 
 static bool lane_connect(struct lane *lane)
@@ -117,7 +106,7 @@ static bool lane_connect(struct lane *lane)
     unsigned version = core->is_spread ? topology_version(core->topology) : 0;
     if (!session_is_current(&lane->session)) {
         session_close(&lane->session);
-        if (!lanes_connect(core, &lane->session)) {
+        if (!session_open(&lane->session, core, monotonic_ms() + FOLD_CONNECT_MS)) {
             return false;
         }
     }

@@ -24,6 +24,7 @@
 #include "storage/fold/transaction.h"
 
 #define FOLD_STEP_MS    5000 /* no step takes so long on a Redis that lives */
+#define FOLD_CONNECT_MS 1000
 #define FOLD_SILENCE_MS 3000 /* a connection is taken for dead that is silent for so long */
 
 struct lane;
@@ -46,9 +47,6 @@ bool lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_f
 /* The connection to the one server is closed: nothing is known any more. */
 void lanes_forget(struct lanes *lanes);
 void lanes_release(struct lanes *lanes);
-
-/* Connect as a lane does.  False: it failed. */
-bool lanes_connect(struct core *core, struct session *session) MUST_CHECK;
 
 /* Count @batch.  @session leads to the one server, or has the dispatcher of a cluster.  @heads are
  * as those of transaction_run().  @trim: of one server: the log in the batch that is cut when all

@@ -8,10 +8,10 @@ bool round_init(
     struct round *r, struct core *core, struct unfolded *unfolded, struct seen_fold *seen_fold)
 {
     *r = (struct round){.core = core, .unfolded = unfolded, .events_max = SIZE_MAX};
-    r->session.look = (struct redis_look){core_runs, core};
+    r->session.look = (struct redis_look){core_runs, core, FOLD_SILENCE_MS};
     shared_memory_init(&r->shared, core->partitions.n);
     if (core->is_spread) {
-        dispatcher_init(&r->dispatcher, core, &r->session.look, FOLD_SILENCE_MS);
+        dispatcher_init(&r->dispatcher, core, &r->session.look);
         r->session.dispatcher = &r->dispatcher;
     }
     return lanes_init(&r->lanes, core, seen_fold, &r->shared);
@@ -53,7 +53,7 @@ static bool round_connect(struct round *r)
     }
     session_close(&r->session);
     round_forget(r);
-    return lanes_connect(r->core, &r->session);
+    return session_open(&r->session, r->core, monotonic_ms() + FOLD_CONNECT_MS);
 }
 
 static enum storage_err round_lost(struct round *r)

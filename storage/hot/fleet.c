@@ -174,7 +174,7 @@ struct hot_fleet *hot_fleet_start(struct core *core, struct hot_pages *hot)
     fleet->core = core;
     fleet->hot = hot;
     fleet->is_alone = true;
-    fleet->session.look = (struct redis_look){core_runs, core};
+    fleet->session.look = (struct redis_look){core_runs, core, 0};
     wake_init(&fleet->wake);
     if (pthread_create(&fleet->thread, NULL, fleet_main, fleet) != 0) {
         fleet_free(fleet);

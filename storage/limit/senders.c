@@ -291,8 +291,8 @@ struct limit_senders *limit_senders_start(struct core *core, struct guard *guard
         mutex_init(&s->lock);
         cond_init(&s->work);
         cond_init(&s->idle);
-        sessions_init(&s->sessions, core, (struct redis_look){sender_look, s}, REDIS_SILENCE_MS);
-        s->aside.look = (struct redis_look){sender_look, s};
+        sessions_init(&s->sessions, core, (struct redis_look){sender_look, s, REDIS_SILENCE_MS});
+        s->aside.look = (struct redis_look){sender_look, s, 0};
         limiter_init(&s->limiter, core);
         s->is_started = pthread_create(&s->thread, NULL, sender_main, s) == 0;
         ok = s->is_started;

@@ -139,7 +139,7 @@ static void home_refused(void *data, const struct reply *reply)
 
 static void set_look(struct leader *l)
 {
-    struct redis_look beside = {do_chore_beside, l};
+    struct redis_look beside = {do_chore_beside, l, 0};
     l->home.look = beside;
     l->home.refused = home_refused;
     l->home.refused_data = l;

@@ -222,12 +222,12 @@ static bool clean_strays(struct closing *c)
 static struct session *closer_begin(
     struct log_closer *closer, struct core *core, struct session *session)
 {
-    const struct redis_look look = {core_runs, core};
+    const struct redis_look look = {core_runs, core, SILENCE_MS};
     if (!core->is_spread) {
         return session;
     }
     if (closer->session.dispatcher == NULL) {
-        dispatcher_init(&closer->dispatcher, core, &look, SILENCE_MS);
+        dispatcher_init(&closer->dispatcher, core, &look);
         closer->session.dispatcher = &closer->dispatcher;
     }
     return session_by_dispatcher(&closer->session, core) ? &closer->session : NULL;
@@ -277,12 +277,11 @@ bool log_close_silent(
 /* Of a cluster, over @closer's own connections, which no stop interrupts. */
 static void close_own_spread(struct log_closer *closer, struct core *core, int64_t deadline_ms)
 {
-    const struct redis_look none = {NULL, NULL};
     unsigned n = core->config.ack_replicas > 0 ? core->config.ack_replicas : 1;
     struct part_set servers;
     struct part_set acked;
     bool ignored = false;
-    dispatcher_init(&closer->dispatcher, core, &none, SILENCE_MS);
+    dispatcher_init(&closer->dispatcher, core, &(struct redis_look){.silence_ms = SILENCE_MS});
     closer->session.dispatcher = &closer->dispatcher;
     struct closing c = {
         .closer = closer, .core = core, .session = &closer->session, .deadline_ms = deadline_ms};

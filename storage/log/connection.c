@@ -95,7 +95,7 @@ static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms)
         return is_prepared;
     }
     atomic_store(&share->is_rest_due, false);
-    dispatcher_init(&dispatcher, w->core, &w->session.look, PREPARE_MS);
+    dispatcher_init(&dispatcher, w->core, &w->session.look);
     bool ok =
         session_by_dispatcher(&session, w->core) &&
         session_prepare(&session, w->core, &share->prepared, !share->prepared_once, deadline_ms);

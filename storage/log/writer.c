@@ -205,7 +205,7 @@ struct writer *writer_start(
     w->core = core;
     w->share = share;
     w->session.server.partition = core_log_partition(core, place);
-    w->session.look = (struct redis_look){writer_look, w};
+    w->session.look = (struct redis_look){writer_look, w, 0};
     w->session.is_writers = true;
     w->retry_ms = WRITER_RETRY_MIN_MS;
     w->disconnected_ms = monotonic_ms();

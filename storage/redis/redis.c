@@ -34,7 +34,6 @@ struct redis {
     size_t sent;        /* ..of which so many bytes are sent */
     struct arena arena; /* the replies lie here; privdata of hiredis's reader */
     bool keeps;         /* the replies before the next one stay */
-    int64_t silence_ms; /* 0: no limit */
 };
 
 /* ---- reply objects in the arena ---- */
@@ -221,7 +220,8 @@ enum redis_status redis_next(struct redis *redis, const struct reply **ret)
 /* Sleep until the socket takes or has bytes, and read those that it has. */
 static enum redis_status wait_and_receive(struct redis *redis, bool sending, int64_t deadline_ms)
 {
-    int64_t silent_ms = redis->silence_ms > 0 ? monotonic_ms() + redis->silence_ms : INT64_MAX;
+    int64_t silence_ms = redis->look.silence_ms;
+    int64_t silent_ms = silence_ms > 0 ? monotonic_ms() + silence_ms : INT64_MAX;
     enum redis_status status = wait_for(redis_fd(redis), sending ? POLLIN | POLLOUT : POLLIN,
         &redis->look, silent_ms < deadline_ms ? silent_ms : deadline_ms);
     /* If only POLLOUT came there is nothing to read, which is harmless. */
@@ -283,11 +283,6 @@ enum redis_status redis_await_all(
     }
     *ret = all;
     return status;
-}
-
-void redis_limit_silence(struct redis *redis, int64_t ms)
-{
-    redis->silence_ms = ms;
 }
 
 /* ---- connecting ---- */

@@ -45,7 +45,11 @@ const char *redis_status_text(enum redis_status status);
 struct redis_look {
     bool (*look)(void *data); /* NULL: the thread only waits */
     void *data;
+    int64_t silence_ms; /* a connection that is silent for so long is taken for dead; 0: never */
 };
+
+/* Where nothing sooner tells: no reply for so long, and the connection is as good as dead. */
+#define REDIS_SILENCE_MS 5000
 
 /* Connect to the server at the numeric @address and @port; port 0: at the unix socket whose path is
  * @address.  Nobody is logged in yet: see connect.h.  The caller owns the connection and closes it
@@ -77,18 +81,12 @@ enum redis_status redis_receive(struct redis *redis) MUST_CHECK;
 enum redis_status redis_next(struct redis *redis, const struct reply **ret) MUST_CHECK;
 
 /* Send everything that is queued and wait for one reply.  Returns REDIS_TIMEOUT at the deadline, or
- * earlier when nothing comes for as long as redis_limit_silence() allows. */
+ * earlier after silence (struct redis_look). */
 enum redis_status redis_await(
     struct redis *redis, int64_t deadline_ms, const struct reply **ret) MUST_CHECK;
 
 /* The same for @n replies, at least one: *ret is an array of them, errors among them. */
 enum redis_status redis_await_all(
     struct redis *redis, size_t n, int64_t deadline_ms, const struct reply **ret) MUST_CHECK;
-
-/* Where nothing sooner tells: no reply for so long, and the connection is as good as dead. */
-#define REDIS_SILENCE_MS 5000
-
-/* Let redis_await() take a connection for dead that is silent for @ms; 0, as at first: never. */
-void redis_limit_silence(struct redis *redis, int64_t ms);
 
 #endif

@@ -342,12 +342,12 @@ static int64_t take_late(void *data, struct storage_job **ret_late)
 /* Where several servers share the partitions.  False: out of memory. */
 static bool begin_spread(struct rollup *r)
 {
-    const struct redis_look look = {core_runs, r->core};
+    const struct redis_look look = {core_runs, r->core, ASK_MS};
     if (!r->core->is_spread) {
         return true;
     }
-    dispatcher_init(&r->dispatcher, r->core, &look, ASK_MS);
-    sessions_init(&r->servers, r->core, look, ASK_MS);
+    dispatcher_init(&r->dispatcher, r->core, &look);
+    sessions_init(&r->servers, r->core, look);
     r->spread.dispatcher = &r->dispatcher;
     r->workers = rollup_workers_new(r->core);
     return r->workers != NULL;
@@ -360,7 +360,7 @@ struct rollup *rollup_start(struct core *core, struct leader *leader)
         return NULL;
     }
     r->core = core;
-    r->session.look = (struct redis_look){core_runs, core};
+    r->session.look = (struct redis_look){core_runs, core, 0};
     r->leader = leader;
     r->leadership =
         (struct leadership){.still_mine = still_mine, .fenced = rollup_fenced, .data = r};

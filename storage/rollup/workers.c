@@ -38,7 +38,7 @@ struct rollup_workers *rollup_workers_new(struct core *core)
         struct worker *w = &all->workers[i];
         w->all = all;
         w->number = i;
-        sessions_init(&w->sessions, core, (struct redis_look){core_runs, core}, 0);
+        sessions_init(&w->sessions, core, (struct redis_look){core_runs, core, 0});
     }
     return all;
 }

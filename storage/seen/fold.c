@@ -145,7 +145,7 @@ struct seen_fold *seen_fold_start(struct core *core)
     cond_init(&fold->work);
     fold->core = core;
     fold_log_init(&fold->log, core);
-    sessions_init(&fold->sessions, core, (struct redis_look){core_runs, core}, 0);
+    sessions_init(&fold->sessions, core, (struct redis_look){core_runs, core, 0});
     if (pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
         pthread_cond_destroy(&fold->work);
         pthread_mutex_destroy(&fold->lock);

@@ -74,8 +74,6 @@ void __real_session_close(struct session *session);
 void __wrap_session_close(struct session *session);
 void __real_session_lost(struct session *session);
 void __wrap_session_lost(struct session *session);
-void __real_redis_limit_silence(struct redis *redis, int64_t ms);
-void __wrap_redis_limit_silence(struct redis *redis, int64_t ms);
 
 bool __wrap_session_open(struct session *session, struct core *core, int64_t deadline_ms)
 {
@@ -103,13 +101,6 @@ void __wrap_session_lost(struct session *session)
         __real_session_lost(session);
     }
     session->redis = NULL;
-}
-
-void __wrap_redis_limit_silence(struct redis *redis, int64_t ms)
-{
-    if (stand_in.connect == NULL) {
-        __real_redis_limit_silence(redis, ms);
-    }
 }
 
 /* ---- commands to many servers ---- */

@@ -179,7 +179,6 @@ int main(int argc, char **argv)
 {
     static char line[1 << 20];
     const char *error;
-    struct redis_look none = {NULL, NULL};
     (void)signal(SIGPIPE, SIG_IGN);
     core_init(&core);
     partitions_make(argc >= 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 1, &core.partitions);
@@ -187,7 +186,7 @@ int main(int argc, char **argv)
     if (argc < 3 || !servers_start(&core, argv[1], &error)) {
         return 2;
     }
-    dispatcher_init(&dispatcher, &core, &none, 3000);
+    dispatcher_init(&dispatcher, &core, &(struct redis_look){.silence_ms = 3000});
     session.dispatcher = &dispatcher;
     while (fgets(line, sizeof(line), stdin) != NULL) {
         line[strcspn(line, "\n")] = '\0';

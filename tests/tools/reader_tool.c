@@ -74,7 +74,6 @@ static void take_settings(void)
 static void begin(const char *url, const char *partitions)
 {
     const char *error;
-    const struct redis_look none = {NULL, NULL};
     core_init(&core);
     partitions_make((unsigned)strtoul(partitions, NULL, 10), &core.partitions);
     core.config.retention =
@@ -83,7 +82,7 @@ static void begin(const char *url, const char *partitions)
         fail("no such cluster");
     }
     reader.core = &core;
-    dispatcher_init(&reader.dispatcher, &core, &none, 3000);
+    dispatcher_init(&reader.dispatcher, &core, &(struct redis_look){.silence_ms = 3000});
     reader.session.dispatcher = &reader.dispatcher;
     see_time();
     take_settings();

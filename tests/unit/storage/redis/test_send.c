@@ -59,6 +59,8 @@ static pthread_t thread;
 static size_t answers_at; /* a reply is written once so many bytes came.. */
 static size_t ends_at;    /* ..and the connection is closed there */
 
+static struct redis_look look;
+
 static void connect_both(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -69,8 +71,7 @@ static void connect_both(void)
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);
     cr_assert_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
     cr_assert_eq(listen(listener, 1), 0);
-    redis = redis_open(address.sun_path, 0, &(struct redis_look){0}, monotonic_ms() + WAIT_MS,
-        error, sizeof(error));
+    redis = redis_open(address.sun_path, 0, &look, monotonic_ms() + WAIT_MS, error, sizeof(error));
     cr_assert_not_null(redis, "%s", error);
     peer = accept(listener, NULL, NULL);
     cr_assert_geq(peer, 0);
@@ -261,9 +262,16 @@ Test(redis_send, ends_at_the_deadline_where_nobody_reads)
 {
     connect_both();
     queue_long();
-    int64_t begin_ms = monotonic_ms();
     cr_expect_eq(await_ok(SOON_MS), REDIS_TIMEOUT);
-    redis_limit_silence(redis, SOON_MS);
+    close_both();
+}
+
+Test(redis_send, ends_after_silence_where_nobody_reads)
+{
+    look.silence_ms = SOON_MS;
+    connect_both();
+    queue_long();
+    int64_t begin_ms = monotonic_ms();
     cr_expect_eq(await_ok(WAIT_MS), REDIS_TIMEOUT);
     cr_expect_lt(monotonic_ms() - begin_ms, WAIT_MS / 2);
     close_both();
