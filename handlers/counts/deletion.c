@@ -32,11 +32,8 @@ static struct params *deletion_begin(
 static enum handler_result deletion_of_site(struct http_exchange *exchange, enum storage_op op)
 {
     struct slice site = exchange->request.segment;
-    if (deletion_begin(exchange, NULL, 0) == NULL) {
-        return HANDLER_REPLY;
-    }
-    const char *fault = event_check_site(site);
-    if (fault != NULL ? !query_refuse(exchange, "site", fault) : !access_site(exchange, site)) {
+    if (deletion_begin(exchange, NULL, 0) == NULL ||
+        !query_segment(exchange, "site", event_check_site) || !access_site(exchange, site)) {
         return HANDLER_REPLY;
     }
     exchange->job.op = op;

@@ -35,24 +35,13 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-static bool read_query(struct http_exchange *exchange, struct page_sets_state *state)
-{
-    return query_read(exchange, specs, 1, &state->params) &&
-           access_read_site(exchange, &state->params, &state->site);
-}
-
 /* Read the set's name and its site, and fill the job.  NULL: the response says what is wrong. */
 static struct page_sets_state *begin(struct http_exchange *exchange, enum storage_op op)
 {
     struct page_sets_state *state = state_begin(exchange, sizeof(*state), release);
-    if (state == NULL) {
-        return NULL;
-    }
-    if (!read_query(exchange, state)) {
-        return NULL;
-    }
-    if (!name_valid(exchange->request.segment)) {
-        (void)query_refuse(exchange, "name", NAME_DETAIL);
+    if (state == NULL || !query_read(exchange, specs, 1, &state->params) ||
+        !access_read_site(exchange, &state->params, &state->site) ||
+        !query_segment(exchange, "name", name_check)) {
         return NULL;
     }
     exchange->job.op = op;

@@ -37,11 +37,6 @@ static void release(struct http_exchange *exchange)
 
 /* ---- what was asked ---- */
 
-static bool read_site(struct http_exchange *exchange, struct params *params, struct slice *ret)
-{
-    return query_read(exchange, specs, 1, params) && access_read_site(exchange, params, ret);
-}
-
 static bool read_body(
     struct http_exchange *exchange, struct filters_state *state, struct filter_job *job)
 {
@@ -71,14 +66,10 @@ static enum handler_result start(struct http_exchange *exchange, enum filter_act
 {
     struct filter_job job = {.action = action, .name = exchange->request.segment};
     struct filters_state *state = state_begin(exchange, sizeof(*state), release);
-    if (state == NULL) {
-        return HANDLER_REPLY;
-    }
-    if (!name_valid(job.name)) {
-        (void)query_refuse(exchange, "name", NAME_DETAIL);
-        return HANDLER_REPLY;
-    }
-    if (!read_site(exchange, &state->params, &job.site) || !read_body(exchange, state, &job)) {
+    if (state == NULL || !query_segment(exchange, "name", name_check) ||
+        !query_read(exchange, specs, 1, &state->params) ||
+        !access_read_site(exchange, &state->params, &job.site) ||
+        !read_body(exchange, state, &job)) {
         return HANDLER_REPLY;
     }
     bool reads = action == FILTER_INFO || action == FILTER_CHECK;

@@ -60,6 +60,13 @@ bool query_text(struct http_exchange *exchange, const struct params *params, con
     return fault == NULL || query_refuse(exchange, name, fault);
 }
 
+bool query_segment(
+    struct http_exchange *exchange, const char *name, const char *(*check)(struct slice value))
+{
+    const char *fault = check(exchange->request.segment);
+    return fault == NULL || query_refuse(exchange, name, fault);
+}
+
 bool query_has(struct http_exchange *exchange, const struct params *params, const char *name)
 {
     return params_count(params, name) > 0 || query_refuse(exchange, name, "is required");

@@ -29,6 +29,10 @@ bool query_empty(struct http_exchange *exchange) MUST_CHECK;
 bool query_text(struct http_exchange *exchange, const struct params *params, const char *name,
     const char *(*check)(struct slice value), struct slice *ret) MUST_CHECK;
 
+/* Check what stands in the path for the route's {@name}, by @check as above. */
+bool query_segment(struct http_exchange *exchange, const char *name,
+    const char *(*check)(struct slice value)) MUST_CHECK;
+
 /* Is the parameter @name given? */
 bool query_has(
     struct http_exchange *exchange, const struct params *params, const char *name) MUST_CHECK;

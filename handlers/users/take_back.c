@@ -18,12 +18,6 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-static bool check_user(struct http_exchange *exchange)
-{
-    const char *fault = event_check_user(exchange->request.segment);
-    return fault == NULL || query_refuse(exchange, "user", fault);
-}
-
 enum handler_result take_back_start(struct http_exchange *exchange)
 {
     int64_t day = 0;
@@ -31,7 +25,8 @@ enum handler_result take_back_start(struct http_exchange *exchange)
     if (asked == NULL || !date_params_read(exchange, PARAM_SPECS(specs), asked) ||
         /* What is taken back must be said: there are no defaults. */
         !query_has(exchange, &asked->params, "action") ||
-        !query_has(exchange, &asked->params, "date") || !check_user(exchange) ||
+        !query_has(exchange, &asked->params, "date") ||
+        !query_segment(exchange, "user", event_check_user) ||
         !date_params_date(exchange, asked, "date", &day)) {
         return HANDLER_REPLY;
     }

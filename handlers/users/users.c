@@ -52,20 +52,13 @@ static struct users_state *begin(
                                                                                       : NULL;
 }
 
-/* Check the name of the user in the path. */
-static bool check_user(struct http_exchange *exchange)
-{
-    const char *fault = event_check_user(exchange->request.segment);
-    return fault == NULL || query_refuse(exchange, "user", fault);
-}
-
 /* ---- GET /users/{user}/activity ---- */
 
 enum handler_result user_activity_start(struct http_exchange *exchange)
 {
     struct slice ignored;
     struct users_state *state = begin(exchange, PARAM_SPECS(activity_specs));
-    if (state == NULL || !check_user(exchange) ||
+    if (state == NULL || !query_segment(exchange, "user", event_check_user) ||
         !date_params_window(exchange, &state->asked, DAYS_DEFAULT, &state->window)) {
         return HANDLER_REPLY;
     }
@@ -242,7 +235,7 @@ void active_users_finish(struct http_exchange *exchange)
 enum handler_result delete_user_start(struct http_exchange *exchange)
 {
     struct users_state *state = begin(exchange, PARAM_SPECS(delete_specs));
-    if (state == NULL || !check_user(exchange)) {
+    if (state == NULL || !query_segment(exchange, "user", event_check_user)) {
         return HANDLER_REPLY;
     }
     exchange->job.op = STORAGE_FORGET_USER;
