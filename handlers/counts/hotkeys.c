@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "handlers/access/access.h"
+#include "handlers/question/question.h"
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
@@ -16,9 +17,7 @@
 #include "handlers/text/params.h"
 #include "storage/base/clock.h"
 
-#define HOTKEYS_DEFAULT 10
-#define HOTKEYS_MAX     1000
-#define OTHERS_MS       1000 /* longest wait for what other processes have counted */
+#define OTHERS_MS 1000 /* longest wait for what other processes have counted */
 
 static const struct param_spec specs[] = {{"limit", false}};
 static const struct csv_shape rows = {
@@ -54,34 +53,16 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-/* How many pages are asked for.  False: the answer is made. */
-static bool read_limit(struct http_exchange *exchange, size_t *ret)
-{
-    struct params params = {0};
-    *ret = HOTKEYS_DEFAULT;
-    if (!query_read(exchange, specs, 1, &params)) {
-        return false;
-    }
-    bool ok = params_number(&params, "limit", HOTKEYS_MAX, ret);
-    params_release(&params);
-    if (!ok) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, "limit",
-            "must be a whole number from 1 to %d", HOTKEYS_MAX);
-    }
-    return ok;
-}
-
 enum handler_result hotkeys_start(struct http_exchange *exchange)
 {
-    size_t limit;
-    if (!read_limit(exchange, &limit)) {
+    struct params params = {0};
+    size_t *limit = state_begin(exchange, sizeof(*limit), release);
+    bool ok = limit != NULL && query_read(exchange, specs, 1, &params) &&
+              question_read_limit(exchange, &params, limit);
+    params_release(&params);
+    if (!ok) {
         return HANDLER_REPLY;
     }
-    size_t *state = state_begin(exchange, sizeof(*state), release);
-    if (state == NULL) {
-        return HANDLER_REPLY;
-    }
-    *state = limit;
     exchange->job.op = STORAGE_HOT_PAGES;
     exchange->job.deadline_ms = monotonic_ms() + OTHERS_MS;
     exchange->job.u.hot = (struct hot_pages_job){.pages = NULL};

@@ -159,17 +159,6 @@ bool date_params_window(struct http_exchange *exchange, const struct date_params
     return true;
 }
 
-bool date_params_number(struct http_exchange *exchange, const struct date_params *p,
-    const char *name, size_t max, size_t *ret)
-{
-    bool ok = params_number(&p->params, name, max, ret);
-    if (!ok) {
-        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, name,
-            "must be a whole number from 1 to %zu", max);
-    }
-    return ok;
-}
-
 bool date_params_new_within(
     struct http_exchange *exchange, const struct date_params *p, size_t *ret_days)
 {

@@ -49,11 +49,6 @@ bool date_params_action(struct http_exchange *exchange, struct date_params *p, c
 bool date_params_window(struct http_exchange *exchange, const struct date_params *p,
     size_t n_default, struct activity_days *ret) MUST_CHECK;
 
-/* Read the parameter @name, a number from 1 to @max.  @ret is untouched if the number was not
- * given. */
-bool date_params_number(struct http_exchange *exchange, const struct date_params *p,
-    const char *name, size_t max, size_t *ret) MUST_CHECK;
-
 /* Read new_within, a number of days such as "90d".  @ret_days is untouched if the number was not
  * given. */
 bool date_params_new_within(

@@ -30,6 +30,5 @@ bool question_read_pv_or_uv(
 bool question_read_limit(struct http_exchange *exchange, const struct params *params, size_t *ret)
 {
     *ret = QUESTION_LIMIT;
-    return params_number(params, "limit", PAGES_LIMIT_MAX, ret) ||
-           query_refuse(exchange, "limit", "must be a whole number from 1 to 1000");
+    return query_number(exchange, params, "limit", PAGES_LIMIT_MAX, ret);
 }

@@ -67,6 +67,17 @@ bool query_segment(
     return fault == NULL || query_refuse(exchange, name, fault);
 }
 
+bool query_number(struct http_exchange *exchange, const struct params *params, const char *name,
+    size_t max, size_t *ret)
+{
+    bool ok = params_number(params, name, max, ret);
+    if (!ok) {
+        problem_reply_parameter(&exchange->response, PROBLEM_MALFORMED, name,
+            "must be a whole number from 1 to %zu", max);
+    }
+    return ok;
+}
+
 bool query_has(struct http_exchange *exchange, const struct params *params, const char *name)
 {
     return params_count(params, name) > 0 || query_refuse(exchange, name, "is required");

@@ -33,6 +33,10 @@ bool query_text(struct http_exchange *exchange, const struct params *params, con
 bool query_segment(struct http_exchange *exchange, const char *name,
     const char *(*check)(struct slice value)) MUST_CHECK;
 
+/* Read the parameter @name, where there is one, a whole number from 1 to @max. */
+bool query_number(struct http_exchange *exchange, const struct params *params, const char *name,
+    size_t max, size_t *ret) MUST_CHECK;
+
 /* Is the parameter @name given? */
 bool query_has(
     struct http_exchange *exchange, const struct params *params, const char *name) MUST_CHECK;

@@ -97,8 +97,8 @@ static bool read_question(
         return query_refuse(exchange, "cohort", "is required: a date, YYYY-MM-DD");
     }
     return date_params_date(exchange, &state->asked, "cohort", ret_day) &&
-           date_params_number(exchange, &state->asked, "days", PERIODS_MAX, &state->n_offsets) &&
-           date_params_number(exchange, &state->asked, "cohorts", PERIODS_MAX, &state->n_cohorts) &&
+           query_number(exchange, params, "days", PERIODS_MAX, &state->n_offsets) &&
+           query_number(exchange, params, "cohorts", PERIODS_MAX, &state->n_cohorts) &&
            date_params_new_within(exchange, &state->asked, &state->new_days) &&
            (!params_get(params, "return", &back) ||
                date_params_action(exchange, &state->asked, "return", back, &state->back)) &&

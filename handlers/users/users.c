@@ -190,9 +190,9 @@ enum handler_result active_users_start(struct http_exchange *exchange)
     struct users_state *state = begin(exchange, PARAM_SPECS(users_specs));
     if (state == NULL || !date_params_match(exchange, &state->asked, &state->set.all) ||
         !date_params_window(exchange, &state->asked, 1, &state->set.days) ||
-        !date_params_number(
-            exchange, &state->asked, "min_days", ACTIVITY_PAIRS_MAX, &state->set.min_days) ||
-        !date_params_number(exchange, &state->asked, "limit", ACTIVITY_USERS_MAX, &limit)) {
+        !query_number(
+            exchange, &state->asked.params, "min_days", ACTIVITY_PAIRS_MAX, &state->set.min_days) ||
+        !query_number(exchange, &state->asked.params, "limit", ACTIVITY_USERS_MAX, &limit)) {
         return HANDLER_REPLY;
     }
     state->set.n_actions = state->asked.n_actions;
