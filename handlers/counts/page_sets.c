@@ -20,7 +20,6 @@ static const struct param_spec specs[] = {{"site", false}};
 
 struct page_sets_state {
     struct params params;
-    struct slice site;
     json_t *body;        /* owned: what pages point into */
     struct slice *pages; /* owned; each page once */
     size_t n_pages;
@@ -39,14 +38,15 @@ static void release(struct http_exchange *exchange)
 static struct page_sets_state *begin(struct http_exchange *exchange, enum storage_op op)
 {
     struct page_sets_state *state = state_begin(exchange, sizeof(*state), release);
+    struct slice site;
     if (state == NULL || !query_read(exchange, specs, 1, &state->params) ||
-        !access_read_site(exchange, &state->params, &state->site) ||
+        !access_read_site(exchange, &state->params, &site) ||
         !query_segment(exchange, "name", name_check)) {
         return NULL;
     }
     exchange->job.op = op;
     exchange->job.u.page_set =
-        (struct page_set_job){.site = state->site, .name = exchange->request.segment};
+        (struct page_set_job){.site = site, .name = exchange->request.segment};
     return state;
 }
 
