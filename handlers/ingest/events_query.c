@@ -24,41 +24,25 @@ static bool read_form(struct http_exchange *exchange, enum event_body *ret)
     return false;
 }
 
-/* What bots= says.  False: it says something else. */
-static bool read_bots(const struct params *params, enum events_bots *ret)
+/* These return false where the response says what is wrong. */
+static bool read_bots(
+    struct http_exchange *exchange, const struct params *params, enum events_bots *ret)
 {
     struct slice text;
     if (!params_get(params, "bots", &text)) {
         return true;
     }
     *ret = slice_equal(text, SLICE("drop")) ? EVENTS_BOTS_DROP : EVENTS_BOTS_COUNT;
-    return *ret == EVENTS_BOTS_DROP || slice_equal(text, SLICE("count"));
+    return *ret == EVENTS_BOTS_DROP || slice_equal(text, SLICE("count")) ||
+           query_refuse(exchange, "bots", "must be drop or count");
 }
 
-static bool read_dedupe(const struct params *params, bool *ret)
+static bool read_dedupe(struct http_exchange *exchange, const struct params *params, bool *ret)
 {
     struct slice text;
     *ret = params_get(params, "dedupe", &text);
-    return !*ret || slice_equal(text, SLICE("body"));
-}
-
-/* False: the response says why. */
-static bool read_params(
-    struct http_exchange *exchange, const struct params *params, struct events_query *query)
-{
-    if (!params_flag(params, "strict", &query->strict)) {
-        return query_refuse(exchange, "strict", PARAMS_FLAG_DETAIL);
-    }
-    if (!params_flag(params, "first", &query->first)) {
-        return query_refuse(exchange, "first", PARAMS_FLAG_DETAIL);
-    }
-    if (!read_bots(params, &query->bots)) {
-        return query_refuse(exchange, "bots", "must be drop or count");
-    }
-    if (!read_dedupe(params, &query->key_of_body)) {
-        return query_refuse(exchange, "dedupe", "must be body");
-    }
-    return true;
+    return !*ret || slice_equal(text, SLICE("body")) ||
+           query_refuse(exchange, "dedupe", "must be body");
 }
 
 bool events_query_read(struct http_exchange *exchange, struct events_query *ret)
@@ -68,8 +52,11 @@ bool events_query_read(struct http_exchange *exchange, struct events_query *ret)
     if (!read_form(exchange, &ret->form)) {
         return false;
     }
-    bool ok =
-        query_read(exchange, PARAM_SPECS(specs), &params) && read_params(exchange, &params, ret);
+    bool ok = query_read(exchange, PARAM_SPECS(specs), &params) &&
+              query_flag(exchange, &params, "strict", &ret->strict) &&
+              query_flag(exchange, &params, "first", &ret->first) &&
+              read_bots(exchange, &params, &ret->bots) &&
+              read_dedupe(exchange, &params, &ret->key_of_body);
     params_release(&params);
     return ok;
 }

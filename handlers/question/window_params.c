@@ -119,12 +119,6 @@ static bool read_names(struct http_exchange *exchange, struct window_params *p)
     return true;
 }
 
-static bool read_flag(
-    struct http_exchange *exchange, struct window_params *p, const char *name, bool *ret)
-{
-    return params_flag(&p->params, name, ret) || query_refuse(exchange, name, PARAMS_FLAG_DETAIL);
-}
-
 static bool read_round(struct http_exchange *exchange, struct window_params *p)
 {
     struct slice value;
@@ -196,8 +190,8 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
            read_names(exchange, ret) &&
            query_text(exchange, &ret->params, "pageset", name_check, &ret->pageset) &&
            read_zone(exchange, ret) && read_step(exchange, ret) &&
-           read_flag(exchange, ret, "explain", &ret->explain) && read_round(exchange, ret) &&
-           read_window(exchange, ret);
+           query_flag(exchange, &ret->params, "explain", &ret->explain) &&
+           read_round(exchange, ret) && read_window(exchange, ret);
 }
 
 bool window_params_read_all_sites(

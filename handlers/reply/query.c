@@ -78,6 +78,12 @@ bool query_number(struct http_exchange *exchange, const struct params *params, c
     return ok;
 }
 
+bool query_flag(
+    struct http_exchange *exchange, const struct params *params, const char *name, bool *ret)
+{
+    return params_flag(params, name, ret) || query_refuse(exchange, name, "must be 1 or 0");
+}
+
 bool query_has(struct http_exchange *exchange, const struct params *params, const char *name)
 {
     return params_count(params, name) > 0 || query_refuse(exchange, name, "is required");

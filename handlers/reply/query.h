@@ -37,6 +37,10 @@ bool query_segment(struct http_exchange *exchange, const char *name,
 bool query_number(struct http_exchange *exchange, const struct params *params, const char *name,
     size_t max, size_t *ret) MUST_CHECK;
 
+/* Read the flag @name; *ret is false where there is none. */
+bool query_flag(struct http_exchange *exchange, const struct params *params, const char *name,
+    bool *ret) MUST_CHECK;
+
 /* Is the parameter @name given? */
 bool query_has(
     struct http_exchange *exchange, const struct params *params, const char *name) MUST_CHECK;

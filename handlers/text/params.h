@@ -96,7 +96,6 @@ size_t params_count(const struct params *params, const char *name);
 /* Read a flag: 1 or true, 0 or false.  *ret is false where the flag was not given.  False, with
  * *ret false, for any other value. */
 bool params_flag(const struct params *params, const char *name, bool *ret) MUST_CHECK;
-#define PARAMS_FLAG_DETAIL "must be 1 or 0"
 
 /* Read a whole number from 1 to @max, in decimal digits.  *ret is untouched where the number was
  * not given.  False for any other value. */
