@@ -2,38 +2,22 @@
 #include "handlers/routes.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "handlers/access/access.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
-#include "handlers/reply/state.h"
 #include "handlers/text/check.h"
 #include "handlers/text/params.h"
 
 static const struct param_spec pages_specs[] = {
     {"site", false}, {"page", false}, {"prefix", false}};
 
-static void deletion_release(struct http_exchange *exchange)
-{
-    params_release(exchange->state);
-    free(exchange->state);
-}
-
-/* Read the query.  NULL: the response says what is wrong. */
-static struct params *deletion_begin(
-    struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
-{
-    struct params *params = state_begin(exchange, sizeof(*params), deletion_release);
-    return params != NULL && query_read(exchange, specs, n_specs, params) ? params : NULL;
-}
-
 static enum handler_result deletion_of_site(struct http_exchange *exchange, enum storage_op op)
 {
     struct slice site = exchange->request.segment;
-    if (deletion_begin(exchange, NULL, 0) == NULL ||
-        !query_segment(exchange, "site", event_check_site) || !access_site(exchange, site)) {
+    if (!query_empty(exchange) || !query_segment(exchange, "site", event_check_site) ||
+        !access_site(exchange, site)) {
         return HANDLER_REPLY;
     }
     exchange->job.op = op;
@@ -68,7 +52,7 @@ static bool read_pages(
 
 enum handler_result delete_pages_start(struct http_exchange *exchange)
 {
-    struct params *params = deletion_begin(exchange, PARAM_SPECS(pages_specs));
+    struct params *params = query_begin(exchange, PARAM_SPECS(pages_specs));
     struct deletion_target target = {.is_prefix = false};
     if (params == NULL || !access_read_site(exchange, params, &target.site) ||
         !read_pages(exchange, params, &target)) {

@@ -5,8 +5,6 @@
  * the same key under two policies is limited twice. */
 #include "handlers/routes.h"
 
-#include <stdlib.h>
-
 #include "handlers/http/app.h"
 #include "handlers/limit/limit_json.h"
 #include "handlers/limit/limit_reply.h"
@@ -14,7 +12,6 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
-#include "handlers/reply/state.h"
 #include "handlers/text/check.h"
 #include "handlers/text/params.h"
 
@@ -52,23 +49,6 @@ static enum handler_result ask_policy(struct http_exchange *exchange, struct sli
 }
 
 /* ---- the query string ---- */
-
-static void release_params(struct http_exchange *exchange)
-{
-    params_release(exchange->state);
-    free(exchange->state);
-}
-
-/* Read the query into parameters that the exchange owns.  NULL: the response says what is wrong. */
-static const struct params *read_params(
-    struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
-{
-    struct params *params = state_begin(exchange, sizeof(*params), release_params);
-    if (params == NULL) {
-        return NULL;
-    }
-    return query_read(exchange, specs, n_specs, params) ? params : NULL;
-}
 
 static const struct param_spec key_and_policy[] = {{"key", false}, {"policy", false}};
 
@@ -108,10 +88,7 @@ enum handler_result ratelimit_start(struct http_exchange *exchange)
     struct http_request *request = &exchange->request;
     struct limit_question question;
     struct limit_json_fault fault;
-    if (request->query.n > 0 && read_params(exchange, NULL, 0) == NULL) {
-        return HANDLER_REPLY;
-    }
-    if (!json_body_type(exchange, false)) {
+    if (!query_empty(exchange) || !json_body_type(exchange, false)) {
         return HANDLER_REPLY;
     }
     switch (limit_json_decode(request->body_bytes, request->body.n, &question, &fault)) {
@@ -174,7 +151,7 @@ void ratelimit_finish(struct http_exchange *exchange)
 enum handler_result ratelimit_check_start(struct http_exchange *exchange)
 {
     struct slice key, name;
-    const struct params *params = read_params(exchange, key_and_policy, 2);
+    const struct params *params = query_begin(exchange, PARAM_SPECS(key_and_policy));
     if (params == NULL || !read_key(exchange, params, &key)) {
         return HANDLER_REPLY;
     }
@@ -205,7 +182,7 @@ enum handler_result ratelimit_reset_start(struct http_exchange *exchange)
 {
     const struct app *app = exchange->app;
     struct slice key, name;
-    const struct params *params = read_params(exchange, key_and_policy, 2);
+    const struct params *params = query_begin(exchange, PARAM_SPECS(key_and_policy));
     if (params == NULL || !read_key(exchange, params, &key)) {
         return HANDLER_REPLY;
     }

@@ -1,6 +1,9 @@
 #include "handlers/reply/query.h"
 
+#include <stdlib.h>
+
 #include "handlers/reply/problem.h"
+#include "handlers/reply/state.h"
 #include "storage/base/buffer.h"
 
 bool query_refuse(struct http_exchange *exchange, const char *parameter, const char *detail)
@@ -43,6 +46,19 @@ bool query_read(struct http_exchange *exchange, const struct param_spec *specs, 
         break;
     }
     return problem_no_memory(&exchange->response);
+}
+
+static void release_params(struct http_exchange *exchange)
+{
+    params_release(exchange->state);
+    free(exchange->state);
+}
+
+struct params *query_begin(
+    struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
+{
+    struct params *params = state_begin(exchange, sizeof(*params), release_params);
+    return params != NULL && query_read(exchange, specs, n_specs, params) ? params : NULL;
 }
 
 bool query_empty(struct http_exchange *exchange)

@@ -20,6 +20,10 @@
 bool query_read(struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs,
     struct params *ret) MUST_CHECK;
 
+/* The same, where @ret is all that the exchange keeps, and frees.  NULL: the response is filled. */
+struct params *query_begin(
+    struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs) MUST_CHECK;
+
 /* Is the query empty?  For endpoints that take no parameters: one that is passed over would be a
  * promise that is not kept. */
 bool query_empty(struct http_exchange *exchange) MUST_CHECK;
