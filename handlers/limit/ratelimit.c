@@ -29,7 +29,6 @@ static enum handler_result ask(
     struct http_exchange *exchange, struct slice key, const struct limit *limit, int64_t cost)
 {
     exchange->job.op = STORAGE_LIMIT;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.limit =
         (struct limit_job){.limit = *limit, .key = key, .need = cost, .want = cost};
     return HANDLER_WAIT;
@@ -197,7 +196,6 @@ enum handler_result ratelimit_reset_start(struct http_exchange *exchange)
         reset.n_policies = 1;
     }
     exchange->job.op = STORAGE_LIMIT_RESET;
-    exchange->job.deadline_ms = exchange->request.deadline_ms;
     exchange->job.u.limit_reset = reset;
     return HANDLER_WAIT;
 }

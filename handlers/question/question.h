@@ -12,9 +12,8 @@
 #include "handlers/text/params.h"
 #include "storage/base/compiler.h"
 
-/* Give @exchange a state of @size zeroed bytes, which @release frees, and its job the deadline of
- * the request.  NULL: the response is a 503, because memory is out or because Redis was never seen.
- * (Redis's clock tells what `now` is.) */
+/* The same as state_begin().  NULL, with a 503, also where Redis was never seen, because Redis's
+ * clock tells what `now` is. */
 void *question_begin(struct http_exchange *exchange, size_t size,
     void (*release)(struct http_exchange *exchange)) MUST_CHECK;
 
