@@ -64,11 +64,10 @@ struct http_request {
     const struct slice *forwarded; /* the values of X-Forwarded-For in order, the last
                                       HTTP_FORWARDED_MAX of them */
     unsigned n_forwarded;
-    struct slice body;   /* decompressed, complete */
-    char *body_bytes;    /* the same bytes, writable: a decoder may unescape in place */
-    int64_t now_ms;      /* time of arrival, UTC: a lower bound of Redis's clock; 0 if Redis was
+    struct slice body; /* decompressed, complete */
+    char *body_bytes;  /* the same bytes, writable: a decoder may unescape in place */
+    int64_t now_ms;    /* time of arrival, UTC: a lower bound of Redis's clock; 0 if Redis was
                             never seen */
-    int64_t deadline_ms; /* CLOCK_MONOTONIC, for the storage job */
 };
 
 /* Room for a handler's own header fields and for those that are added to all answers: three of the

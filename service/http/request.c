@@ -260,7 +260,7 @@ enum request_verdict request_upload(
     return REQUEST_GO_ON;
 }
 
-enum handler_result request_run(struct request *request, int64_t now_ms, int64_t deadline_ms)
+enum handler_result request_run(struct request *request, int64_t now_ms)
 {
     struct http_request *inner = &request->exchange.request;
     if (request->refused) {
@@ -276,7 +276,6 @@ enum handler_result request_run(struct request *request, int64_t now_ms, int64_t
     inner->body_bytes = request->body.bytes;
     request->exchange.drop_body = drop_body;
     inner->now_ms = now_ms;
-    inner->deadline_ms = deadline_ms;
     json_memory_begin(false);
     enum handler_result result = request->route->start(&request->exchange);
     request->starved = json_memory_failed();

@@ -93,9 +93,8 @@ enum request_verdict request_upload(
     struct request *request, const char *p, size_t n, uint64_t framing) MUST_CHECK;
 
 /* The request is complete: call the handler.  HANDLER_REPLY: the response is filled.  HANDLER_WAIT:
- * submit the exchange's job with @deadline_ms, and call request_finish() when the job is done. */
-enum handler_result request_run(
-    struct request *request, int64_t now_ms, int64_t deadline_ms) MUST_CHECK;
+ * submit the exchange's job, and call request_finish() when the job is done. */
+enum handler_result request_run(struct request *request, int64_t now_ms) MUST_CHECK;
 void request_finish(struct request *request);
 
 /* Add what belongs to every answer of the route to the filled response.  Once. */

@@ -118,13 +118,19 @@ static void on_job_done(struct storage_job *job)
     (void)atomic_fetch_sub(&server->lent, 1);
 }
 
+/* Storage must answer so long before the request is due, so that the answer is still in time. */
+static int64_t slack_ms(int64_t timeout_ms)
+{
+    return timeout_ms < 5000 ? timeout_ms / 20 : 250;
+}
+
 /* The order of the two atomics makes sure that http_server_stop() sees this job, or that this
  * function sees the stop. */
 bool connection_lend(struct connection *connection)
 {
     struct http_server *server = connection->server;
-    struct http_exchange *exchange = &connection->request.exchange;
-    struct storage_job *job = &exchange->job;
+    struct storage_job *job = &connection->request.exchange.job;
+    int64_t deadline_ms = connection->due_ms - slack_ms(server->config.request_timeout_ms);
     (void)atomic_fetch_add(&server->lent, 1);
     if (atomic_load(&server->stopping)) {
         (void)atomic_fetch_sub(&server->lent, 1);
@@ -133,8 +139,8 @@ bool connection_lend(struct connection *connection)
     job->done = on_job_done;
     job->data = connection;
     job->more_follow = true;
-    if (job->deadline_ms == 0 || job->deadline_ms > exchange->request.deadline_ms) {
-        job->deadline_ms = exchange->request.deadline_ms; /* a handler may allow it less */
+    if (job->deadline_ms == 0 || job->deadline_ms > deadline_ms) {
+        job->deadline_ms = deadline_ms; /* a handler may allow it less */
     }
     connection->worker->submitted = true;
     server->config.submit(server->config.storage, job);
@@ -186,18 +192,11 @@ static enum MHD_Result on_job_back(struct connection *connection)
     return connection_reply(connection);
 }
 
-/* Storage must answer so long before the request is due, so that the answer is still in time. */
-static int64_t slack_ms(int64_t timeout_ms)
-{
-    return timeout_ms < 5000 ? timeout_ms / 20 : 250;
-}
-
 static enum MHD_Result on_complete(struct connection *connection)
 {
     const struct http_server_config *config = &connection->server->config;
-    int64_t deadline_ms = connection->due_ms - slack_ms(config->request_timeout_ms);
     int64_t now_ms = config->now_ms(config->storage);
-    if (request_run(&connection->request, now_ms, deadline_ms) == HANDLER_WAIT) {
+    if (request_run(&connection->request, now_ms) == HANDLER_WAIT) {
         return lend(connection);
     }
     return connection_reply(connection);
