@@ -307,8 +307,7 @@ static void tell_repeat(struct http_exchange *exchange, struct events_state *sta
 /* The key was used before: what was answered then, in place of an answer that is there already. */
 static void reply_repeat(struct http_exchange *exchange, struct events_state *state)
 {
-    reply_empty(&exchange->response, 0);
-    idempotency_reply(&exchange->response, &state->key);
+    idempotency_reply(&exchange->response, 202, &state->key);
     if (!state->decoded) {
         tell_repeat(exchange, state);
     }

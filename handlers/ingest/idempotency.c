@@ -102,17 +102,18 @@ bool idempotency_request_key(struct http_exchange *exchange, uint64_t how, bool 
     return true;
 }
 
-void idempotency_reply(struct http_response *response, const struct request_key *key)
+void idempotency_reply(
+    struct http_response *response, unsigned status, const struct request_key *key)
 {
+    reply_empty(response, 0);
     if (key->outcome == KEY_OTHER_BODY) {
         problem_reply(response, PROBLEM_UNACCEPTABLE,
             "this Idempotency-Key was used with another body, Content-Type or parameters in the "
-            "last "
-            "24 hours");
+            "last 24 hours");
         return;
     }
-    reply_text(response, 202, "application/json", key->replay, key->replay_n);
-    if (response->status == 202) {
+    reply_text(response, status, "application/json", key->replay, key->replay_n);
+    if (response->status == status) {
         (void)problem_add_header(response, "Idempotency-Replayed", "true");
     }
 }

@@ -35,10 +35,12 @@ struct slice idempotency_owner(const struct http_exchange *exchange) MUST_CHECK;
 bool idempotency_request_key(struct http_exchange *exchange, uint64_t how, bool of_body,
     bool *ret_is_keyed, struct request_key *ret) MUST_CHECK;
 
-/* Answer for a request that does not count, because its key was used before.
+/* Answer for a request that does not count, because its key was used before.  An answer that is
+ * there already is freed.
  *
- *     202    the first answer again
- *     422    the key was used with another body */
-void idempotency_reply(struct http_response *response, const struct request_key *key);
+ *     @status    the first answer again
+ *     422        the key was used with another body */
+void idempotency_reply(
+    struct http_response *response, unsigned status, const struct request_key *key);
 
 #endif

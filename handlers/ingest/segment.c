@@ -87,15 +87,6 @@ static void reply_success(struct http_exchange *exchange, const struct segment_b
             message));
 }
 
-static void reply_repeat(struct http_exchange *exchange, const struct request_key *key)
-{
-    reply_empty(&exchange->response, 0);
-    reply_text(&exchange->response, 200, "application/json", key->replay, key->replay_n);
-    if (exchange->response.status == 200) {
-        (void)problem_add_header(&exchange->response, "Idempotency-Replayed", "true");
-    }
-}
-
 /* Answer 401.  Returns false. */
 static bool ask_token(struct http_exchange *exchange)
 {
@@ -303,7 +294,7 @@ void segment_finish(struct http_exchange *exchange)
     } else if (exchange->job.err != STORAGE_OK) {
         events_reply_failed(exchange, exchange->job.err);
     } else if (state->keyed && state->key.outcome != (looked ? KEY_FREE : KEY_MINE)) {
-        reply_repeat(exchange, &state->key);
+        idempotency_reply(&exchange->response, 200, &state->key);
     } else if (looked) {
         exchange->again = write_events(exchange, state) == HANDLER_WAIT;
     } else {
