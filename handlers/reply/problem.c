@@ -108,15 +108,21 @@ bool problem_add_header(struct http_response *response, const char *static_name,
     return true;
 }
 
-static void reply(
-    struct http_response *response, enum problem problem, json_t *errors, const char *detail)
+/* The block @text is taken over.  NULL: memory is out. */
+static void set_body(struct http_response *response, enum problem problem, char *text)
 {
     free(response->body);
     response->static_body = NULL;
     response->status = problems[problem].status;
     response->content_type = "application/problem+json";
-    response->body = document(problem, detail, errors);
-    response->body_n = response->body != NULL ? strlen(response->body) : 0;
+    response->body = text;
+    response->body_n = text != NULL ? strlen(text) : 0;
+}
+
+static void reply(
+    struct http_response *response, enum problem problem, json_t *errors, const char *detail)
+{
+    set_body(response, problem, document(problem, detail, errors));
     if (problems[problem].retry_after_s >= 0) {
         char value[16];
         (void)snprintf(value, sizeof(value), "%d", problems[problem].retry_after_s);
@@ -194,24 +200,15 @@ void problem_reply_limited(struct http_response *response, int64_t capacity,
         (void)snprintf(detail, sizeof(detail), "%s; try again in %lld s",
             state->penalised ? "refused too often" : "over the limit", retry_s);
     }
-    int n = snprintf(text, sizeof(text),
-        "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\",\"message\":\"%"
-        "s\","
-        "\"allowed\":false,\"limit\":%lld,\"remaining\":%lld,\"retry_after_s\":%lld,"
-        "\"reset_after_s\":%lld%s%s%s}",
+    (void)snprintf(text, sizeof(text),
+        "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\","
+        "\"message\":\"%s\",\"allowed\":false,\"limit\":%lld,\"remaining\":%lld,"
+        "\"retry_after_s\":%lld,\"reset_after_s\":%lld%s%s%s}",
         problems[PROBLEM_LIMITED].title, problems[PROBLEM_LIMITED].status, detail, detail,
         (long long)capacity, (long long)state->remaining, retry_s,
         (long long)limit_seconds(state->reset_us), limited_by != NULL ? ",\"limited_by\":\"" : "",
         limited_by != NULL ? limited_by : "", limited_by != NULL ? "\"" : "");
-    free(response->body);
-    response->static_body = NULL;
-    response->status = problems[PROBLEM_LIMITED].status;
-    response->content_type = "application/problem+json";
-    response->body = malloc((size_t)n);
-    response->body_n = response->body != NULL ? (size_t)n : 0;
-    if (response->body != NULL) {
-        memcpy(response->body, text, (size_t)n);
-    }
+    set_body(response, PROBLEM_LIMITED, strdup(text));
 }
 
 /* There is no default: a new error of storage does not compile before it has a place here. */

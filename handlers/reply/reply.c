@@ -23,7 +23,7 @@ static void reply_block(
     struct http_response *response, unsigned status, const char *content_type, char *text, size_t n)
 {
     if (text == NULL) {
-        problem_reply(response, PROBLEM_UNAVAILABLE, "out of memory");
+        (void)problem_no_memory(response);
         return;
     }
     response->status = status;
