@@ -136,7 +136,7 @@ static json_t *answer_of_rows(
 static void add_other_row(const struct http_exchange *exchange, json_t *root)
 {
     json_t *other = json_object_get(root, "other");
-    if (json_integer_value(other) > 0 && csv_wanted(exchange->request.fields[FIELD_ACCEPT])) {
+    if (json_integer_value(other) > 0 && csv_asked(exchange)) {
         json_array_append_new(
             json_object_get(root, "rows"), json_pack("{s:s,s:O,s:n,s:O}", "value", "(other)", "pv",
                                                other, "uv", "at_most", other));

@@ -19,11 +19,8 @@
  * In openapi.yaml the 200 of such an operation has content text/csv beside application/json, and
  * the header Vary (components/headers/Vary).  tests/contract/test_csv.py then finds the operation.
  *
- * The format is RFC 4180: lines end with CRLF, a line of names comes first, a cell with a comma, a
- * quote or a line end stands in quotes, and quotes in a cell are doubled.  A spreadsheet would take
- * some texts for formulas: those that begin with = + - @, a tab or a line end, also in their
- * full-width forms.  Such a text gets a ' in front (OWASP's rule against CSV injection); numbers
- * get none.
+ * Lines end with CRLF (RFC 4180), and a line of names comes first.  text/csv_text.h says what
+ * becomes of a text; a number stands as it is.
  */
 #ifndef HANDLERS_REPLY_CSV_H
 #define HANDLERS_REPLY_CSV_H
@@ -31,7 +28,6 @@
 #include <jansson.h>
 
 #include "handlers/http/http.h"
-#include "storage/base/buffer.h"
 #include "storage/base/compiler.h"
 
 #define CSV_COLUMNS_MAX 12
@@ -40,9 +36,6 @@ struct csv_shape {
     const char *rows;                     /* a path; NULL: the answer is the only row */
     const char *columns[CSV_COLUMNS_MAX]; /* names; a NULL ends them */
 };
-
-/* Append a cell of text to @out, with quotes and a ' where the text needs them. */
-void csv_put_text(struct buffer *out, const char *text, size_t n);
 
 /* Does @accept, the value of Accept, want CSV rather than JSON?  The value must name text/csv.
  * JSON, if it is named too, must have a lower weight; else no wildcard may have a higher one. */
