@@ -333,7 +333,7 @@ static json_t *answer(const struct app *app, const struct counts_state *state,
     flag_json(root, "clamped", clamped);
     flag_json(root, "spans_rotation",
         (state->all_metrics || state->metric != METRIC_PV) &&
-            window_spans_rotation(app, job->asked.answered));
+            storage_spans_rotation(app->storage, job->asked.answered));
     return root;
 }
 

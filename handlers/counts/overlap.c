@@ -207,7 +207,7 @@ static void add_second_window(
     json_object_set_new(root, "new", count_json(&job->joint.only_a, job->most.only_a));
     json_object_set_new(
         root, "cover2", window_cover_json(b->per_level, b->explain, b->keys, b->n_keys));
-    flag_json(root, "spans_rotation", window_spans_rotation(exchange->app, all));
+    flag_json(root, "spans_rotation", storage_spans_rotation(exchange->app->storage, all));
 }
 
 void overlap_finish(struct http_exchange *exchange)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "handlers/access/access.h"
+#include "handlers/http/app.h"
 #include "handlers/question/question.h"
 #include "handlers/question/window_params.h"
 #include "handlers/question/window_reply.h"
@@ -124,7 +125,7 @@ static void take_figures(struct http_exchange *exchange)
         state->row = json_pack("{s:o,s:o,s:o,s:o}", "site", text_json(site), "pv", number(pv), "uv",
             number(uv), "visits", number(job->values[METRIC_VISITS]));
         struct window asked = state->asked.window, answered = job->asked.answered;
-        state->rotated = state->rotated || window_spans_rotation(exchange->app, answered);
+        state->rotated = state->rotated || storage_spans_rotation(exchange->app->storage, answered);
         state->own_window = answered.from_s != asked.from_s || answered.to_s != asked.to_s;
         state->answered = answered;
     } else {

@@ -242,7 +242,7 @@ static void note_window(struct grafana_target *target, const struct window_quest
 static bool note_rotation(
     const struct app *app, struct grafana_target *target, struct window window)
 {
-    bool spans = target->metric != GRAFANA_PV && window_spans_rotation(app, window);
+    bool spans = target->metric != GRAFANA_PV && storage_spans_rotation(app->storage, window);
     if (spans) {
         grafana_notice(target, "info",
             "a visitor may be counted more than once: visitors are hashed anew in this time range");

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/timestamp.h"
@@ -109,11 +110,6 @@ json_t *window_head_json(const struct window_params *asked, struct window answer
     return root;
 }
 
-bool window_spans_rotation(const struct app *app, struct window window)
-{
-    return storage_spans_rotation(app->storage, window);
-}
-
 /* The parameters of the window are from@number and to@number. */
 static void not_kept(
     struct http_exchange *exchange, struct window nearest, const char *number, const char *how)
@@ -151,7 +147,8 @@ void window_tail_json(
 {
     json_object_set_new(root, "cover",
         window_cover_json(asked->per_level, asked->explain, asked->keys, asked->n_keys));
-    flag_json(root, "spans_rotation", window_spans_rotation(exchange->app, asked->answered));
+    flag_json(
+        root, "spans_rotation", storage_spans_rotation(exchange->app->storage, asked->answered));
 }
 
 void window_no_set(struct http_exchange *exchange, struct slice site, struct slice name)

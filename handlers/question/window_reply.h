@@ -9,7 +9,6 @@
 
 #include <jansson.h>
 
-#include "handlers/http/app.h"
 #include "handlers/http/http.h"
 #include "handlers/question/window_params.h"
 #include "storage/base/buffer.h"
@@ -35,10 +34,6 @@ json_t *window_cover_json(
 
 /* An object with site, from, to and tz: of the question, and of the window that was answered. */
 json_t *window_head_json(const struct window_params *asked, struct window answered);
-
-/* Does @window reach over a border of rotation periods?  Then a visitor without a user may be
- * counted twice, under two hashed names. */
-bool window_spans_rotation(const struct app *app, struct window window);
 
 /* Add to @root the members that end an answer about visitors: cover, and spans_rotation where the
  * window does so. */
