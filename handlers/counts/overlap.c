@@ -80,25 +80,12 @@ static bool check_counted(struct http_exchange *exchange, const struct window_pa
     return true;
 }
 
-/* True: the question has a second window, for side b, or it has none and needs none. */
-static bool read_second_window(
-    struct http_exchange *exchange, struct window_params *asked, struct overlap_job *job)
-{
-    struct window_question second = window_params_question(asked);
-    if (!window_params_read_second(exchange, asked, "from2", "to2", &second.window,
-            &second.to_is_now, &job->two_windows)) {
-        return false;
-    }
-    job->asked_second = second;
-    return true;
-}
-
 enum handler_result overlap_start(struct http_exchange *exchange)
 {
     struct window_params *asked = question_begin(exchange, sizeof(*asked), release);
     struct overlap_job job = {0};
     if (asked == NULL || !window_params_read_with(exchange, PARAM_SPECS(specs), asked) ||
-        !read_second_window(exchange, asked, &job) ||
+        !window_params_read_second(exchange, asked, &job.asked_second, &job.two_windows) ||
         !read_sides(exchange, asked, job.two_windows, job.sides) ||
         !check_counted(exchange, asked)) {
         return HANDLER_REPLY;

@@ -211,26 +211,6 @@ bool window_params_read_all_sites(
     return read_zone(exchange, ret) && read_round(exchange, ret) && read_window(exchange, ret);
 }
 
-bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,
-    const char *from, const char *to, struct window *ret, bool *ret_to_is_now, bool *ret_given)
-{
-    bool from_is_now = false;
-    bool has_from = params_count(&p->params, from) > 0;
-    bool has_to = params_count(&p->params, to) > 0;
-    *ret_to_is_now = false;
-    *ret_given = has_from && has_to;
-    if (!read_time(exchange, p, from, TIMESTAMP_DOWN, &ret->from_s, &from_is_now) ||
-        !read_time(exchange, p, to, TIMESTAMP_UP, &ret->to_s, ret_to_is_now)) {
-        return false;
-    }
-    if (has_from != has_to) {
-        return query_refuse(
-            exchange, has_from ? to : from, "from2 and to2 are given together, or not at all");
-    }
-    return !*ret_given || ret->to_s > ret->from_s ||
-           query_refuse(exchange, to, "must be later than from2");
-}
-
 struct window_question window_params_question(const struct window_params *p)
 {
     return (struct window_question){
@@ -240,4 +220,25 @@ struct window_question window_params_question(const struct window_params *p)
         .round_outer = p->round_outer,
         .explain = p->explain,
     };
+}
+
+bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,
+    struct window_question *ret, bool *ret_given)
+{
+    bool from_is_now = false;
+    bool has_from = params_count(&p->params, "from2") > 0;
+    bool has_to = params_count(&p->params, "to2") > 0;
+    *ret = window_params_question(p);
+    ret->to_is_now = false;
+    *ret_given = has_from && has_to;
+    if (!read_time(exchange, p, "from2", TIMESTAMP_DOWN, &ret->window.from_s, &from_is_now) ||
+        !read_time(exchange, p, "to2", TIMESTAMP_UP, &ret->window.to_s, &ret->to_is_now)) {
+        return false;
+    }
+    if (has_from != has_to) {
+        return query_refuse(exchange, has_from ? "to2" : "from2",
+            "from2 and to2 are given together, or not at all");
+    }
+    return !*ret_given || ret->window.to_s > ret->window.from_s ||
+           query_refuse(exchange, "to2", "must be later than from2");
 }

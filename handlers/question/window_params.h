@@ -68,11 +68,11 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
 bool window_params_read_all_sites(
     struct http_exchange *exchange, struct window_params *ret, bool *ret_given) MUST_CHECK;
 
-/* Read a second window of the question: the parameters @from and @to, in the question's zone, both
- * or none.  *ret_given: they are there.  False: the response says what is wrong. */
+/* Read a second window of the question, from2 and to2, in the question's zone: both or none.
+ * *ret is the question about it.  *ret_given: they are there.  False: the response says what is
+ * wrong. */
 bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,
-    const char *from, const char *to, struct window *ret, bool *ret_to_is_now,
-    bool *ret_given) MUST_CHECK;
+    struct window_question *ret, bool *ret_given) MUST_CHECK;
 
 /* Is the parameter one of `names`? */
 bool window_params_is_name(const struct param *param);
