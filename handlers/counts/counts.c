@@ -150,18 +150,12 @@ static bool is_estimate(int metric)
     return metric == METRIC_UV || metric == METRIC_IPS;
 }
 
-/* A forged sketch can estimate 2^63 (see hll.h), so a figure is bounded. */
-static json_int_t bounded_figure(uint64_t value)
-{
-    return (json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value);
-}
-
 /* The figure of @metric.  An estimate that stands beside the page views must not exceed them;
  * *ret_clamped: it did. */
 static uint64_t figure(const struct counts_state *state, const uint64_t values[METRICS],
     enum metric metric, bool *ret_clamped)
 {
-    uint64_t value = (uint64_t)bounded_figure(values[metric]);
+    uint64_t value = (uint64_t)window_figure(values[metric]);
     if (state->all_metrics && is_estimate(metric) && value > values[METRIC_PV]) {
         *ret_clamped = true;
         return values[METRIC_PV];
@@ -322,7 +316,7 @@ static json_t *answer(const struct app *app, const struct counts_state *state,
         json_object_set_new(root, "error", errors_json(state, job->values));
     }
     if (job->at_most > 0) {
-        json_object_set_new(root, "at_most", json_integer(bounded_figure(job->at_most)));
+        json_object_set_new(root, "at_most", json_integer(window_figure(job->at_most)));
     }
     json_object_set_new(root, "cover",
         window_cover_json(

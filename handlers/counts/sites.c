@@ -84,11 +84,6 @@ static void ask_figures(struct http_exchange *exchange)
     exchange->again = true;
 }
 
-static json_t *number(uint64_t value)
-{
-    return json_integer((json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value));
-}
-
 static void add_window(json_t *object, struct window window)
 {
     json_object_set_new(object, "from", window_time_json(window.from_s));
@@ -122,14 +117,15 @@ static void take_figures(struct http_exchange *exchange)
     state->clamped = state->clamped || uv < estimate;
     if (!state->now) {
         struct slice site = state->list.sites[state->next];
-        state->row = json_pack("{s:o,s:o,s:o,s:o}", "site", text_json(site), "pv", number(pv), "uv",
-            number(uv), "visits", number(job->values[METRIC_VISITS]));
+        state->row =
+            json_pack("{s:o,s:I,s:I,s:I}", "site", text_json(site), "pv", window_figure(pv), "uv",
+                window_figure(uv), "visits", window_figure(job->values[METRIC_VISITS]));
         struct window asked = state->asked.window, answered = job->asked.answered;
         state->rotated = state->rotated || storage_spans_rotation(exchange->app->storage, answered);
         state->own_window = answered.from_s != asked.from_s || answered.to_s != asked.to_s;
         state->answered = answered;
     } else {
-        json_object_set_new(state->row, "now", number(uv));
+        json_object_set_new(state->row, "now", json_integer(window_figure(uv)));
         if (state->own_window) {
             add_window(state->row, state->answered);
         }

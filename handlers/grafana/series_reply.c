@@ -1,6 +1,7 @@
 #include "handlers/grafana/series_reply.h"
 
 #include "handlers/question/visit_figures.h"
+#include "handlers/question/window_reply.h"
 
 /* The legend: "uv", "uv shop", "uv shop /a, ..". */
 static json_t *legend(const struct grafana_target *target)
@@ -25,9 +26,7 @@ static void add_value(
 void grafana_add_count(
     json_t *points, const struct grafana_target *target, int64_t at_s, uint64_t value)
 {
-    /* A forged sketch can estimate 2^63 (see hll.h), so the number is bounded. */
-    add_value(points, target, at_s,
-        json_integer((json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value)));
+    add_value(points, target, at_s, json_integer(window_figure(value)));
 }
 
 void grafana_add_visits(

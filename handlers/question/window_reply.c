@@ -27,6 +27,11 @@ void window_put_time(struct buffer *out, int64_t at_s)
     buffer_text(out, "\"");
 }
 
+json_int_t window_figure(uint64_t value)
+{
+    return (json_int_t)(value > INT64_MAX / 2 ? INT64_MAX / 2 : value);
+}
+
 json_t *window_pages_json(const struct slice *pages, size_t n)
 {
     if (n == 0) {

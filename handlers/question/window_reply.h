@@ -21,6 +21,9 @@
 json_t *window_time_json(int64_t at_s);
 void window_put_time(struct buffer *out, int64_t at_s);
 
+/* A figure.  A forged sketch can estimate 2^63 (see hll.h), so it is bounded. */
+json_int_t window_figure(uint64_t value);
+
 /* The @n pages, or named events without their marks, as an array; null if there are none, for the
  * whole site. */
 json_t *window_pages_json(const struct slice *pages, size_t n);
