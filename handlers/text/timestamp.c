@@ -34,15 +34,6 @@ static void skip(struct slice *rest, size_t n)
     rest->n -= n;
 }
 
-static bool take(struct slice *rest, char c)
-{
-    if (rest->n == 0 || rest->p[0] != c) {
-        return false;
-    }
-    skip(rest, 1);
-    return true;
-}
-
 static size_t count_digits(struct slice rest)
 {
     size_t n = 0;
@@ -74,8 +65,8 @@ static bool take_digits(struct slice *rest, size_t n, int64_t *ret)
 static const char *take_date(struct slice *rest, int64_t *ret_days)
 {
     int64_t year, month, day;
-    if (!take_digits(rest, 4, &year) || !take(rest, '-') || !take_digits(rest, 2, &month) ||
-        !take(rest, '-') || !take_digits(rest, 2, &day)) {
+    if (!take_digits(rest, 4, &year) || !slice_take(rest, '-') || !take_digits(rest, 2, &month) ||
+        !slice_take(rest, '-') || !take_digits(rest, 2, &day)) {
         return not_a_time;
     }
     if (month < 1 || month > 12 || day < 1 || day > civil_month_days(year, (int)month)) {
@@ -100,11 +91,11 @@ static bool is_part(struct slice digits)
 static const char *take_clock(struct slice *rest, int64_t *ret_s, bool *ret_part)
 {
     int64_t hour, minute, second;
-    if (!take_digits(rest, 2, &hour) || !take(rest, ':') || !take_digits(rest, 2, &minute) ||
-        !take(rest, ':') || !take_digits(rest, 2, &second)) {
+    if (!take_digits(rest, 2, &hour) || !slice_take(rest, ':') || !take_digits(rest, 2, &minute) ||
+        !slice_take(rest, ':') || !take_digits(rest, 2, &second)) {
         return not_a_time;
     }
-    if (take(rest, '.')) {
+    if (slice_take(rest, '.')) {
         size_t n = count_digits(*rest);
         if (n == 0) {
             return not_a_time;
@@ -129,15 +120,16 @@ static const char *take_offset(struct slice *rest, bool blank_is_plus, int64_t *
         return no_offset;
     }
     *ret_s = 0;
-    if (take(rest, 'Z') || take(rest, 'z')) {
+    if (slice_take(rest, 'Z') || slice_take(rest, 'z')) {
         return NULL;
     }
-    bool west = take(rest, '-');
-    if (!west && !take(rest, '+') && !(blank_is_plus && take(rest, ' '))) {
+    bool west = slice_take(rest, '-');
+    if (!west && !slice_take(rest, '+') && !(blank_is_plus && slice_take(rest, ' '))) {
         return not_a_time;
     }
     int64_t hours, minutes;
-    if (!take_digits(rest, 2, &hours) || !take(rest, ':') || !take_digits(rest, 2, &minutes)) {
+    if (!take_digits(rest, 2, &hours) || !slice_take(rest, ':') ||
+        !take_digits(rest, 2, &minutes)) {
         return not_a_time;
     }
     if (hours > 23 || minutes > 59) {
@@ -156,7 +148,7 @@ static const char *read_rfc3339(
     if (fault != NULL) {
         return fault;
     }
-    if (!take(&text, 'T') && !take(&text, 't')) {
+    if (!slice_take(&text, 'T') && !slice_take(&text, 't')) {
         return not_a_time;
     }
     fault = take_clock(&text, &clock_s, ret_part);
@@ -215,8 +207,8 @@ static const char *read_midnight(struct slice text, const struct zone *zone, int
 /* Take "-15m", and go there.  In a query '+' is a blank, so a blank is read as '+'. */
 static const char *take_shift(struct slice *rest, const struct zone *zone, int64_t *at_s)
 {
-    bool back = take(rest, '-');
-    if (!back && !take(rest, '+') && !take(rest, ' ')) {
+    bool back = slice_take(rest, '-');
+    if (!back && !slice_take(rest, '+') && !slice_take(rest, ' ')) {
         return not_relative;
     }
     size_t n = count_digits(*rest);
@@ -241,7 +233,7 @@ static const char *read_steps(
 {
     const char *fault = NULL;
     while (rest.n > 0 && fault == NULL) {
-        if (!take(&rest, '/')) {
+        if (!slice_take(&rest, '/')) {
             fault = take_shift(&rest, zone, at_s);
             continue;
         }
@@ -262,7 +254,7 @@ static bool is_number(struct slice text, struct slice *ret, struct slice *ret_fr
     size_t n = count_digits(text);
     struct slice fraction = {text.p + n, text.n - n};
     *ret = (struct slice){text.p, n};
-    bool is = n > 0 && (fraction.n == 0 || (take(&fraction, '.') && fraction.n > 0 &&
+    bool is = n > 0 && (fraction.n == 0 || (slice_take(&fraction, '.') && fraction.n > 0 &&
                                                count_digits(fraction) == fraction.n));
     *ret_fraction = fraction;
     return is;

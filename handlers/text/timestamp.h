@@ -35,9 +35,9 @@ enum timestamp_round { TIMESTAMP_DOWN, TIMESTAMP_UP };
  * month does not have becomes the month's last; weeks begin on Monday.
  *
  * The result is rounded to the minute, by @round: a part of a second counts, so 10:20:00.001 is
- * 10:21 where it is rounded up.  "now" stands for the current minute: rounded up
- * it is the end of that minute, also at second 0.  The same holds for now-15m, but now/d is
- * midnight itself.  *ret_is_now: the text was just "now", so the window follows the clock.
+ * 10:21 where it is rounded up.  "now" stands for the current minute: rounded up it is the end of
+ * that minute, also at second 0.  The same holds for now-15m, but now/d is midnight itself.
+ * *ret_is_now: the text was just "now", so the window follows the clock.
  *
  * False: *ret_detail says what is wrong (static text), and the other results are untouched. */
 bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now_ms,
