@@ -1,6 +1,5 @@
 #include "handlers/question/date_params.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "handlers/access/access.h"
@@ -235,9 +234,8 @@ bool date_params_match(struct http_exchange *exchange, const struct date_params 
 
 void date_print(int64_t day, char text[static 11])
 {
-    struct civil_date date = civil_from_days(day);
-    char whole[48];
-    (void)snprintf(whole, sizeof(whole), "%04d-%02d-%02d", (int)date.year, date.month, date.day);
+    char whole[TIMESTAMP_TEXT];
+    timestamp_print(day * DAY_S, whole);
     memcpy(text, whole, 10);
     text[10] = '\0';
 }

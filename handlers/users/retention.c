@@ -202,7 +202,6 @@ enum handler_result retention_start(struct http_exchange *exchange)
 static void put_cohort(json_t *object, const struct retention_state *state, size_t c,
     const struct activity_count *counts)
 {
-    char date[11];
     uint64_t size = counts[0].users;
     json_t *returned = json_array();
     for (size_t o = 1; returned != NULL && o <= offsets_of(state, c); o++) {
@@ -210,8 +209,7 @@ static void put_cohort(json_t *object, const struct retention_state *state, size
         json_array_append_new(returned, json_pack("{s:I,s:I,s:f}", "offset", (json_int_t)o, "users",
                                             (json_int_t)counts[o].users, "rate", rate));
     }
-    date_print(state->sets[c].days.first, date);
-    json_object_set_new(object, "cohort", json_string(date));
+    json_object_set_new(object, "cohort", date_json(state->sets[c].days.first));
     json_object_set_new(object, "size", json_integer((json_int_t)size));
     json_object_set_new(object, "returned", returned);
 }

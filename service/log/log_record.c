@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "handlers/text/timestamp.h"
 #include "service/log/escape.h"
 
 /* Bytes kept free for `truncated=true`, the closing brace and the newline. */
@@ -106,19 +106,13 @@ static void put_field(struct line *line, const struct log_field *field)
     }
 }
 
-/* RFC 3339 in UTC with milliseconds. */
+/* RFC 3339 in UTC with milliseconds; a clock of the years 0 to 9999. */
 static void put_time(struct line *line, int64_t at_ms)
 {
     int64_t ms = (at_ms % 1000 + 1000) % 1000;
-    time_t at_s = (time_t)((at_ms - ms) / 1000);
-    char date[64];
-    struct tm tm;
-    if (gmtime_r(&at_s, &tm) == NULL ||
-        strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
-        (void)snprintf(date, sizeof(date), "0000-00-00T00:00:00");
-    }
-    char text[96];
-    (void)snprintf(text, sizeof(text), "%s.%03dZ", date, (int)ms);
+    char seconds[TIMESTAMP_TEXT], text[TIMESTAMP_TEXT + 16];
+    timestamp_print((at_ms - ms) / 1000, seconds);
+    (void)snprintf(text, sizeof(text), "%.19s.%03dZ", seconds, (int)ms);
     put_key(line, "ts");
     put_text(line, slice_of(text));
 }
