@@ -87,10 +87,8 @@ void get_site_finish(struct http_exchange *exchange)
     const struct deletion_job *job = &exchange->job.u.deletion;
     if (deletion_ended(exchange)) {
         json_t *root = json_object();
-        json_t *state = state_json(job);
         json_object_set_new(root, "site", text_json(job->target.site));
-        json_object_update(root, state);
-        json_decref(state);
+        json_object_update_new(root, state_json(job));
         reply_json(&exchange->response, 200, root);
     }
 }
