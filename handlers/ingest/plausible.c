@@ -73,7 +73,7 @@ static bool check_request(struct http_exchange *exchange)
 }
 
 /* The page view, or the named event, as events: one for each domain. */
-static const struct event *as_events(struct plausible_state *state)
+static void as_events(struct plausible_state *state)
 {
     const struct plausible_event *event = &state->event;
     struct beacon *beacon = &state->beacon;
@@ -86,20 +86,18 @@ static const struct event *as_events(struct plausible_state *state)
         .url = event->url,
         .props = event->props,
         .n_props = event->n_props};
-    return beacon->events;
 }
 
 /* Answer for an engagement: how long a page that was counted was looked at. */
 static enum handler_result drop_engagement(
     struct http_exchange *exchange, struct plausible_state *state)
 {
-    const struct event *events = as_events(state);
     if (!beacon_allowed(exchange, &state->beacon)) {
         return HANDLER_REPLY;
     }
     app_stats_add(&exchange->app->stats->dropped_engagement, 1);
     reply_ok(exchange, 1);
-    ingest_guard_tell(exchange, events, state->beacon.n);
+    ingest_guard_tell(exchange, state->beacon.events, state->beacon.n);
     return HANDLER_REPLY;
 }
 
@@ -113,8 +111,7 @@ enum handler_result plausible_start(struct http_exchange *exchange)
     if (state == NULL) {
         return HANDLER_REPLY;
     }
-    struct plausible_event *event = &state->event;
-    switch (plausible_decode(exchange->request.body, event, &fault)) {
+    switch (plausible_decode(exchange->request.body, &state->event, &fault)) {
     case PLAUSIBLE_OK:
         break;
     case PLAUSIBLE_FAULT:
@@ -123,10 +120,10 @@ enum handler_result plausible_start(struct http_exchange *exchange)
         (void)problem_no_memory(&exchange->response);
         return HANDLER_REPLY;
     }
-    if (event->kind == PLAUSIBLE_ENGAGEMENT) {
+    as_events(state);
+    if (state->event.kind == PLAUSIBLE_ENGAGEMENT) {
         return drop_engagement(exchange, state);
     }
-    (void)as_events(state);
     enum beacon_verdict verdict = beacon_start(exchange, &state->beacon);
     if (verdict == BEACON_DROPPED) {
         reply_ok(exchange, state->beacon.n);

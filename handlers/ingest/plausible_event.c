@@ -63,19 +63,14 @@ static bool has_domain(const struct plausible_event *event, struct slice domain)
 static const char *read_domains(struct slice list, struct plausible_event *event, char **to)
 {
     char *lower = *to;
-    size_t start = 0;
-    (void)put(to, list);
+    struct slice rest = put(to, list);
     for (size_t i = 0; i < list.n; i++) {
         lower[i] = ascii_lower(lower[i]);
     }
-    for (size_t i = 0; i <= list.n; i++) {
-        if (i < list.n && lower[i] != ',') {
-            continue;
-        }
-        struct slice domain = {lower + start, i - start};
-        start = i + 1;
-        while (domain.n > 0 && domain.p[0] == ' ') {
-            domain = (struct slice){domain.p + 1, domain.n - 1};
+    for (bool more = true; more;) {
+        struct slice domain = rest;
+        more = slice_take_until(&rest, ',', &domain);
+        while (slice_take(&domain, ' ')) {
         }
         if (event_check_site(domain) != NULL) {
             return "must be the name of a site, [a-z0-9][a-z0-9._-]{0,63}";
@@ -203,10 +198,9 @@ enum plausible_result plausible_decode(
     json_error_t error;
     *ret = (struct plausible_event){0};
     *ret_fault = (struct plausible_fault){NULL, "must be a JSON object"};
-    json_t *root =
-        body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX ? json_body_load(body, 0, &error) : NULL;
+    json_t *root = json_body_load(body, 0, &error);
     if (!json_is_object(root)) {
-        bool failed = root == NULL && body.n > 0 && body.n <= PLAUSIBLE_BODY_MAX;
+        bool failed = root == NULL && body.n > 0;
         json_decref(root);
         if (failed &&
             (json_memory_failed() || json_error_code(&error) == json_error_out_of_memory)) {

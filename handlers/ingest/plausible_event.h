@@ -15,9 +15,8 @@
  *     props, p, m    properties: an object, or one as a text; of its members texts, numbers and
  *                    booleans.  What is none of these is passed over
  *
- * Other members (revenue, width, engagement's figures) are not looked at.  Of a
- * member that is given twice the last one holds; of one that is given under both its names the long
- * name's.
+ * Other members (revenue, width, engagement's figures) are not looked at.  Of a member that is
+ * given twice the last one holds; of one that is given under both its names the long name's.
  *
  * Source: Plausible's Events API (plausible.io/docs/events-api, read 2026-07-24), and what its
  * trackers send (npm plausible-tracker 0.3.9, @plausible-analytics/tracker 0.4.6).
