@@ -20,7 +20,6 @@ void filter_items_release(struct filter_items *items)
 static bool read_capacity(struct http_exchange *exchange, json_t *root, struct filter_job *job)
 {
     json_t *value = json_object_get(root, "capacity");
-    job->capacity = FILTER_CAPACITY_DEFAULT;
     if (value == NULL) {
         return true;
     }
@@ -36,7 +35,6 @@ static bool read_capacity(struct http_exchange *exchange, json_t *root, struct f
 static bool read_error_rate(struct http_exchange *exchange, json_t *root, struct filter_job *job)
 {
     json_t *value = json_object_get(root, "error_rate");
-    job->error = FILTER_ERROR_DEFAULT;
     if (value == NULL) {
         return true;
     }
@@ -56,7 +54,6 @@ static bool read_error_rate(struct http_exchange *exchange, json_t *root, struct
 static bool read_expansion(struct http_exchange *exchange, json_t *root, struct filter_job *job)
 {
     json_t *value = json_object_get(root, "expansion");
-    job->expansion = BLOOM_EXPANSION;
     if (value == NULL) {
         return true;
     }

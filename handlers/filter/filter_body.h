@@ -29,8 +29,8 @@ struct filter_items {
 
 void filter_items_release(struct filter_items *items);
 
-/* Read {"capacity":N,"error_rate":p,"expansion":2|0} into @job.  A member that is left out has its
- * default. */
+/* Read {"capacity":N,"error_rate":p,"expansion":2|0} into @job.  What a member that is left
+ * out is about stays. */
 bool filter_body_parameters(struct http_exchange *exchange, struct filter_job *job) MUST_CHECK;
 
 /* Read {"items":[..]}: 1 to FILTER_ITEMS_MAX items.  An item is a string that is not empty, or an

@@ -45,9 +45,6 @@ static bool read_body(
         return filter_body_parameters(exchange, job);
     case FILTER_ADD:
     case FILTER_CHECK:
-        job->capacity = FILTER_CAPACITY_DEFAULT;
-        job->error = FILTER_ERROR_DEFAULT;
-        job->expansion = 2;
         if (!filter_body_items(exchange, &state->items)) {
             return false;
         }
@@ -64,7 +61,11 @@ static bool read_body(
 
 static enum handler_result start(struct http_exchange *exchange, enum filter_action action)
 {
-    struct filter_job job = {.action = action, .name = exchange->request.segment};
+    struct filter_job job = {.action = action,
+        .name = exchange->request.segment,
+        .capacity = FILTER_CAPACITY_DEFAULT,
+        .error = FILTER_ERROR_DEFAULT,
+        .expansion = BLOOM_EXPANSION};
     struct filters_state *state = state_begin(exchange, sizeof(*state), release);
     if (state == NULL || !query_segment(exchange, "name", name_check) ||
         !query_read(exchange, specs, 1, &state->params) ||
