@@ -165,11 +165,10 @@ static bool read_body(struct body_reader *r)
 enum seen_json_result seen_json_decode(
     char *body, size_t n, struct seen_body *ret, struct seen_json_fault *ret_fault)
 {
-    char none[1] = ""; /* spares the scanner null pointers */
     struct body_reader r = {.body = ret, .fault = ret_fault};
     *ret = (struct seen_body){.n = 0};
     *ret_fault = (struct seen_json_fault){.pointer = ""};
-    json_scan_init(&r.scan, n > 0 ? body : none, n, DEPTH_MAX);
+    json_scan_init(&r.scan, body, n, DEPTH_MAX);
     if (!read_body(&r)) {
         json_scan_position(&r.scan, &ret_fault->line, &ret_fault->column);
         ret_fault->detail = r.scan.error;

@@ -295,7 +295,6 @@ static enum event_json_result decode_body(struct decoder *d, enum event_body for
 enum event_json_result event_json_decode(char *body, size_t n, enum event_body form,
     const struct event_rules *rules, struct event_batch *batch)
 {
-    char none[1] = ""; /* spares the scanner null pointers */
     struct decoder d = {
         .batch = batch,
         .rules = rules,
@@ -303,7 +302,7 @@ enum event_json_result event_json_decode(char *body, size_t n, enum event_body f
         .reader = {.rules = rules},
     };
     d.reader.scan = &d.scan;
-    json_scan_init(&d.scan, n > 0 ? body : none, n, EVENT_DEPTH_MAX);
+    json_scan_init(&d.scan, body, n, EVENT_DEPTH_MAX);
     enum event_json_result result = decode_body(&d, form);
     if (result == EVENT_JSON_OK) {
         attach_actions(batch);

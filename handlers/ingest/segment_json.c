@@ -266,11 +266,10 @@ static bool decode(struct decoder *d)
 enum segment_result segment_decode(char *body, size_t n, enum segment_call call,
     const struct event_rules *rules, struct segment_body *ret)
 {
-    char none[1] = ""; /* spares the scanner null pointers */
     struct decoder d = {.call = call, .rules = rules, .body = ret};
     *ret = (struct segment_body){.all_have_ids = true};
     buffer_init(&ret->ids);
-    json_scan_init(&d.scan, n > 0 ? body : none, n, DEPTH_MAX);
+    json_scan_init(&d.scan, body, n, DEPTH_MAX);
     bool ok = decode(&d);
     if (d.nomem || ret->ids.failed) {
         return SEGMENT_NOMEM;

@@ -5,10 +5,12 @@
 
 void json_scan_init(struct json_scan *scan, char *text, size_t n, unsigned depth_max)
 {
+    static char none[1];
+    char *start = n > 0 ? text : none; /* a null pointer has no byte behind it */
     *scan = (struct json_scan){
-        .at = text,
-        .end = text + n,
-        .line_start = text,
+        .at = start,
+        .end = start + n,
+        .line_start = start,
         .line = 1,
         .depth_max = depth_max,
     };

@@ -60,7 +60,8 @@ struct json_number {
     bool integer;    /* neither fraction nor exponent */
 };
 
-/* Begin with the @n bytes of @text.  More than @depth_max containers in each other are an error. */
+/* Begin with the @n bytes of @text, which may be NULL if @n is 0.  More than @depth_max containers
+ * in each other are an error. */
 void json_scan_init(struct json_scan *scan, char *text, size_t n, unsigned depth_max);
 
 /* Skip blanks and tell the kind of value that comes, by its first byte.  Nothing is taken. */
