@@ -39,12 +39,6 @@ static bool wants(const struct view *v, enum dimension dimension)
 
 /* ---- the source ---- */
 
-static struct slice without_www(struct slice host)
-{
-    bool www = host.n > 4 && strncasecmp(host.p, "www.", 4) == 0;
-    return www ? (struct slice){host.p + 4, host.n - 4} : host;
-}
-
 /* Is @host the host of @url? */
 static bool is_host_of(struct slice url, struct slice host)
 {
@@ -56,7 +50,7 @@ static bool is_host_of(struct slice url, struct slice host)
 /* Is @host one of the site's own? */
 static bool is_own(const struct view *v, struct slice host)
 {
-    if (slice_equal(without_www(v->event->site), host) || is_host_of(v->url, host) ||
+    if (slice_equal(source_without_www(v->event->site), host) || is_host_of(v->url, host) ||
         is_host_of(v->traits->own, host)) {
         return true;
     }

@@ -127,6 +127,12 @@ static bool is_host_char(char c)
            (unsigned char)c >= 0x80;
 }
 
+struct slice source_without_www(struct slice host)
+{
+    bool www = host.n > 4 && strncasecmp(host.p, "www.", 4) == 0;
+    return www ? (struct slice){host.p + 4, host.n - 4} : host;
+}
+
 bool source_host(struct slice url, char *to, struct slice *ret)
 {
     struct url parts;
@@ -137,9 +143,7 @@ bool source_host(struct slice url, char *to, struct slice *ret)
     while (host.n > 0 && host.p[host.n - 1] == '.') {
         host.n--;
     }
-    if (host.n > 4 && strncasecmp(host.p, "www.", 4) == 0) {
-        host = (struct slice){host.p + 4, host.n - 4};
-    }
+    host = source_without_www(host);
     if (host.n == 0 || host.n > SOURCE_HOST_MAX) {
         return false;
     }

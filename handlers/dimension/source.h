@@ -17,6 +17,9 @@
 
 #define SOURCE_HOST_MAX 253 /* bytes: of a name in DNS */
 
+/* @host without a leading "www.". */
+struct slice source_without_www(struct slice host);
+
 /* The host of @url, which is http, https or android-app, without "www."; it is written to @to,
  * which has room for SOURCE_HOST_MAX bytes.  False: it is not such a URL, or its host is no name
  * and no address, or no UTF-8. */
