@@ -115,7 +115,7 @@ static bool read_site(struct http_exchange *exchange, struct seen_job *job)
         return access_read_site(exchange, &state->params, &job->site);
     }
     job->site = state->body.site;
-    return (params_count(&state->params, "site") == 0 ||
+    return (!params_has(&state->params, "site") ||
                json_object_refuse(
                    exchange, "/site", "site must be given once: here, or in the query")) &&
            access_site(exchange, job->site);

@@ -206,7 +206,7 @@ bool window_params_read_all_sites(
         return false;
     }
     for (size_t i = 0; i < n_specs; i++) {
-        *ret_given = *ret_given || params_count(&ret->params, specs[i].name) > 0;
+        *ret_given = *ret_given || params_has(&ret->params, specs[i].name);
     }
     return read_zone(exchange, ret) && read_round(exchange, ret) && read_window(exchange, ret);
 }
@@ -226,8 +226,8 @@ bool window_params_read_second(struct http_exchange *exchange, struct window_par
     struct window_question *ret, bool *ret_given)
 {
     bool from_is_now = false;
-    bool has_from = params_count(&p->params, "from2") > 0;
-    bool has_to = params_count(&p->params, "to2") > 0;
+    bool has_from = params_has(&p->params, "from2");
+    bool has_to = params_has(&p->params, "to2");
     *ret = window_params_question(p);
     ret->to_is_now = false;
     *ret_given = has_from && has_to;

@@ -102,5 +102,5 @@ bool query_flag(
 
 bool query_has(struct http_exchange *exchange, const struct params *params, const char *name)
 {
-    return params_count(params, name) > 0 || query_refuse(exchange, name, "is required");
+    return params_has(params, name) || query_refuse(exchange, name, "is required");
 }

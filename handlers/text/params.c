@@ -86,7 +86,7 @@ static enum params_result add_pair(struct params *params, struct slice pair,
     if (spec == NULL) {
         return strict ? refuse(params, name, unknown) : PARAMS_OK;
     }
-    if (!spec->repeatable && params_next(params, spec->name, NULL) != NULL) {
+    if (!spec->repeatable && params_has(params, spec->name)) {
         return refuse(params, name, "given more than once");
     }
     fault = decode(pair, true, to, &value);
@@ -182,6 +182,11 @@ const struct param *params_next(
         }
     }
     return NULL;
+}
+
+bool params_has(const struct params *params, const char *name)
+{
+    return params_next(params, name, NULL) != NULL;
 }
 
 size_t params_count(const struct params *params, const char *name)

@@ -90,6 +90,9 @@ bool params_get(const struct params *params, const char *name, struct slice *ret
 const struct param *params_next(
     const struct params *params, const char *name, const struct param *previous);
 
+/* Was @name given? */
+bool params_has(const struct params *params, const char *name) MUST_CHECK;
+
 /* How many values @name has. */
 size_t params_count(const struct params *params, const char *name);
 

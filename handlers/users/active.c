@@ -79,11 +79,9 @@ static enum handler_result ask(struct http_exchange *exchange, struct activity_s
 /* Read one date, or a window whose days are answered one by one. */
 static bool read_days(struct http_exchange *exchange, struct activity_state *state)
 {
-    struct slice ignored;
     const struct params *params = &state->asked.params;
-    bool date = params_get(params, "date", &ignored);
-    state->series = params_get(params, "from", &ignored) || params_get(params, "to", &ignored);
-    if (date && state->series) {
+    state->series = params_has(params, "from") || params_has(params, "to");
+    if (state->series && params_has(params, "date")) {
         return query_refuse(exchange, "date", "either date, or from and to");
     }
     if (state->series) {

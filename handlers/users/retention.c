@@ -87,13 +87,12 @@ static bool read_period(struct http_exchange *exchange, struct retention_state *
 static bool read_question(
     struct http_exchange *exchange, struct retention_state *state, int64_t *ret_day)
 {
-    struct slice ignored;
     struct slice back;
     const struct params *params = &state->asked.params;
     state->n_offsets = OFFSETS_DEFAULT;
     state->n_cohorts = 1;
-    state->triangle = params_get(params, "cohorts", &ignored);
-    if (!params_get(params, "cohort", &ignored)) {
+    state->triangle = params_has(params, "cohorts");
+    if (!params_has(params, "cohort")) {
         return query_refuse(exchange, "cohort", "is required: a date, YYYY-MM-DD");
     }
     return date_params_date(exchange, &state->asked, "cohort", ret_day) &&
@@ -218,7 +217,6 @@ void retention_finish(struct http_exchange *exchange)
 {
     const struct retention_state *state = exchange->state;
     const struct activity_count *counts = state->counts;
-    struct slice ignored;
     if (exchange->job.err != STORAGE_OK) {
         date_params_failed(
             exchange, "cohort", state->sets[0].days.first, exchange->job.u.activity.oldest_day);
@@ -227,7 +225,7 @@ void retention_finish(struct http_exchange *exchange)
     json_t *root = json_object();
     json_object_set_new(root, "site", text_json(state->asked.site));
     json_object_set_new(root, "action", text_json(state->asked.actions[0]));
-    if (params_get(&state->asked.params, "return", &ignored)) {
+    if (params_has(&state->asked.params, "return")) {
         json_object_set_new(root, "return", text_json(state->asked.actions[state->back]));
     }
     date_params_put_new_within(root, state->new_days);

@@ -56,7 +56,6 @@ static struct users_state *begin(
 
 enum handler_result user_activity_start(struct http_exchange *exchange)
 {
-    struct slice ignored;
     struct users_state *state = begin(exchange, PARAM_SPECS(activity_specs));
     if (state == NULL || !query_segment(exchange, "user", event_check_user) ||
         !date_params_window(exchange, &state->asked, DAYS_DEFAULT, &state->window)) {
@@ -73,7 +72,7 @@ enum handler_result user_activity_start(struct http_exchange *exchange)
         .user = exchange->request.segment,
         .action = state->asked.actions[0],
         .days = state->window,
-        .only_kept = !params_get(&state->asked.params, "from", &ignored),
+        .only_kept = !params_has(&state->asked.params, "from"),
         .active = state->active,
     };
     return HANDLER_WAIT;
