@@ -90,6 +90,12 @@ struct http_response {
     unsigned n_headers;
 };
 
+/* The bytes of a body. */
+static inline const char *http_body_text(const struct http_response *response)
+{
+    return response->static_body != NULL ? response->static_body : response->body;
+}
+
 /* The value of a header field. */
 static inline const char *http_header_text(const struct http_header *header)
 {

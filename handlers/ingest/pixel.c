@@ -182,18 +182,10 @@ static const char *word_of(unsigned status)
 
 void pixel_dress(struct http_response *response)
 {
-    char *image = malloc(GIF_SIZE);
-    free(response->body);
-    response->body = image;
-    response->body_n = 0;
-    response->content_type = "image/gif";
-    if (image != NULL) {
-        memcpy(image, gif, GIF_SIZE);
-        response->body_n = GIF_SIZE;
-    }
-    (void)problem_add_header(response, "Cache-Control", "no-store");
-    (void)problem_add_header(response, "Cross-Origin-Resource-Policy", "cross-origin");
+    reply_static(response, response->status, "image/gif", gif, GIF_SIZE);
+    reply_header(response, "Cache-Control", "no-store");
+    reply_header(response, "Cross-Origin-Resource-Policy", "cross-origin");
     if (!reply_has_header(response, WORD_FIELD)) {
-        (void)problem_add_header(response, WORD_FIELD, word_of(response->status));
+        reply_header(response, WORD_FIELD, word_of(response->status));
     }
 }

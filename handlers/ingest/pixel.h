@@ -14,8 +14,7 @@
 
 #include "handlers/http/http.h"
 
-/* Put the image in place of the body, which is freed.  The status and the other header fields stay.
- * Without memory the body is empty. */
+/* Put the image in place of the body, which is freed.  The status and the other fields stay. */
 void pixel_dress(struct http_response *response);
 
 #endif

@@ -78,7 +78,7 @@ static size_t print_answer(
         return 0;
     }
     if (response->body_n > 0) {
-        memcpy(ret + n, response->body, response->body_n);
+        memcpy(ret + n, http_body_text(response), response->body_n);
     }
     return n + response->body_n;
 }

@@ -137,6 +137,15 @@ def test_a_chunked_body_without_end_is_cut(start_tallyd):
     assert answers(tallyd, 413, "/events", "POST") == 3
 
 
+def test_an_image_for_a_body_without_end(start_tallyd):
+    tallyd = start_tallyd("--max-body", "1KiB")
+    with Raw(tallyd.port) as raw:
+        raw.send(f"GET /pixel.gif?page=/ HTTP/1.1\r\nHost: x\r\n{CHUNKED}\r\n1000\r\n{' ' * 4096}\r\n")
+        status, headers, body = raw.receive()
+    assert (status, headers["content-type"], headers["x-tallyd"]) == (413, "image/gif", "rejected")
+    assert body.startswith(b"GIF89a") and len(body) == 43
+
+
 def test_a_line_of_framing_without_end(start_tallyd):
     """It is no 500, and nothing is computed while it is waited for."""
     tallyd = start_tallyd("--request-timeout", "2s")
