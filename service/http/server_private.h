@@ -30,8 +30,6 @@
 #include "service/http/request_id.h"
 #include "service/http/server_config.h"
 
-#define HTTP_ID_MAX 128
-
 enum request_state {
     REQUEST_DONE,  /* none in progress */
     REQUEST_HEAD,  /* the target is known, fields are coming */

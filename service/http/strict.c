@@ -287,5 +287,5 @@ struct slice http_request_id(const struct http_head *head)
 
 bool http_request_id_valid(struct slice id)
 {
-    return id.n <= 128 && text_is_graphic(id);
+    return id.n <= HTTP_ID_MAX && text_is_graphic(id);
 }

@@ -79,7 +79,9 @@ void http_target_split(struct slice target, struct slice *ret_path, struct slice
 /* The first X-Request-Id of @head, sound or not; empty: it has none. */
 struct slice http_request_id(const struct http_head *head);
 
-/* May @id be echoed as a request id?  1..128 bytes of [!-~]. */
+#define HTTP_ID_MAX 128
+
+/* May @id be echoed as a request id?  1..HTTP_ID_MAX bytes of [!-~]. */
 bool http_request_id_valid(struct slice id);
 
 /* Are @a and @b, of which one has no NUL, equal without regard to the case of ASCII letters? */
