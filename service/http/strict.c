@@ -194,17 +194,17 @@ const char *http_strict_check(const struct http_head *head, struct http_message 
     if (fault != NULL) {
         return fault;
     }
-    message.http_1_0 = head->version.p[7] == '0';
+    bool http_1_0 = head->version.p[7] == '0';
     if (seen.lengths > 0 && seen.codings > 0) {
         return "Content-Length stands beside Transfer-Encoding";
     }
-    if (message.http_1_0 && seen.codings > 0) {
+    if (http_1_0 && seen.codings > 0) {
         return "Transfer-Encoding stands in an HTTP/1.0 request";
     }
     if (seen.hosts > 1) {
         return "Host stands twice";
     }
-    if (!message.http_1_0 && seen.hosts == 0) {
+    if (!http_1_0 && seen.hosts == 0) {
         return "Host is missing";
     }
     *ret = message;

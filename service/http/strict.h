@@ -44,7 +44,6 @@ struct http_head {
 
 /* What a sound head says about its message.  Slices are empty where the field is absent. */
 struct http_message {
-    bool http_1_0;
     bool chunked;                               /* the body's length is not known beforehand */
     bool expects_continue;                      /* the client waits before it sends the body */
     uint64_t content_length;                    /* 0 if there is none, or chunked */

@@ -154,7 +154,6 @@ Test(http_strict, what_a_head_says)
     cr_expect_eq(message.content_length, 1234567890123456789u);
     cr_expect(message.expects_continue);
     cr_expect_not(message.chunked);
-    cr_expect_not(message.http_1_0);
     expect_text(message.fields[FIELD_CONTENT_TYPE], "text/plain; a=b");
     expect_text(message.content_encoding, "gzip");
     expect_text(message.request_id, "abc");
