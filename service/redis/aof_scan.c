@@ -84,13 +84,11 @@ static enum step take_line_end(struct reader *r)
 static enum step take_number(struct reader *r, int prefix, int64_t *ret)
 {
     enum step step = expect(r, prefix);
-    int c = END;
     *ret = 0;
-    for (int i = 0; step == STEP_ON && i <= DIGITS_MAX; i++) {
-        c = next_byte(r);
+    for (int i = 0; step == STEP_ON; i++) {
+        int c = next_byte(r);
         if (c < '0' || c > '9' || i == DIGITS_MAX) {
-            step = c == END ? STEP_END : c == '\r' && i > 0 ? expect(r, '\n') : STEP_BAD;
-            return step;
+            return c == END ? STEP_END : c == '\r' && i > 0 ? expect(r, '\n') : STEP_BAD;
         }
         *ret = *ret * 10 + (c - '0');
     }

@@ -100,24 +100,22 @@ fail:
     _exit(127);
 }
 
+static void close_if(int fd)
+{
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
 /* A copy of @fd above the child's own descriptors; @fd is closed.  -1 if @fd is -1, or if there is
  * no room. */
 static int lift(int fd)
 {
     int lifted = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD) : -1;
     int saved = errno;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    close_if(fd);
     errno = saved;
     return lifted;
-}
-
-static void close_if(int fd)
-{
-    if (fd >= 0) {
-        (void)close(fd);
-    }
 }
 
 /* Fork while all signals wait, so that no handler of ours runs in the child. */
