@@ -176,8 +176,7 @@ static bool make_plans(struct live *live)
     }
     for (size_t i = 0; i < o->n_entries; i++) {
         const struct option_entry *entry = &o->entries[i];
-        for (size_t k = 0; strcmp(entry->family->before, OPTION_SITE) == 0 && k < live->n_sites;
-             k++) {
+        for (size_t k = 0; k < live->n_sites; k++) {
             if (slice_equal(live->sites[k].name, slice_of(entry->name))) {
                 change_plan(entry, &live->sites[k].plan, &live->props[k * DIMENSION_PROPS_MAX]);
             }

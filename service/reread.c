@@ -87,14 +87,12 @@ void reread(struct service *s)
     char error[TOKEN_FILE_ERROR];
     if (s->options.config[0] != '\0') {
         reread_config(s);
-    }
-    if (s->tokens == NULL && s->options.config[0] == '\0') {
-        log_info(s->logger, "nothing to read again", log_text("signal", "SIGHUP"));
     } else if (s->tokens == NULL) {
-        return;
-    } else if (tokens_reload(s->tokens, error)) {
+        log_info(s->logger, "nothing to read again", log_text("signal", "SIGHUP"));
+    }
+    if (s->tokens != NULL && tokens_reload(s->tokens, error)) {
         log_info(s->logger, "read the tokens again", log_uint("tokens", tokens_count(s->tokens)));
-    } else {
+    } else if (s->tokens != NULL) {
         log_error(s->logger, "the tokens could not be read again, those of before stay",
             log_text("reason", error));
     }
