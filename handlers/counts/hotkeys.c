@@ -13,6 +13,7 @@
 #include "handlers/reply/csv.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
+#include "handlers/reply/reply.h"
 #include "handlers/reply/state.h"
 #include "handlers/text/params.h"
 #include "storage/base/clock.h"
@@ -39,11 +40,10 @@ static json_t *answer(
         if (!access_has_site(exchange, page->site)) {
             continue;
         }
-        json_array_append_new(list,
-            json_pack("{s:o,s:o,s:o,s:o,s:o}", "site", json_stringn(page->site.p, page->site.n),
-                "page", json_stringn(page->page.p, page->page.n), "reads_per_s",
-                rate(page->reads_per_s), "writes_per_s", rate(page->writes_per_s), "error",
-                rate(page->error)));
+        json_array_append_new(
+            list, json_pack("{s:o,s:o,s:o,s:o,s:o}", "site", text_json(page->site), "page",
+                      text_json(page->page), "reads_per_s", rate(page->reads_per_s), "writes_per_s",
+                      rate(page->writes_per_s), "error", rate(page->error)));
     }
     return json_pack("{s:o}", "pages", list);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "handlers/reply/json_body.h"
+#include "handlers/reply/reply.h"
 #include "handlers/text/plain.h"
 
 #define ROWS      10 /* where no limit is given */
@@ -47,7 +48,7 @@ struct pages_job grafana_breakdown_job(
 
 static json_t *column(struct slice name, const char *type)
 {
-    return json_pack("{s:o,s:s}", "text", json_stringn(name.p, name.n), "type", type);
+    return json_pack("{s:o,s:s}", "text", text_json(name), "type", type);
 }
 
 json_t *grafana_breakdown_columns(const struct grafana_breakdown *breakdown)
@@ -65,8 +66,7 @@ json_t *grafana_breakdown_columns(const struct grafana_breakdown *breakdown)
 static void add_row(json_t *rows, const struct grafana_breakdown *breakdown, struct slice value,
     uint64_t pv, uint64_t at_most, json_t *uv)
 {
-    json_t *row =
-        json_pack("[o,I,I]", json_stringn(value.p, value.n), (json_int_t)pv, (json_int_t)at_most);
+    json_t *row = json_pack("[o,I,I]", text_json(value), (json_int_t)pv, (json_int_t)at_most);
     if (breakdown->class.with_uv) {
         json_array_append(row, uv);
     }

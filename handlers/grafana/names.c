@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/reply/json_body.h"
+
 static bool is_escaped(const char *p, const char *end)
 {
     return *p == '\\' && p + 1 < end && strchr("\\^$*+?.()|[]{}/", p[1]) != NULL && p[1] != '\0';
@@ -84,7 +86,7 @@ static bool add_value(json_t *names, const json_t *value)
 {
     char digits[32];
     if (json_is_string(value)) {
-        return add_text(names, (struct slice){json_string_value(value), json_string_length(value)});
+        return add_text(names, json_text_of(value));
     }
     if (json_is_integer(value)) {
         int n = snprintf(digits, sizeof(digits), "%lld", (long long)json_integer_value(value));

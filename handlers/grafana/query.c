@@ -13,6 +13,7 @@
 #include "handlers/http/app.h"
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/reply.h"
 #include "handlers/text/check.h"
 #include "handlers/text/timestamp.h"
 #include "handlers/text/utf8.h"
@@ -176,7 +177,7 @@ static bool read_name(
     json_t *names = grafana_names(json_object_get(payload, member));
     size_t n = json_object_size(names);
     struct slice name = grafana_first_name(names);
-    json_t *text = n == 1 ? json_stringn(name.p, name.n) : NULL;
+    json_t *text = n == 1 ? text_json(name) : NULL;
     bool ok = names != NULL && (n != 1 || json_object_set_new(payload, member, text) == 0);
     json_decref(names);
     *ret = n == 1 && ok ? json_text_of(text) : (struct slice){0};

@@ -2,6 +2,7 @@
 
 #include "handlers/question/visit_figures.h"
 #include "handlers/question/window_reply.h"
+#include "handlers/reply/reply.h"
 
 /* The legend: "uv", "uv shop", "uv shop /a, ..". */
 static json_t *legend(const struct grafana_target *target)
@@ -54,7 +55,7 @@ void grafana_add_series(json_t *answer, const struct grafana_target *target, jso
 {
     json_t *series = json_object();
     if (target->ref_id.n > 0) {
-        json_object_set_new(series, "refId", json_stringn(target->ref_id.p, target->ref_id.n));
+        json_object_set_new(series, "refId", text_json(target->ref_id));
     }
     if (target->table) {
         json_object_set_new(series, "type", json_string("table"));
