@@ -130,17 +130,6 @@ static void reply(
     }
 }
 
-void problem_reply(
-    struct http_response *response, enum problem problem, const char *detail_format, ...)
-{
-    char detail[PROBLEM_DETAIL_MAX + 1];
-    va_list args;
-    va_start(args, detail_format);
-    format_detail(detail, detail_format, args);
-    va_end(args);
-    reply(response, problem, NULL, detail);
-}
-
 static bool is_name_byte(char c)
 {
     return ascii_is_alnum(c) || c == '_' || c == '-';

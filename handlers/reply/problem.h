@@ -60,9 +60,10 @@ unsigned problem_status(enum problem problem) MUST_CHECK;
 /* The phrase of a problem's status, as "Not Found"; NULL: no problem has that status. */
 const char *problem_phrase(unsigned status) MUST_CHECK;
 
-/* Answer with @problem; the detail says what is wrong with this request. */
-void problem_reply(struct http_response *response, enum problem problem, const char *detail_format,
-    ...) __attribute__((format(printf, 3, 4)));
+/* Answer with @problem; the detail, a format and what it takes, says what is wrong with this
+ * request. */
+#define problem_reply(response, problem, ...)                                                      \
+    problem_reply_errors(response, problem, NULL, __VA_ARGS__)
 
 /* The same with errors:[{"parameter":@parameter,"detail":detail}].  Some clients show the problem's
  * own detail and nothing else.  So that detail names the parameter too, "@parameter: detail",
