@@ -13,22 +13,14 @@
 #include "handlers/reply/reply.h"
 #include "handlers/web/file.h"
 
-EMBED(index_html, "web/index.html");
-EMBED(index_html_tag, "web/index.html.tag");
-EMBED(ops_html, "web/ops.html");
-EMBED(ops_html_tag, "web/ops.html.tag");
-EMBED(style_css, "web/style.css");
-EMBED(style_css_tag, "web/style.css.tag");
-EMBED(app_js, "web/app.js");
-EMBED(app_js_tag, "web/app.js.tag");
-EMBED(ops_js, "web/ops.js");
-EMBED(ops_js_tag, "web/ops.js.tag");
-EMBED(icon_svg, "web/icon.svg");
-EMBED(icon_svg_tag, "web/icon.svg.tag");
-EMBED(chart_license_txt, "web/chart-license.txt");
-EMBED(chart_license_txt_tag, "web/chart-license.txt.tag");
-EMBED(chart_min_js, "chart.min.js");
-EMBED(chart_min_js_tag, "web/chart.min.js.tag");
+WEB_EMBED(index_html, "web/", "index.html");
+WEB_EMBED(ops_html, "web/", "ops.html");
+WEB_EMBED(style_css, "web/", "style.css");
+WEB_EMBED(app_js, "web/", "app.js");
+WEB_EMBED(ops_js, "web/", "ops.js");
+WEB_EMBED(icon_svg, "web/", "icon.svg");
+WEB_EMBED(chart_license_txt, "web/", "chart-license.txt");
+WEB_EMBED(chart_min_js, "", "chart.min.js");
 
 #define SCRIPT(name, symbol) WEB_FILE(name, "text/javascript; charset=utf-8", symbol)
 

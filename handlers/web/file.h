@@ -18,7 +18,12 @@ struct web_file {
     const char *tag;        /* its ETag, in quotes */
 };
 
-/* The entry of a file for which both EMBED(symbol, ..) and EMBED(symbol_tag, ..) stand above. */
+/* Build in the file @name of the folder @folder, "" or with a slash at its end, and its ETag. */
+#define WEB_EMBED(symbol, folder, name)                                                            \
+    EMBED(symbol, folder name);                                                                    \
+    EMBED(symbol##_tag, "web/" name ".tag")
+
+/* The entry of a file for which WEB_EMBED(symbol, ..) stands above. */
 #define WEB_FILE(name, type, symbol)                                                               \
     {                                                                                              \
         name, type, text_of_##symbol, end_of_##symbol, text_of_##symbol##_tag                      \

@@ -28,10 +28,8 @@
 #include "handlers/reply/reply.h"
 #include "handlers/web/file.h"
 
-EMBED(tally_js, "handlers/web/tally.js");
-EMBED(tally_js_tag, "web/tally.js.tag");
-EMBED(tally_all_js, "web/tally_all.js");
-EMBED(tally_all_js_tag, "web/tally_all.js.tag");
+WEB_EMBED(tally_js, "handlers/web/", "tally.js");
+WEB_EMBED(tally_all_js, "web/", "tally_all.js");
 
 #define TYPE "text/javascript; charset=utf-8"
 
