@@ -1,5 +1,6 @@
 #include "service/ops/http_metrics.h"
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,21 +84,24 @@ void http_metrics_observe(struct http_metrics *m, size_t route, unsigned status,
     }
 }
 
-static void line(struct buffer *out, const char *text, int n)
+void metrics_put(struct buffer *out, const char *format, ...)
 {
-    buffer_append(out, text, n > 0 ? (size_t)n : 0);
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    buffer_text(out, text);
 }
 
 static void print_answers(
     const struct http_metrics *m, size_t route, const char *labels, struct buffer *out)
 {
-    char text[256];
     for (unsigned s = STATUS_MIN; s < STATUS_MAX; s++) {
         int64_t n = get(&m->by_route[route].answers[s - STATUS_MIN]);
         if (n > 0) {
-            line(out, text,
-                snprintf(text, sizeof(text), "tallyd_http_requests_total{%s,code=\"%u\"} %lld\n",
-                    labels, s, (long long)n));
+            metrics_put(
+                out, "tallyd_http_requests_total{%s,code=\"%u\"} %lld\n", labels, s, (long long)n);
         }
     }
 }
@@ -106,20 +110,16 @@ static void print_latency(
     const struct http_metrics *m, size_t route, const char *labels, struct buffer *out)
 {
     const struct route_metrics *r = &m->by_route[route];
-    char text[256];
     int64_t n = 0;
     for (size_t i = 0; i <= N_BOUNDS; i++) {
         n += get(&r->slower_than[i]);
-        line(out, text,
-            snprintf(text, sizeof(text),
-                "tallyd_http_request_duration_seconds_bucket{%s,le=\"%s\"} %lld\n", labels,
-                i < N_BOUNDS ? bounds[i].text : "+Inf", (long long)n));
+        metrics_put(out, "tallyd_http_request_duration_seconds_bucket{%s,le=\"%s\"} %lld\n", labels,
+            i < N_BOUNDS ? bounds[i].text : "+Inf", (long long)n);
     }
-    line(out, text,
-        snprintf(text, sizeof(text),
-            "tallyd_http_request_duration_seconds_sum{%s} %.6f\n"
-            "tallyd_http_request_duration_seconds_count{%s} %lld\n",
-            labels, (double)get(&r->sum_us) / 1e6, labels, (long long)n));
+    metrics_put(out,
+        "tallyd_http_request_duration_seconds_sum{%s} %.6f\n"
+        "tallyd_http_request_duration_seconds_count{%s} %lld\n",
+        labels, (double)get(&r->sum_us) / 1e6, labels, (long long)n);
 }
 
 static void each_route(const struct http_metrics *m, struct buffer *out,

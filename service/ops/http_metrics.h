@@ -15,6 +15,9 @@
 
 struct http_metrics;
 
+/* Append what is formatted, less than 512 bytes: lines of Prometheus's text format. */
+void metrics_put(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Counters for @n_routes routes, and for requests that no route served.  NULL: out of memory. */
 struct http_metrics *http_metrics_new(const struct route *routes, size_t n_routes) MUST_CHECK;
 void http_metrics_free(struct http_metrics *metrics); /* NULL is fine */

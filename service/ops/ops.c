@@ -148,17 +148,16 @@ enum metric_kind { COUNTER, COUNTER_US, GAUGE, GAUGE_US };
 static void metric(struct buffer *out, const char *name, const char *labels, enum metric_kind kind,
     const char *help, int64_t value)
 {
-    char text[512];
     bool is_time = kind == COUNTER_US || kind == GAUGE_US;
     const char *type = kind == GAUGE || kind == GAUGE_US ? "gauge" : "counter";
     if (help != NULL) {
-        int n =
-            snprintf(text, sizeof(text), "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-        buffer_append(out, text, (size_t)n);
+        metrics_put(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
     }
-    int n = is_time ? snprintf(text, sizeof(text), "%s%s %.6f\n", name, labels, (double)value / 1e6)
-                    : snprintf(text, sizeof(text), "%s%s %lld\n", name, labels, (long long)value);
-    buffer_append(out, text, (size_t)n);
+    if (is_time) {
+        metrics_put(out, "%s%s %.6f\n", name, labels, (double)value / 1e6);
+    } else {
+        metrics_put(out, "%s%s %lld\n", name, labels, (long long)value);
+    }
 }
 
 static void print_histogram(struct buffer *out, const char *name, const char *help,
@@ -169,19 +168,14 @@ static void print_histogram(struct buffer *out, const char *name, const char *he
         STORAGE_BOUNDS(X)
 #undef X
             "+Inf"};
-    char text[512];
     int64_t total = 0;
-    int n = snprintf(text, sizeof(text), "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
-    buffer_append(out, text, (size_t)n);
+    metrics_put(out, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
     for (size_t i = 0; i <= STORAGE_N_BOUNDS; i++) {
         total += atomic_load(&histogram->slower_than[i]);
-        n = snprintf(
-            text, sizeof(text), "%s_bucket{le=\"%s\"} %lld\n", name, bounds[i], (long long)total);
-        buffer_append(out, text, (size_t)n);
+        metrics_put(out, "%s_bucket{le=\"%s\"} %lld\n", name, bounds[i], (long long)total);
     }
-    n = snprintf(text, sizeof(text), "%s_sum %.6f\n%s_count %lld\n", name,
+    metrics_put(out, "%s_sum %.6f\n%s_count %lld\n", name,
         (double)atomic_load(&histogram->sum_us) / 1e6, name, (long long)total);
-    buffer_append(out, text, (size_t)n);
 }
 
 static void print_storage(struct storage *storage, struct buffer *out)
