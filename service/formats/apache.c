@@ -3,66 +3,57 @@
 #include "handlers/text/ascii.h"
 #include "service/formats/log_time.h"
 
-/* The rest of the line.  A take_ function moves the cursor only when it returns true. */
-struct cursor {
-    const char *p, *end;
-};
-
-static bool take_byte(struct cursor *cur, char c)
+/* A take_ function cuts off the front of @rest, the rest of the line, only when it returns true. */
+static void skip(struct slice *rest, size_t n)
 {
-    if (cur->p == cur->end || *cur->p != c) {
-        return false;
-    }
-    cur->p++;
-    return true;
+    *rest = (struct slice){rest->p + n, rest->n - n};
 }
 
 /* Take bytes up to a blank, at least one.  The blank is left. */
-static bool take_word(struct cursor *cur, struct slice *ret)
+static bool take_word(struct slice *rest, struct slice *ret)
 {
-    const char *p = cur->p;
-    while (p < cur->end && *p != ' ') {
-        p++;
+    size_t n = 0;
+    while (n < rest->n && rest->p[n] != ' ') {
+        n++;
     }
-    if (p == cur->p) {
+    if (n == 0) {
         return false;
     }
-    *ret = (struct slice){cur->p, (size_t)(p - cur->p)};
-    cur->p = p;
+    *ret = (struct slice){rest->p, n};
+    skip(rest, n);
     return true;
 }
 
 /* Take a quoted text; *ret has no quotes. */
-static bool take_quoted(struct cursor *cur, struct slice *ret)
+static bool take_quoted(struct slice *rest, struct slice *ret)
 {
-    const char *p = cur->p;
-    if (p == cur->end || *p != '"') {
+    size_t n = 1;
+    if (rest->n == 0 || rest->p[0] != '"') {
         return false;
     }
-    for (p++; p < cur->end && *p != '"'; p++) {
-        if (*p == '\\' && ++p == cur->end) {
+    for (; n < rest->n && rest->p[n] != '"'; n++) {
+        if (rest->p[n] == '\\' && ++n == rest->n) {
             return false;
         }
     }
-    if (p >= cur->end) {
+    if (n >= rest->n) {
         return false;
     }
-    *ret = (struct slice){cur->p + 1, (size_t)(p - cur->p - 1)};
-    cur->p = p + 1;
+    *ret = (struct slice){rest->p + 1, n - 1};
+    skip(rest, n + 1);
     return true;
 }
 
 /* Take the next "[TIME] " behind a blank, and what stands before. */
-static bool take_time(struct cursor *cur, int64_t *ret_s)
+static bool take_time(struct slice *rest, int64_t *ret_s)
 {
-    for (const char *p = cur->p + 1; p < cur->end; p++) {
-        p = memchr(p, '[', (size_t)(cur->end - p));
-        if (p == NULL || (size_t)(cur->end - p) < LOG_TIME_APACHE_BYTES + 3) {
-            return false;
-        }
-        if (p[-1] == ' ' && p[LOG_TIME_APACHE_BYTES + 1] == ']' &&
-            p[LOG_TIME_APACHE_BYTES + 2] == ' ' && log_time_apache(p + 1, ret_s)) {
-            cur->p = p + LOG_TIME_APACHE_BYTES + 3;
+    struct slice behind = *rest, before;
+    while (slice_take_until(&behind, '[', &before) && behind.n >= LOG_TIME_APACHE_BYTES + 2) {
+        if (before.n > 0 && before.p[before.n - 1] == ' ' &&
+            behind.p[LOG_TIME_APACHE_BYTES] == ']' && behind.p[LOG_TIME_APACHE_BYTES + 1] == ' ' &&
+            log_time_apache(behind.p, ret_s)) {
+            skip(&behind, LOG_TIME_APACHE_BYTES + 2);
+            *rest = behind;
             return true;
         }
     }
@@ -70,10 +61,9 @@ static bool take_time(struct cursor *cur, int64_t *ret_s)
 }
 
 /* Take a number, or "-" for none. */
-static bool take_number(struct cursor *cur, struct slice *ret)
+static bool take_number(struct slice *rest, struct slice *ret)
 {
-    struct slice word;
-    struct cursor at = *cur;
+    struct slice word, at = *rest;
     if (!take_word(&at, &word)) {
         return false;
     }
@@ -85,62 +75,62 @@ static bool take_number(struct cursor *cur, struct slice *ret)
         }
     }
     *ret = word;
-    *cur = at;
+    *rest = at;
     return true;
 }
 
 /* "REQUEST" STATUS BYTES ["REFERRER" "USER AGENT"].  NULL, or what is wrong.  *ret_clean: the last
  * field ends at a blank or at the line's end. */
 static const char *split_rest(
-    struct cursor cur, enum apache_format format, struct log_line *line, bool *ret_clean)
+    struct slice rest, enum apache_format format, struct log_line *line, bool *ret_clean)
 {
     struct slice request, status, size;
-    if (!take_quoted(&cur, &request) || !take_byte(&cur, ' ')) {
+    if (!take_quoted(&rest, &request) || !slice_take(&rest, ' ')) {
         return "no quoted request";
     }
     const char *fault = log_line_take_request(line, request);
     if (fault != NULL) {
         return fault;
     }
-    if (!take_number(&cur, &status) || !take_byte(&cur, ' ') || !take_number(&cur, &size)) {
+    if (!take_number(&rest, &status) || !slice_take(&rest, ' ') || !take_number(&rest, &size)) {
         return "no status and size";
     }
     log_line_take_status(line, status);
     if (format == APACHE_COMMON) {
-        while (take_byte(&cur, ' ')) {
+        while (slice_take(&rest, ' ')) {
             continue;
         }
         *ret_clean = true;
-        return cur.p == cur.end ? NULL : "more fields than the common format has";
+        return rest.n == 0 ? NULL : "more fields than the common format has";
     }
-    if (!take_byte(&cur, ' ') || !take_quoted(&cur, &line->referrer)) {
+    if (!slice_take(&rest, ' ') || !take_quoted(&rest, &line->referrer)) {
         return "no quoted referrer";
     }
-    if (!take_byte(&cur, ' ') || !take_quoted(&cur, &line->ua)) {
+    if (!slice_take(&rest, ' ') || !take_quoted(&rest, &line->ua)) {
         return "no quoted user agent";
     }
-    *ret_clean = cur.p == cur.end || *cur.p == ' ';
+    *ret_clean = rest.n == 0 || rest.p[0] == ' ';
     return NULL;
 }
 
 /* Take "HOST IDENT USER", with the virtual host before.  The last blank and what follows is left:
  * a user's name may hold blanks. */
 static const char *split_client(
-    struct cursor *cur, enum apache_format format, struct log_line *line)
+    struct slice *rest, enum apache_format format, struct log_line *line)
 {
     struct slice client, ident, user;
-    if (format == APACHE_VHOST && (!take_word(cur, &line->host) || !take_byte(cur, ' '))) {
+    if (format == APACHE_VHOST && (!take_word(rest, &line->host) || !slice_take(rest, ' '))) {
         return "no virtual host";
     }
     const char *host = line->host.p;
     if (line->host.n > 0 && host[0] == '-' && (line->host.n == 1 || host[1] == ':')) {
         line->host = (struct slice){0}; /* the request named none; a port may follow */
     }
-    if (!take_word(cur, &client)) {
-        return cur->p == cur->end ? "empty line" : "no host";
+    if (!take_word(rest, &client)) {
+        return rest->n == 0 ? "empty line" : "no host";
     }
-    if (!take_byte(cur, ' ') || !take_word(cur, &ident) || !take_byte(cur, ' ') ||
-        !take_word(cur, &user)) {
+    if (!slice_take(rest, ' ') || !take_word(rest, &ident) || !slice_take(rest, ' ') ||
+        !take_word(rest, &user)) {
         return "no valid time";
     }
     return log_line_take_client(line, client);
@@ -154,15 +144,14 @@ static const char *split_client(
  * the first. */
 static const char *split(struct slice text, enum apache_format format, struct log_line *line)
 {
-    struct cursor cur = {text.p, text.p + text.n};
-    const char *detail = split_client(&cur, format, line);
+    const char *detail = split_client(&text, format, line);
     if (detail != NULL) {
         return detail;
     }
     struct log_line unclean = {0};
-    while (take_time(&cur, &line->at_s)) {
+    while (take_time(&text, &line->at_s)) {
         bool clean = false;
-        const char *fault = split_rest(cur, format, line, &clean);
+        const char *fault = split_rest(text, format, line, &clean);
         if (fault == NULL && clean) {
             return NULL;
         }
@@ -193,10 +182,9 @@ const char *apache_parse(struct slice text, enum apache_format format, struct lo
 
 bool apache_begins_with_vhost(struct slice text)
 {
-    struct cursor cur = {text.p, text.p + text.n};
     struct slice first, second;
     struct log_line as_host = {0}, as_client = {0};
-    if (!take_word(&cur, &first) || !take_byte(&cur, ' ') || !take_word(&cur, &second)) {
+    if (!take_word(&text, &first) || !slice_take(&text, ' ') || !take_word(&text, &second)) {
         return false;
     }
     if (log_line_take_client(&as_host, first) != NULL ||
