@@ -6,6 +6,10 @@
 #define HANDLERS_TEXT_ASCII_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+/* Every byte of a word of eight set to @byte. */
+#define ASCII_WORD(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 static inline bool ascii_is_digit(char c)
 {

@@ -5,8 +5,6 @@
 #include "handlers/text/ascii.h"
 #include "storage/job/counted_name.h"
 
-#define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
-
 /* Is one of the eight bytes a C0 control or DEL?  The top bit of a byte is marked if the byte is
  * less than a blank, or becomes 0 where DEL is taken off.  A borrow can only add marks above a true
  * one.  Bytes from 0x80 on are masked out. */
@@ -14,8 +12,8 @@ static bool word_has_control(const char *p)
 {
     uint64_t word;
     memcpy(&word, p, sizeof(word));
-    uint64_t marks = (word - WORD_OF(' ')) | ((word ^ WORD_OF(0x7f)) - WORD_OF(1));
-    return (marks & ~word & WORD_OF(0x80)) != 0;
+    uint64_t marks = (word - ASCII_WORD(' ')) | ((word ^ ASCII_WORD(0x7f)) - ASCII_WORD(1));
+    return (marks & ~word & ASCII_WORD(0x80)) != 0;
 }
 
 bool text_has_control(struct slice text)

@@ -13,6 +13,7 @@
 #include <endian.h>
 #include <stdint.h>
 
+#include "handlers/text/ascii.h"
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
@@ -21,9 +22,6 @@ struct json_text {
     const char *fault; /* static, or NULL */
     const char *error; /* static, or NULL */
 };
-
-/* Every byte of a word set to @byte. */
-#define JSON_TEXT_BYTES(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Find the first byte from @p on that is not plain; @end if all bytes are.  Plain is ASCII without
  * controls, quote and backslash.
@@ -37,10 +35,10 @@ static inline char *json_text_plain(char *p, const char *end)
         uint64_t word;
         memcpy(&word, p, sizeof(word));
         word = le64toh(word);
-        uint64_t marks = (word ^ JSON_TEXT_BYTES('"')) - JSON_TEXT_BYTES(1);
-        marks |= (word ^ JSON_TEXT_BYTES('\\')) - JSON_TEXT_BYTES(1);
-        marks |= (word - JSON_TEXT_BYTES(' ')) | word;
-        marks &= JSON_TEXT_BYTES(0x80);
+        uint64_t marks = (word ^ ASCII_WORD('"')) - ASCII_WORD(1);
+        marks |= (word ^ ASCII_WORD('\\')) - ASCII_WORD(1);
+        marks |= (word - ASCII_WORD(' ')) | word;
+        marks &= ASCII_WORD(0x80);
         if (marks != 0) {
             return p + __builtin_ctzll(marks) / 8;
         }
