@@ -152,13 +152,10 @@ static void put_rows(const struct table *table, const json_t *rows, const json_t
 
 static void put_table(const struct table *table)
 {
-    char first[32];
     const char *path = table->shape->rows != NULL ? table->shape->rows : "";
     const char *slash = strchr(path, '/');
-    size_t n = slash != NULL ? (size_t)(slash - path) : strlen(path);
     put_names(table);
-    (void)snprintf(first, sizeof(first), "%.*s", (int)n, path);
-    const json_t *rows = json_object_get(table->root, first);
+    const json_t *rows = json_object_getn(table->root, path, strcspn(path, "/"));
     if (!json_is_array(rows)) { /* a single group of rows, or none at all */
         rows = slash != NULL ? json_object_get(table->root, slash + 1) : NULL;
         if (json_is_array(rows)) {
