@@ -60,26 +60,6 @@ static const char *check_name(const struct param *param)
     return event_check_value(param->value);
 }
 
-/* How many names there are, and how many bytes they take, with their marks.  False: one of them is
- * bad. */
-static bool check_names(
-    struct http_exchange *exchange, const struct window_params *p, size_t *ret_n, size_t *ret_bytes)
-{
-    *ret_n = *ret_bytes = 0;
-    for (size_t i = 0; i < p->params.n; i++) {
-        const struct param *param = &p->params.pairs[i];
-        const char *fault = window_params_is_name(param) ? check_name(param) : NULL;
-        if (fault != NULL) {
-            return query_refuse(exchange, param->spec->name, fault);
-        }
-        if (window_params_is_name(param)) {
-            ++*ret_n;
-            *ret_bytes += NAME_CLASS_MAX + param->value.n;
-        }
-    }
-    return true;
-}
-
 /* The name with its mark, at @to. */
 static struct slice mark_name(const struct param *param, char *to)
 {
@@ -94,27 +74,26 @@ static struct slice mark_name(const struct param *param, char *to)
 
 static bool read_names(struct http_exchange *exchange, struct window_params *p)
 {
-    size_t n, bytes;
-    if (!check_names(exchange, p, &n, &bytes)) {
-        return false;
-    }
-    if (n == 0) {
-        return true;
-    }
-    p->names = malloc(n * sizeof(*p->names) + bytes);
+    size_t n = p->params.n; /* at most, and their texts are no longer than the query */
+    p->names = malloc(n * (sizeof(*p->names) + NAME_CLASS_MAX) + exchange->request.query.n + 1);
     if (p->names == NULL) {
         return problem_no_memory(&exchange->response);
     }
     char *to = (char *)(p->names + n);
-    for (size_t i = 0; i < p->params.n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct param *param = &p->params.pairs[i];
-        if (window_params_is_name(param)) {
-            struct slice name = mark_name(param, to);
-            p->name_param = p->n_names == 0 ? param->spec->name : p->name_param;
-            p->mixed_names = p->mixed_names || strcmp(p->name_param, param->spec->name) != 0;
-            p->names[p->n_names++] = name;
-            to += name.n;
+        const char *name = param->spec->name;
+        if (!window_params_is_name(param)) {
+            continue;
         }
+        const char *fault = check_name(param);
+        if (fault != NULL) {
+            return query_refuse(exchange, name, fault);
+        }
+        p->name_param = p->n_names == 0 ? name : p->name_param;
+        p->mixed_names = p->mixed_names || strcmp(p->name_param, name) != 0;
+        p->names[p->n_names] = mark_name(param, to);
+        to += p->names[p->n_names++].n;
     }
     return true;
 }
