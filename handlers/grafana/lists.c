@@ -133,9 +133,9 @@ static enum handler_result ask_pages(struct http_exchange *exchange, const json_
 {
     struct list_state *state = exchange->state;
     state->names = grafana_names(site);
-    if (state->names == NULL || exchange->request.now_ms == 0) {
-        problem_from_storage(
-            &exchange->response, state->names == NULL ? STORAGE_NOMEM : STORAGE_DOWN, NULL);
+    bool ready =
+        state->names != NULL ? state_has_time(exchange) : problem_no_memory(&exchange->response);
+    if (!ready) {
         return HANDLER_REPLY;
     }
     if (json_object_size(state->names) > 0) {

@@ -6,6 +6,7 @@
 #include "handlers/http/app.h"
 #include "handlers/ingest/events_reply.h"
 #include "handlers/reply/problem.h"
+#include "handlers/reply/state.h"
 
 /* Does a browser fetch the page for later, perhaps for never? */
 static bool is_prefetch(struct slice purpose)
@@ -97,11 +98,7 @@ enum beacon_verdict beacon_start(struct http_exchange *exchange, struct beacon *
         ingest_guard_tell(exchange, beacon->events, beacon->n);
         return BEACON_DROPPED;
     }
-    if (request->now_ms == 0) { /* Redis, whose clock gives the time of arrival, was never seen */
-        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
-        return BEACON_REFUSED;
-    }
-    if (!derive(exchange, beacon)) {
+    if (!state_has_time(exchange) || !derive(exchange, beacon)) {
         return BEACON_REFUSED;
     }
     exchange->job.op = STORAGE_WRITE;

@@ -15,6 +15,7 @@
 #include "handlers/ingest/ingest_guard.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
+#include "handlers/reply/state.h"
 
 struct events_state {
     struct event_batch batch;
@@ -248,12 +249,8 @@ enum handler_result events_start(struct http_exchange *exchange)
     struct events_state fresh = {0};
     if (!events_query_read(exchange, &fresh.query) ||
         !idempotency_request_key(exchange, events_query_how(&fresh.query), fresh.query.key_of_body,
-            &fresh.keyed, &fresh.key)) {
-        return HANDLER_REPLY;
-    }
-    /* Redis, whose clock gives the time of arrival, was never seen. */
-    if (exchange->request.now_ms == 0) {
-        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+            &fresh.keyed, &fresh.key) ||
+        !state_has_time(exchange)) {
         return HANDLER_REPLY;
     }
     /* (A repeat of what was counted gets its answer, also over the limit.) */

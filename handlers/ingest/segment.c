@@ -181,19 +181,10 @@ static bool read_site(struct http_exchange *exchange, struct segment_state *stat
 static bool read_request(
     struct http_exchange *exchange, enum segment_call call, struct segment_state *state)
 {
-    if (!json_body_type(exchange, true)) {
-        return false;
-    }
-    if (!read_query(exchange, &state->params)) {
-        return false;
-    }
-    if (exchange->request.now_ms == 0) { /* Redis, whose clock gives the time, was never seen */
-        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
-        return false;
-    }
     struct segment_body *body = &state->body;
-    if (!read_body(exchange, call, body) || !read_token(exchange, body) ||
-        !read_site(exchange, state)) {
+    if (!json_body_type(exchange, true) || !read_query(exchange, &state->params) ||
+        !state_has_time(exchange) || !read_body(exchange, call, body) ||
+        !read_token(exchange, body) || !read_site(exchange, state)) {
         return false;
     }
     if (body->rejected > 0 && body->rejected == body->n_messages) {

@@ -1,6 +1,5 @@
 #include "handlers/question/question.h"
 
-#include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/state.h"
 #include "storage/job/window_job.h"
@@ -8,11 +7,7 @@
 void *question_begin(
     struct http_exchange *exchange, size_t size, void (*release)(struct http_exchange *exchange))
 {
-    if (exchange->request.now_ms == 0) {
-        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
-        return NULL;
-    }
-    return state_begin(exchange, size, release);
+    return state_has_time(exchange) ? state_begin(exchange, size, release) : NULL;
 }
 
 bool question_read_pv_or_uv(

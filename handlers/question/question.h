@@ -12,8 +12,7 @@
 #include "handlers/text/params.h"
 #include "storage/base/compiler.h"
 
-/* The same as state_begin().  NULL, with a 503, also where Redis was never seen, because Redis's
- * clock tells what `now` is. */
+/* state_begin(), after state_has_time(): a question must know what `now` is. */
 void *question_begin(struct http_exchange *exchange, size_t size,
     void (*release)(struct http_exchange *exchange)) MUST_CHECK;
 

@@ -16,3 +16,11 @@ void *state_begin(
     exchange->release = release;
     return state;
 }
+
+bool state_has_time(struct http_exchange *exchange)
+{
+    if (exchange->request.now_ms == 0) {
+        problem_from_storage(&exchange->response, STORAGE_DOWN, NULL);
+    }
+    return exchange->request.now_ms != 0;
+}

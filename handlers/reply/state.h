@@ -1,10 +1,11 @@
-/* state.h - what an endpoint remembers of a request from its first step to its last.
+/* state.h - how an endpoint begins: what it remembers to its last step, and the time of arrival.
  *
  * Layer: handlers.  Thread-safe: no state of its own.
  */
 #ifndef HANDLERS_REPLY_STATE_H
 #define HANDLERS_REPLY_STATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "handlers/http/http.h"
@@ -15,5 +16,9 @@
  * 503. */
 void *state_begin(struct http_exchange *exchange, size_t size,
     void (*release)(struct http_exchange *exchange)) MUST_CHECK;
+
+/* Is it known when the request arrived?  Redis's clock tells.  False: Redis was never seen, and the
+ * response is a 503. */
+bool state_has_time(struct http_exchange *exchange) MUST_CHECK;
 
 #endif
