@@ -92,21 +92,6 @@ enum handler_result seen_start(struct http_exchange *exchange)
 
 /* ---- POST ---- */
 
-static bool refuse_body(struct http_exchange *exchange, enum seen_json_result result,
-    const struct seen_json_fault *fault)
-{
-    if (result == SEEN_JSON_UNACCEPTABLE) {
-        return json_object_refuse(exchange, fault->pointer, fault->detail);
-    }
-    if (result == SEEN_JSON_MALFORMED) {
-        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %zu, column %zu: %s",
-            fault->line, fault->column, fault->detail);
-    } else {
-        (void)problem_no_memory(&exchange->response);
-    }
-    return false;
-}
-
 /* The body may name the site, as an event does; else the query does. */
 static bool read_site(struct http_exchange *exchange, struct seen_job *job)
 {
@@ -127,17 +112,24 @@ static bool read_body(struct http_exchange *exchange, struct seen_job *job)
     struct seen_body *body = &state->body;
     struct seen_json_fault fault;
     const struct http_request *request = &exchange->request;
-    enum seen_json_result result =
-        seen_json_decode(request->body_bytes, request->body.n, body, &fault);
-    if (result != SEEN_JSON_OK) {
-        return refuse_body(exchange, result, &fault);
+    switch (seen_json_decode(request->body_bytes, request->body.n, body, &fault)) {
+    case SEEN_JSON_OK:
+        break;
+    case SEEN_JSON_MALFORMED:
+        problem_reply(&exchange->response, PROBLEM_MALFORMED, "line %zu, column %zu: %s",
+            fault.line, fault.column, fault.detail);
+        return false;
+    case SEEN_JSON_UNACCEPTABLE:
+        return json_object_refuse(exchange, fault.pointer, fault.detail);
+    case SEEN_JSON_NOMEM:
+        return problem_no_memory(&exchange->response);
     }
     job->user = body->user;
     job->pages = body->pages;
     job->n_pages = body->n;
     job->each = state->each = calloc(body->n, sizeof(*state->each));
     if (state->each == NULL) {
-        return refuse_body(exchange, SEEN_JSON_NOMEM, &fault);
+        return problem_no_memory(&exchange->response);
     }
     return read_site(exchange, job);
 }
