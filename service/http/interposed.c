@@ -74,23 +74,32 @@ enum MHD_Result MHD_lookup_connection_value_n(struct MHD_Connection *mhd, enum M
     return library.lookup(mhd, kind, key, key_size, ret_value, ret_n);
 }
 
+/* What the library refuses with another status than 400, of the head and of the body. */
+static const struct {
+    unsigned status;
+    enum problem problem;
+    const char *of_head, *of_body;
+} refusals[] = {
+    {MHD_HTTP_CONTENT_TOO_LARGE, PROBLEM_TOO_LARGE, "Content-Length does not fit 64 bits",
+        "the size of a chunk does not fit 64 bits"},
+    {MHD_HTTP_URI_TOO_LONG, PROBLEM_TARGET_TOO_LONG, "the request line is too long", ""},
+    {MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, PROBLEM_HEAD_TOO_LARGE, "the head is too large",
+        "the trailers are too large"},
+    {MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED, PROBLEM_VERSION, "the version is not HTTP/1.x", ""},
+};
+
 /* What the library refused, by its status and by how far the request had come. */
-static const char *refusal_detail(unsigned status, const struct connection *connection)
+static const char *refusal_of(
+    unsigned status, const struct connection *connection, enum problem *ret_problem)
 {
     bool body = connection->state == REQUEST_BODY;
-    switch (status) {
-    case MHD_HTTP_CONTENT_TOO_LARGE:
-        return body ? "the size of a chunk does not fit 64 bits"
-                    : "Content-Length does not fit 64 bits";
-    case MHD_HTTP_URI_TOO_LONG:
-        return "the request line is too long";
-    case MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE:
-        return body ? "the trailers are too large" : "the head is too large";
-    case MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED:
-        return "the version is not HTTP/1.x";
-    default:
-        break;
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        if (refusals[i].status == status) {
+            *ret_problem = refusals[i].problem;
+            return body ? refusals[i].of_body : refusals[i].of_head;
+        }
     }
+    *ret_problem = PROBLEM_MALFORMED; /* 400; a 500 of the library's is the client's doing, too */
     if (body) {
         return "the body is not framed in chunks as RFC 9112 has it, or a trailer has no colon";
     }
@@ -100,22 +109,6 @@ static const char *refusal_detail(unsigned status, const struct connection *conn
     return connection->state == REQUEST_HEAD
                ? "a line of the head has no colon"
                : "the request line is not a method, a target and HTTP/1.x, with blanks between";
-}
-
-static enum problem refusal_problem(unsigned status)
-{
-    switch (status) {
-    case MHD_HTTP_CONTENT_TOO_LARGE:
-        return PROBLEM_TOO_LARGE;
-    case MHD_HTTP_URI_TOO_LONG:
-        return PROBLEM_TARGET_TOO_LONG;
-    case MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE:
-        return PROBLEM_HEAD_TOO_LARGE;
-    case MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED:
-        return PROBLEM_VERSION;
-    default: /* 400; a 500 of the library's is the client's doing, too */
-        return PROBLEM_MALFORMED;
-    }
 }
 
 /* The X-Request-Id that the library has read so far; empty: none. */
@@ -149,14 +142,15 @@ enum MHD_Result MHD_queue_response(
         return MHD_NO;
     }
     bool begun = connection->state != REQUEST_DONE;
-    const char *detail = refusal_detail(status, connection);
+    enum problem problem;
+    const char *detail = refusal_of(status, connection, &problem);
     if (!begun && !connection_begin(connection, SLICE(""))) {
         return MHD_NO;
     }
     if (connection->state != REQUEST_BODY) {
         connection_name(connection, begun ? given_id(mhd) : (struct slice){0});
     }
-    request_refuse(&connection->request, refusal_problem(status), detail);
+    request_refuse(&connection->request, problem, detail);
     enum MHD_Result result = answer_refusal(connection);
     if (!begun) { /* the library does not tell of its end */
         connection_end(connection);
