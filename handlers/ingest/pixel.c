@@ -133,10 +133,7 @@ static bool read_event(
 enum handler_result pixel_start(struct http_exchange *exchange)
 {
     struct pixel_state *state = state_begin(exchange, sizeof(*state), release);
-    if (state == NULL) {
-        return HANDLER_REPLY;
-    }
-    if (!read_query(exchange, &state->params) ||
+    if (state == NULL || !read_query(exchange, &state->params) ||
         !read_event(exchange, &state->params, &state->beacon)) {
         return HANDLER_REPLY;
     }

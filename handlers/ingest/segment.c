@@ -249,10 +249,7 @@ enum handler_result segment_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     struct segment_state *state = state_begin(exchange, sizeof(*state), release);
-    if (state == NULL) {
-        return HANDLER_REPLY;
-    }
-    if (!read_request(exchange, call, state)) {
+    if (state == NULL || !read_request(exchange, call, state)) {
         return HANDLER_REPLY;
     }
     reply_success(exchange, &state->body);

@@ -166,10 +166,8 @@ enum handler_result active_start(struct http_exchange *exchange)
 {
     struct activity_state *state = begin(exchange, PARAM_SPECS(active_specs));
     if (state == NULL || !date_params_match(exchange, &state->asked, &state->all) ||
-        !date_params_window(exchange, &state->asked, 1, &state->window)) {
-        return HANDLER_REPLY;
-    }
-    if (!make_sets(exchange, state, 1)) {
+        !date_params_window(exchange, &state->asked, 1, &state->window) ||
+        !make_sets(exchange, state, 1)) {
         return HANDLER_REPLY;
     }
     state->sets[0] = (struct activity_set){
