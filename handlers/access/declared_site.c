@@ -1,8 +1,8 @@
 #include "handlers/access/declared_site.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
+#include "handlers/text/plain.h"
 #include "handlers/text/url.h"
 
 static int compare(const void *name, const void *site)
@@ -16,18 +16,13 @@ const struct declared_site *declared_site_find(
     return sites->n == 0 ? NULL : bsearch(&name, sites->at, sites->n, sizeof(*sites->at), compare);
 }
 
-static bool same(struct slice a, struct slice b)
-{
-    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
-}
-
 /* The authority of @url without the scheme's own port. */
 static struct slice without_port(const struct url *url)
 {
     struct slice authority = url->authority;
-    struct slice port = same(url->scheme, SLICE("https"))  ? SLICE(":443")
-                        : same(url->scheme, SLICE("http")) ? SLICE(":80")
-                                                           : SLICE("");
+    struct slice port = text_equal_nocase(url->scheme, SLICE("https"))  ? SLICE(":443")
+                        : text_equal_nocase(url->scheme, SLICE("http")) ? SLICE(":80")
+                                                                        : SLICE("");
     if (authority.n > port.n && memcmp(authority.p + authority.n - port.n, port.p, port.n) == 0) {
         authority.n -= port.n;
     }
@@ -41,8 +36,8 @@ bool declared_site_has_origin(const struct declared_site *site, struct slice ori
         return false;
     }
     for (size_t i = 0; i < site->n_origins; i++) {
-        if (url_split(site->origins[i], &own) && same(page.scheme, own.scheme) &&
-            same(without_port(&page), without_port(&own))) {
+        if (url_split(site->origins[i], &own) && text_equal_nocase(page.scheme, own.scheme) &&
+            text_equal_nocase(without_port(&page), without_port(&own))) {
             return true;
         }
     }

@@ -1,7 +1,5 @@
 #include "handlers/text/plain.h"
 
-#include <strings.h>
-
 #include "handlers/text/ascii.h"
 
 bool text_number(struct slice text, uint64_t max, uint64_t *ret)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <strings.h>
 
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
@@ -20,6 +21,12 @@ bool text_is_token(struct slice text) MUST_CHECK;
 
 /* Is @text printable ASCII without blanks, and not empty? */
 bool text_is_graphic(struct slice text) MUST_CHECK;
+
+/* Are @a and @b, of which one has no NUL, equal without regard to the case of ASCII letters? */
+static inline bool text_equal_nocase(struct slice a, struct slice b)
+{
+    return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
+}
 
 /* Is @text, a Content-Type, the type @type?  Parameters, and the case of letters, make no
  * difference. */

@@ -7,7 +7,7 @@
 
 #include <zlib.h>
 
-#include "service/http/strict.h"
+#include "handlers/text/plain.h"
 
 struct body_inflate {
     z_stream z;
@@ -115,10 +115,10 @@ static enum body_err begin_inflate(struct body *body)
 enum body_err body_coding(struct body *body, struct slice value)
 {
     value = slice_trim(value, " \t");
-    if (body->err != BODY_OK || value.n == 0 || http_token_equal(value, SLICE("identity"))) {
+    if (body->err != BODY_OK || value.n == 0 || text_equal_nocase(value, SLICE("identity"))) {
         return body->err;
     }
-    if (!http_token_equal(value, SLICE("gzip")) && !http_token_equal(value, SLICE("x-gzip"))) {
+    if (!text_equal_nocase(value, SLICE("gzip")) && !text_equal_nocase(value, SLICE("x-gzip"))) {
         return fail(body, BODY_CODING);
     }
     return begin_inflate(body);

@@ -1,7 +1,6 @@
 #include "service/http/strict.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
@@ -31,11 +30,6 @@ static bool is_version(struct slice version)
     return version.n == 8 && memcmp(version.p, "HTTP/1.", 7) == 0 && ascii_is_digit(version.p[7]);
 }
 
-bool http_token_equal(struct slice a, struct slice b)
-{
-    return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
-}
-
 /* How often each field was met that may stand only once. */
 struct seen {
     unsigned hosts, lengths, codings;
@@ -58,7 +52,7 @@ static const char *take_transfer_encoding(
     if (seen->codings++ > 0) {
         return "Transfer-Encoding stands twice";
     }
-    message->chunked = http_token_equal(value, SLICE("chunked"));
+    message->chunked = text_equal_nocase(value, SLICE("chunked"));
     return message->chunked ? NULL : "Transfer-Encoding is not chunked, with nothing behind it";
 }
 
@@ -88,7 +82,7 @@ void http_country_field(struct slice name)
 static void keep_field(const struct http_field *field, struct http_message *message)
 {
     for (unsigned i = 0; i < HTTP_KNOWN_N; i++) {
-        if (http_token_equal(kept[i], field->name)) {
+        if (text_equal_nocase(kept[i], field->name)) {
             if (message->fields[i].p != NULL) {
                 message->repeated |= 1u << i;
             } else {
@@ -107,35 +101,35 @@ static const char *take_field(
     struct slice name = field->name, value = field->value;
     switch (name.n) {
     case 4:
-        seen->hosts += http_token_equal(name, SLICE("host"));
+        seen->hosts += text_equal_nocase(name, SLICE("host"));
         break;
     case 6:
-        if (http_token_equal(name, SLICE("expect"))) {
-            message->expects_continue = http_token_equal(value, SLICE("100-continue"));
+        if (text_equal_nocase(name, SLICE("expect"))) {
+            message->expects_continue = text_equal_nocase(value, SLICE("100-continue"));
         }
         break;
     case 12:
-        if (message->request_id.n == 0 && http_token_equal(name, SLICE("x-request-id"))) {
+        if (message->request_id.n == 0 && text_equal_nocase(name, SLICE("x-request-id"))) {
             message->request_id = value;
         }
         break;
     case 15:
-        if (http_token_equal(name, SLICE("x-forwarded-for"))) {
+        if (text_equal_nocase(name, SLICE("x-forwarded-for"))) {
             keep_forwarded(value, message);
         }
         break;
     case 14:
-        if (http_token_equal(name, SLICE("content-length"))) {
+        if (text_equal_nocase(name, SLICE("content-length"))) {
             return take_content_length(value, seen, message);
         }
         break;
     case 16:
-        if (http_token_equal(name, SLICE("content-encoding"))) {
+        if (text_equal_nocase(name, SLICE("content-encoding"))) {
             message->content_encoding = message->content_encoding.n == 0 ? value : SLICE(",");
         }
         break;
     case 17:
-        if (http_token_equal(name, SLICE("transfer-encoding"))) {
+        if (text_equal_nocase(name, SLICE("transfer-encoding"))) {
             return take_transfer_encoding(value, seen, message);
         }
         break;
@@ -166,8 +160,8 @@ static const char *check_request_line(const struct http_head *head)
 static struct http_field without_blanks(const struct http_field *field)
 {
     struct http_field out = *field;
-    if (http_token_equal(out.name, SLICE("transfer-encoding")) ||
-        http_token_equal(out.name, SLICE("content-length"))) {
+    if (text_equal_nocase(out.name, SLICE("transfer-encoding")) ||
+        text_equal_nocase(out.name, SLICE("content-length"))) {
         return out;
     }
     out.value = slice_trim(out.value, " \t");
@@ -245,9 +239,9 @@ const char *http_strict_layout(const struct http_head *head)
 static size_t authority_n(struct slice target)
 {
     size_t scheme = 0;
-    if (target.n >= 7 && http_token_equal((struct slice){target.p, 7}, SLICE("http://"))) {
+    if (target.n >= 7 && text_equal_nocase((struct slice){target.p, 7}, SLICE("http://"))) {
         scheme = 7;
-    } else if (target.n >= 8 && http_token_equal((struct slice){target.p, 8}, SLICE("https://"))) {
+    } else if (target.n >= 8 && text_equal_nocase((struct slice){target.p, 8}, SLICE("https://"))) {
         scheme = 8;
     }
     if (scheme == 0) {
@@ -278,7 +272,7 @@ void http_target_split(struct slice target, struct slice *ret_path, struct slice
 struct slice http_request_id(const struct http_head *head)
 {
     for (size_t i = 0; i < head->n_fields; i++) {
-        if (http_token_equal(head->fields[i].name, SLICE("x-request-id"))) {
+        if (text_equal_nocase(head->fields[i].name, SLICE("x-request-id"))) {
             return without_blanks(&head->fields[i]).value;
         }
     }

@@ -83,9 +83,6 @@ struct slice http_request_id(const struct http_head *head);
 /* May @id be echoed as a request id?  1..HTTP_ID_MAX bytes of [!-~]. */
 bool http_request_id_valid(struct slice id);
 
-/* Are @a and @b, of which one has no NUL, equal without regard to the case of ASCII letters? */
-bool http_token_equal(struct slice a, struct slice b);
-
 /* Keep the field @name (static, lower case; empty: none) as FIELD_COUNTRY.  Called before the first
  * request. */
 void http_country_field(struct slice name);
