@@ -158,8 +158,7 @@ bool date_params_window(struct http_exchange *exchange, const struct date_params
     return true;
 }
 
-bool date_params_new_within(
-    struct http_exchange *exchange, const struct date_params *p, size_t *ret_days)
+bool date_params_new_within(struct http_exchange *exchange, struct date_params *p)
 {
     struct slice text;
     uint64_t days = 0;
@@ -173,14 +172,14 @@ bool date_params_new_within(
             "must be a number of days, 1d to %dd", ACTIVITY_PAIRS_MAX);
         return false;
     }
-    *ret_days = days;
+    p->new_days = days;
     return true;
 }
 
-void date_params_put_new_within(json_t *answer, size_t days)
+void date_params_put_new_within(json_t *answer, const struct date_params *p)
 {
-    if (days > 0) {
-        json_object_set_new(answer, "new_within", json_sprintf("%zud", days));
+    if (p->new_days > 0) {
+        json_object_set_new(answer, "new_within", json_sprintf("%zud", p->new_days));
     }
 }
 
@@ -193,6 +192,7 @@ struct activity_question date_params_question(
         .n_actions = p->n_actions,
         .sets = sets,
         .n_sets = n_sets,
+        .new_days = p->new_days,
     };
 }
 

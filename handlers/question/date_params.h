@@ -24,6 +24,7 @@ struct date_params {
     const struct zone *zone; /* the site's, in whose calendar the days lie */
     struct slice *actions;   /* owned; at least one, each once */
     size_t n_actions;
+    size_t new_days; /* new_within; 0: it was not given */
 };
 
 /* Read the exchange's query, which may have the parameters of @specs, and from it site and actions.
@@ -49,15 +50,13 @@ bool date_params_action(struct http_exchange *exchange, struct date_params *p, c
 bool date_params_window(struct http_exchange *exchange, const struct date_params *p,
     size_t n_default, struct activity_days *ret) MUST_CHECK;
 
-/* Read new_within, a number of days such as "90d".  @ret_days is untouched if the number was not
- * given. */
-bool date_params_new_within(
-    struct http_exchange *exchange, const struct date_params *p, size_t *ret_days) MUST_CHECK;
+/* Read new_within, a number of days such as "90d", into p->new_days. */
+bool date_params_new_within(struct http_exchange *exchange, struct date_params *p) MUST_CHECK;
 
 /* The same in an answer, where new users were asked for. */
-void date_params_put_new_within(json_t *answer, size_t days);
+void date_params_put_new_within(json_t *answer, const struct date_params *p);
 
-/* The question about @n_sets of users, with the site and the actions that were asked for. */
+/* The question about @n_sets of users, with what was asked for. */
 struct activity_question date_params_question(
     const struct date_params *p, const struct activity_set *sets, size_t n_sets);
 

@@ -24,7 +24,6 @@ struct activity_state {
     struct activity_days window;
     bool series;
     bool all;
-    size_t new_days;
     struct activity_set *sets; /* owned: of each day, then of the new ones of each day */
     size_t n_sets;
     struct activity_count *counts; /* owned: of each set its size */
@@ -72,7 +71,6 @@ static enum handler_result ask(struct http_exchange *exchange, struct activity_s
         .counts = state->counts,
         .n_counts = state->n_sets,
     };
-    exchange->job.u.activity.asked.new_days = state->new_days;
     return HANDLER_WAIT;
 }
 
@@ -96,12 +94,12 @@ enum handler_result dau_start(struct http_exchange *exchange)
 {
     struct activity_state *state = begin(exchange, PARAM_SPECS(dau_specs));
     if (state == NULL || !read_days(exchange, state) ||
-        !date_params_new_within(exchange, &state->asked, &state->new_days) ||
-        !date_params_bounded(exchange, "new_within", state->window.n + state->new_days)) {
+        !date_params_new_within(exchange, &state->asked) ||
+        !date_params_bounded(exchange, "new_within", state->window.n + state->asked.new_days)) {
         return HANDLER_REPLY;
     }
     size_t n = state->window.n;
-    bool new = state->new_days > 0;
+    bool new = state->asked.new_days > 0;
     if (!make_sets(exchange, state, new ? 2 * n : n)) {
         return HANDLER_REPLY;
     }
@@ -121,7 +119,7 @@ enum handler_result dau_start(struct http_exchange *exchange)
 static void put_users(json_t *object, const struct activity_state *state, size_t i)
 {
     json_object_set_new(object, "users", json_integer((json_int_t)state->counts[i].users));
-    if (state->new_days > 0) {
+    if (state->asked.new_days > 0) {
         json_int_t n = (json_int_t)state->counts[state->window.n + i].users;
         json_object_set_new(object, "new", json_integer(n));
     }
@@ -150,7 +148,7 @@ void dau_finish(struct http_exchange *exchange)
     json_t *root = json_object();
     json_object_set_new(root, "site", text_json(state->asked.site));
     json_object_set_new(root, "action", text_json(state->asked.actions[0]));
-    date_params_put_new_within(root, state->new_days);
+    date_params_put_new_within(root, &state->asked);
     if (state->series) {
         json_object_set_new(root, "from", date_json(state->window.first));
         json_object_set_new(root, "to", date_json(state->window.first + (int64_t)state->window.n));
@@ -159,7 +157,7 @@ void dau_finish(struct http_exchange *exchange)
         json_object_set_new(root, "date", date_json(state->window.first));
         put_users(root, state, 0);
     }
-    csv_reply(exchange, 200, root, state->new_days > 0 ? &new_rows : &dau_rows);
+    csv_reply(exchange, 200, root, state->asked.new_days > 0 ? &new_rows : &dau_rows);
 }
 
 enum handler_result active_start(struct http_exchange *exchange)

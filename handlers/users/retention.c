@@ -38,7 +38,6 @@ struct retention_state {
     enum period period;
     size_t n_offsets, n_cohorts;
     bool triangle;
-    size_t new_days;
     size_t back;               /* position of the action by which users come back */
     struct activity_set *sets; /* owned: periods from the first cohort's on; then the cohorts, if
                                   they are other sets */
@@ -98,7 +97,7 @@ static bool read_question(
     return date_params_date(exchange, &state->asked, "cohort", ret_day) &&
            query_number(exchange, params, "days", PERIODS_MAX, &state->n_offsets) &&
            query_number(exchange, params, "cohorts", PERIODS_MAX, &state->n_cohorts) &&
-           date_params_new_within(exchange, &state->asked, &state->new_days) &&
+           date_params_new_within(exchange, &state->asked) &&
            (!params_get(params, "return", &back) ||
                date_params_action(exchange, &state->asked, "return", back, &state->back)) &&
            read_period(exchange, state);
@@ -107,7 +106,7 @@ static bool read_question(
 /* Is a cohort another set than who came back in the same period? */
 static bool cohorts_differ(const struct retention_state *state)
 {
-    return state->back != 0 || state->new_days > 0;
+    return state->back != 0 || state->asked.new_days > 0;
 }
 
 /* Make the sets: the period of @day, and those after it that are not in the future; then the
@@ -120,7 +119,7 @@ static bool make_sets(struct retention_state *state, int64_t day, int64_t today,
     if (state->sets == NULL) {
         return false;
     }
-    *ret_days = state->new_days;
+    *ret_days = state->asked.new_days;
     do {
         state->sets[state->n_periods++] =
             (struct activity_set){.action = state->back, .n_actions = 1, .days = days};
@@ -135,7 +134,7 @@ static bool make_sets(struct retention_state *state, int64_t day, int64_t today,
         struct activity_set *cohort = &state->sets[state->n_sets++];
         *cohort = state->sets[c];
         cohort->action = 0;
-        cohort->only_new = state->new_days > 0;
+        cohort->only_new = state->asked.new_days > 0;
         *ret_days += state->back != 0 ? cohort->days.n : 0;
     }
     return true;
@@ -193,7 +192,6 @@ enum handler_result retention_start(struct http_exchange *exchange)
         .counts = state->counts,
         .n_counts = state->n_counts,
     };
-    exchange->job.u.activity.asked.new_days = state->new_days;
     return HANDLER_WAIT;
 }
 
@@ -228,7 +226,7 @@ void retention_finish(struct http_exchange *exchange)
     if (params_has(&state->asked.params, "return")) {
         json_object_set_new(root, "return", text_json(state->asked.actions[state->back]));
     }
-    date_params_put_new_within(root, state->new_days);
+    date_params_put_new_within(root, &state->asked);
     json_object_set_new(root, "period", json_string(period_names[state->period]));
     if (!state->triangle) {
         put_cohort(root, state, 0, counts);
