@@ -12,7 +12,6 @@
 #include "handlers/routes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "handlers/access/access.h"
 #include "handlers/grafana/names.h"
@@ -162,7 +161,7 @@ static enum handler_result ask_pages(struct http_exchange *exchange, const json_
 /* The site in "pages(SITE)" as JSON, a new reference; NULL: the text is another. */
 static json_t *site_in(struct slice text)
 {
-    if (text.n < 8 || memcmp(text.p, "pages(", 6) != 0 || text.p[text.n - 1] != ')') {
+    if (text.n < 8 || !slice_begins(text, SLICE("pages(")) || text.p[text.n - 1] != ')') {
         return NULL;
     }
     return json_stringn(text.p + 6, text.n - 7);

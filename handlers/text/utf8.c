@@ -1,7 +1,5 @@
 #include "handlers/text/utf8.h"
 
-#include <string.h>
-
 static size_t length_by_lead(unsigned char lead)
 {
     if (lead < 0x80) {
@@ -78,14 +76,13 @@ size_t utf8_fit(struct slice text, size_t most)
 
 struct slice utf8_without_mark(struct slice text)
 {
-    bool has = text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0;
-    return has ? (struct slice){text.p + 3, text.n - 3} : text;
+    return slice_begins(text, SLICE("\xef\xbb\xbf")) ? (struct slice){text.p + 3, text.n - 3}
+                                                     : text;
 }
 
 bool utf8_is_utf16(struct slice text)
 {
-    return text.n >= 2 &&
-           (memcmp(text.p, "\xff\xfe", 2) == 0 || memcmp(text.p, "\xfe\xff", 2) == 0);
+    return slice_begins(text, SLICE("\xff\xfe")) || slice_begins(text, SLICE("\xfe\xff"));
 }
 
 size_t utf8_put(char *to, uint32_t code)
