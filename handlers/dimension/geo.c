@@ -1,6 +1,5 @@
 #include "handlers/dimension/geo.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <maxminddb.h>

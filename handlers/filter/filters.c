@@ -7,7 +7,6 @@
 
 #include "handlers/access/access.h"
 #include "handlers/filter/filter_body.h"
-#include "handlers/http/app.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"

@@ -1,7 +1,5 @@
 #include "handlers/grafana/breakdown.h"
 
-#include <stdlib.h>
-
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/plain.h"

@@ -1,12 +1,9 @@
 /* filters.c - which site and pages a target is about: its payload, and the dashboard's filters. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "handlers/access/access.h"
 #include "handlers/grafana/names.h"
 #include "handlers/grafana/query.h"
 #include "handlers/grafana/target_reader.h"
-#include "handlers/http/app.h"
 #include "handlers/reply/json_body.h"
 #include "handlers/text/check.h"
 #include "handlers/text/utf8.h"

@@ -12,7 +12,6 @@
 #include "handlers/question/count_reply.h"
 #include "handlers/question/date_params.h"
 #include "handlers/question/question.h"
-#include "handlers/question/window_reply.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"
 #include "handlers/text/timestamp.h"

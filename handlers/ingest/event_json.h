@@ -22,7 +22,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "handlers/ingest/event_rules.h"
 #include "storage/base/arena.h"

@@ -14,7 +14,6 @@
 #include "handlers/ingest/idempotency.h"
 #include "handlers/ingest/ingest_guard.h"
 #include "handlers/reply/problem.h"
-#include "handlers/reply/reply.h"
 #include "handlers/reply/state.h"
 
 struct events_state {

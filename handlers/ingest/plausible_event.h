@@ -24,7 +24,6 @@
 #ifndef HANDLERS_INGEST_PLAUSIBLE_EVENT_H
 #define HANDLERS_INGEST_PLAUSIBLE_EVENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "handlers/dimension/derive.h"

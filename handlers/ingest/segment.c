@@ -30,7 +30,6 @@
 #include "handlers/ingest/segment_json.h"
 #include "handlers/reply/json_body.h"
 #include "handlers/reply/problem.h"
-#include "handlers/reply/query.h"
 #include "handlers/reply/reply.h"
 #include "handlers/reply/state.h"
 #include "handlers/text/check.h"

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "handlers/reply/problem.h"
 #include "handlers/text/ascii.h"

@@ -1,8 +1,5 @@
 #include "handlers/reply/csv.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "handlers/reply/json_memory.h"
 #include "handlers/reply/problem.h"
 #include "handlers/reply/reply.h"

@@ -1,6 +1,5 @@
 #include "handlers/reply/problem.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

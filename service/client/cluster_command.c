@@ -1,7 +1,6 @@
 #include "service/client/commands.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

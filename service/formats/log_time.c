@@ -1,6 +1,5 @@
 #include "service/formats/log_time.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "handlers/text/ascii.h"

@@ -21,7 +21,6 @@
 
 #include "handlers/reply/problem.h"
 #include "service/http/server_private.h"
-#include "storage/base/clock.h"
 
 /* The library's own functions. */
 static struct {

@@ -6,11 +6,9 @@
 #ifndef SERVICE_OPTIONS_DIMENSION_OPTION_H
 #define SERVICE_OPTIONS_DIMENSION_OPTION_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "storage/base/compiler.h"
-#include "storage/base/slice.h"
 
 /* Read names of dimensions into @ret, bits 1 << enum dimension; `off` alone is none of them.  NULL,
  * or what is wrong, a static text. */

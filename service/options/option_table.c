@@ -10,7 +10,6 @@
 #include "service/options/option_value.h"
 #include "service/options/redis_url.h"
 #include "service/options/values.h"
-#include "storage/job/filter_job.h"
 #include "storage/job/seen_job.h"
 #include "storage/time/units.h"
 #include "storage/time/zone_store.h"

@@ -12,7 +12,6 @@
 #ifndef SERVICE_REDIS_AOF_SCAN_H
 #define SERVICE_REDIS_AOF_SCAN_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "storage/base/compiler.h"

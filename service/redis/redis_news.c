@@ -1,6 +1,5 @@
 #include "service/redis/redis_news.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <xxhash.h>
