@@ -1,5 +1,7 @@
 /* main.c - which command was asked for. */
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,22 +44,22 @@ static int print_config(int argc, char **argv)
     }
     options_print(&options, stdout);
     options_release(&options);
-    return fflush(stdout) == 0 ? 0 : 1;
-}
-
-static int has_help(int argc, char **argv)
-{
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            return 1;
-        }
-    }
     return 0;
 }
 
-int main(int argc, char **argv)
+static bool has_help(int argc, char **argv)
 {
-    const char *command = argc > 1 ? argv[1] : "";
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Run a command that ends by itself. */
+static int run(const char *command, int argc, char **argv)
+{
     if (strcmp(command, "import") == 0) {
         return import_main(argc - 1, argv + 1);
     }
@@ -78,13 +80,33 @@ int main(int argc, char **argv)
         print_help(stdout);
         return 0;
     }
-    if (strcmp(command, "serve") == 0) {
-        return serve_main(argc - 2, argv + 2);
-    }
     if (strcmp(command, "config") == 0) {
         return print_config(argc - 2, argv + 2);
     }
     (void)fprintf(stderr, "tallyd: %s%s; try tallyd --help\n",
         argc > 1 ? "unknown command " : "a command is missing", command);
     return 2;
+}
+
+/* The exit status of a command that has ended with @status.  A script that looks at nothing else
+ * may believe that the output is there. */
+static int finish(int status)
+{
+    const char *why = fflush(stdout) != 0   ? strerror(errno)
+                      : ferror(stdout) != 0 ? "a part of it is lost"
+                                            : NULL;
+    if (why == NULL) {
+        return status;
+    }
+    (void)fprintf(stderr, "tallyd: cannot write the output: %s\n", why);
+    return status == 0 ? 1 : status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *command = argc > 1 ? argv[1] : "";
+    if (strcmp(command, "serve") == 0 && !has_help(argc - 1, argv + 1)) {
+        return serve_main(argc - 2, argv + 2);
+    }
+    return finish(run(command, argc, argv));
 }

@@ -1,7 +1,8 @@
 /* commands.h - the commands of a client: tallyd import, query, cluster and token.
  *
  * Layer: service/client.  Each function runs one command: argv[0] is its name, and the result is
- * the exit status.  For all of them 2 means that the command line is wrong.
+ * the exit status.  For all of them 2 means that the command line is wrong.  Whether standard
+ * output took all that was printed is for the caller to see.
  */
 #ifndef SERVICE_CLIENT_COMMANDS_H
 #define SERVICE_CLIENT_COMMANDS_H
@@ -21,7 +22,7 @@ int import_main(int argc, char **argv);
 /* `tallyd query`: ask a running tallyd a question, and print the answer as a table, CSV or JSON.
  *
  *   0  the answer was printed
- *   1  the server did not answer, or refused the question, or stdout failed */
+ *   1  the server did not answer, or refused the question */
 int query_main(int argc, char **argv);
 
 /* `tallyd cluster`: look at the servers that have the data.  It talks to Redis itself, so it works
@@ -33,7 +34,7 @@ int cluster_main(int argc, char **argv);
 /* `tallyd token new`: make a token.  Two lines on stdout: the token, which cannot be had back
  * later, and the token's line for the file of --tokens.
  *
- *   1  there are no random bytes, or stdout fails */
+ *   1  there are no random bytes */
 int token_main(int argc, char **argv);
 
 #endif
