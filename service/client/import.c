@@ -174,6 +174,9 @@ int import_main(int argc, char **argv)
     case IMPORT_OPTIONS_WRONG:
         fprintf(stderr, "tallyd import: %s\n", error);
         return EXIT_USAGE;
+    case IMPORT_OPTIONS_STARVED:
+        fprintf(stderr, "tallyd import: %s\n", error);
+        return EXIT_INCOMPLETE;
     case IMPORT_OPTIONS_RUN:
         break;
     }

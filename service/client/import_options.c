@@ -60,9 +60,11 @@ static const char *take_site(void *field, const char *value)
     return take_text(field, value, is_valid, "a site name: [a-z0-9][a-z0-9._-]{0,63}");
 }
 
+/* Where memory is short the URL passes: import_options_parse() checks it again. */
 static const char *take_url(void *field, const char *value)
 {
-    return take_text(field, value, server_url_valid(value), SERVER_URL_EXPECTED);
+    bool is_valid = server_url_judge(value) != SERVER_URL_WRONG;
+    return take_text(field, value, is_valid, SERVER_URL_EXPECTED);
 }
 
 static const char *take_token(void *field, const char *value)
@@ -338,6 +340,10 @@ enum import_options_result import_options_parse(
     if (options.follow && strcmp(options.path, "-") == 0) {
         (void)snprintf(ret_error, error_n, "--follow needs a file, not standard input");
         return IMPORT_OPTIONS_WRONG;
+    }
+    if (server_url_judge(options.url) != SERVER_URL_GOOD) {
+        (void)snprintf(ret_error, error_n, "out of memory");
+        return IMPORT_OPTIONS_STARVED;
     }
     *ret = options;
     return IMPORT_OPTIONS_RUN;

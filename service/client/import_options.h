@@ -43,10 +43,11 @@ enum import_options_result {
     IMPORT_OPTIONS_RUN,
     IMPORT_OPTIONS_HELP, /* --help was given: nothing else was checked */
     IMPORT_OPTIONS_WRONG,
+    IMPORT_OPTIONS_STARVED, /* there was no memory to check them */
 };
 
-/* Parse @argv; argv[0] is the command's name.  IMPORT_OPTIONS_WRONG: *ret_error, @error_n bytes,
- * says what is wrong. */
+/* Parse @argv; argv[0] is the command's name.  IMPORT_OPTIONS_WRONG and IMPORT_OPTIONS_STARVED:
+ * *ret_error, @error_n bytes, says what is wrong. */
 enum import_options_result import_options_parse(
     int argc, char **argv, struct import_options *ret, char *ret_error, size_t error_n) MUST_CHECK;
 

@@ -3,23 +3,33 @@
 #include <curl/curl.h>
 #include <string.h>
 
-static bool has_part(CURLU *url, CURLUPart part)
+/* SERVER_URL_GOOD: @url has no @part. */
+static enum server_url_verdict judge_part(CURLU *url, CURLUPart part)
 {
     char *text = NULL;
-    bool has = curl_url_get(url, part, &text, 0) == CURLUE_OK;
+    CURLUcode code = curl_url_get(url, part, &text, 0);
     curl_free(text);
-    return has;
+    return code == CURLUE_OK              ? SERVER_URL_WRONG
+           : code == CURLUE_OUT_OF_MEMORY ? SERVER_URL_UNCHECKED
+                                          : SERVER_URL_GOOD;
 }
 
-bool server_url_valid(const char *text)
+enum server_url_verdict server_url_judge(const char *text)
 {
-    bool http = strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
+    static const CURLUPart parts[] = {CURLUPART_USER, CURLUPART_QUERY, CURLUPART_FRAGMENT};
+    if (strncmp(text, "http://", 7) != 0 && strncmp(text, "https://", 8) != 0) {
+        return SERVER_URL_WRONG;
+    }
     CURLU *url = curl_url();
-    bool good = url != NULL && http && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
-                !has_part(url, CURLUPART_USER) && !has_part(url, CURLUPART_QUERY) &&
-                !has_part(url, CURLUPART_FRAGMENT);
+    CURLUcode code = url == NULL ? CURLUE_OUT_OF_MEMORY : curl_url_set(url, CURLUPART_URL, text, 0);
+    enum server_url_verdict verdict = code == CURLUE_OK              ? SERVER_URL_GOOD
+                                      : code == CURLUE_OUT_OF_MEMORY ? SERVER_URL_UNCHECKED
+                                                                     : SERVER_URL_WRONG;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && verdict == SERVER_URL_GOOD; i++) {
+        verdict = judge_part(url, parts[i]);
+    }
     curl_url_cleanup(url);
-    return good;
+    return verdict;
 }
 
 size_t server_url_length(const char *url)

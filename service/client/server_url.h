@@ -5,16 +5,23 @@
 #ifndef SERVICE_CLIENT_SERVER_URL_H
 #define SERVICE_CLIENT_SERVER_URL_H
 
-#include <stdbool.h>
 #include <stddef.h>
+
+#include "storage/base/compiler.h"
 
 #define SERVER_URL_DEFAULT  "http://127.0.0.1:8080"
 #define SERVER_URL_EXPECTED "an http:// or https:// address without user, query or fragment"
 #define TOKEN_EXPECTED      "printable ASCII without blanks"
 
+enum server_url_verdict {
+    SERVER_URL_GOOD,
+    SERVER_URL_WRONG,
+    SERVER_URL_UNCHECKED, /* for want of memory */
+};
+
 /* Is @url an http:// or https:// address without user, query and fragment?  A password would be
  * printed with the URL.  A query would swallow the path that is put behind the URL. */
-bool server_url_valid(const char *url);
+enum server_url_verdict server_url_judge(const char *url) MUST_CHECK;
 
 /* The length of @url without the slashes at its end. */
 size_t server_url_length(const char *url);

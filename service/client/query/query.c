@@ -149,6 +149,9 @@ int query_main(int argc, char **argv)
         say("", error);
         status = EXIT_USAGE;
         break;
+    case QUERY_OPTIONS_STARVED:
+        say("", error);
+        break;
     case QUERY_OPTIONS_RUN:
         status = ask(options);
         break;

@@ -111,8 +111,8 @@ static const char *take(struct query_options *options, size_t i, const char *val
         return other ? "alone: --json and --csv exclude each other" : NULL;
     }
     if (strcmp(name, "url") == 0) {
-        options->url = value;
-        return server_url_valid(value) ? NULL : SERVER_URL_EXPECTED;
+        options->url = value; /* where memory is short it passes, and is checked again */
+        return server_url_judge(value) != SERVER_URL_WRONG ? NULL : SERVER_URL_EXPECTED;
     }
     if (strcmp(name, "token") == 0) {
         options->token = value;
@@ -207,7 +207,7 @@ static bool take_environment(struct query_options *options, char *ret_error, siz
     }
     if (options->url == NULL) {
         options->url = url != NULL && *url != '\0' ? url : SERVER_URL_DEFAULT;
-        if (!server_url_valid(options->url)) {
+        if (server_url_judge(options->url) == SERVER_URL_WRONG) {
             (void)snprintf(ret_error, error_n, "TALLYD_URL must be " SERVER_URL_EXPECTED);
             return false;
         }
@@ -246,5 +246,12 @@ enum query_options_result query_options_parse(
         (void)snprintf(ret_error, error_n, "a question is missing (see tallyd query --help)");
         return QUERY_OPTIONS_WRONG;
     }
-    return take_environment(ret, ret_error, error_n) ? QUERY_OPTIONS_RUN : QUERY_OPTIONS_WRONG;
+    if (!take_environment(ret, ret_error, error_n)) {
+        return QUERY_OPTIONS_WRONG;
+    }
+    if (server_url_judge(ret->url) != SERVER_URL_GOOD) {
+        (void)snprintf(ret_error, error_n, "out of memory");
+        return QUERY_OPTIONS_STARVED;
+    }
+    return QUERY_OPTIONS_RUN;
 }

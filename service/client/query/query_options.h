@@ -36,10 +36,11 @@ enum query_options_result {
     QUERY_OPTIONS_RUN,
     QUERY_OPTIONS_HELP, /* --help was given: nothing else was checked */
     QUERY_OPTIONS_WRONG,
+    QUERY_OPTIONS_STARVED, /* there was no memory to check them */
 };
 
-/* Parse @argv; argv[0] is the command's name.  QUERY_OPTIONS_WRONG: *ret_error, @error_n bytes,
- * says what is wrong. */
+/* Parse @argv; argv[0] is the command's name.  QUERY_OPTIONS_WRONG and QUERY_OPTIONS_STARVED:
+ * *ret_error, @error_n bytes, says what is wrong. */
 enum query_options_result query_options_parse(
     int argc, char **argv, struct query_options *ret, char *ret_error, size_t error_n) MUST_CHECK;
 
