@@ -1,11 +1,11 @@
 #include "service/client/commands.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/reply/json_memory.h"
 #include "service/client/query/query_http.h"
 #include "service/client/query/query_table.h"
 #include "service/log/escape.h"
@@ -68,17 +68,21 @@ static void say_notes(const json_t *answer)
 static bool print_rows(const struct query_options *options, json_t *answer)
 {
     struct query_table *table = query_table_new(answer);
-    if (table == NULL) {
+    bool printed = table != NULL;
+    if (table == NULL && !json_is_object(answer)) {
         say("the server's answer is no table", "");
         return false;
     }
-    if (options->format == QUERY_CSV) {
-        query_table_print_csv(table, stdout);
-    } else {
+    if (table != NULL && options->format == QUERY_CSV) {
+        printed = query_table_print_csv(table, stdout);
+    } else if (table != NULL) {
         query_table_print(table, stdout);
     }
+    if (!printed) {
+        say("out of memory", "");
+    }
     query_table_free(table);
-    return true;
+    return printed;
 }
 
 static bool print_answer_rows(const struct query_options *options, json_t *answer)
@@ -101,19 +105,18 @@ static bool print_answer(const struct query_options *options, const struct query
 {
     json_t *json = json_loadb(answer->text != NULL ? answer->text : "", answer->n, 0, NULL);
     bool good = answer->status == 200 && json != NULL;
-    if (!good) {
+    if (json_memory_failed()) { /* a text that had no room may lack a byte */
+        say("out of memory", "");
+        good = false;
+    } else if (!good) {
         say_problem(answer->status, json);
     } else if (options->format == QUERY_JSON) {
-        good =
-            fwrite(answer->text, 1, answer->n, stdout) == answer->n && fputc('\n', stdout) != EOF;
+        (void)fwrite(answer->text, 1, answer->n, stdout);
+        (void)fputc('\n', stdout);
     } else {
         good = print_answer_rows(options, json);
     }
     json_decref(json);
-    if (good && fflush(stdout) != 0) {
-        say("cannot write the answer", strerror(errno));
-        good = false;
-    }
     return good;
 }
 
@@ -133,6 +136,7 @@ static int ask(const struct query_options *options)
 
 int query_main(int argc, char **argv)
 {
+    json_memory_watch();
     struct query_options *options = calloc(1, sizeof(*options));
     char error[256];
     int status = EXIT_REFUSED;
@@ -143,7 +147,7 @@ int query_main(int argc, char **argv)
     switch (query_options_parse(argc, argv, options, error, sizeof(error))) {
     case QUERY_OPTIONS_HELP:
         query_options_print_help(stdout);
-        status = fflush(stdout) == 0 ? EXIT_DONE : EXIT_REFUSED;
+        status = EXIT_DONE;
         break;
     case QUERY_OPTIONS_WRONG:
         say("", error);

@@ -20,6 +20,7 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
     }
     char *longer = realloc(answer->text, answer->n + length + 1);
     if (longer == NULL) {
+        answer->is_starved = true;
         return 0;
     }
     answer->text = longer;
@@ -64,6 +65,10 @@ void query_http_get(const struct query_options *options, struct query_answer *re
         curl_handle_set_up(easy, url.p, "tallyd-query", take_answer, ret, error) &&
         curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK) {
         code = curl_easy_perform(easy);
+    }
+    if (ret->is_starved) {
+        code = CURLE_OUT_OF_MEMORY;
+        error[0] = '\0';
     }
     if (code == CURLE_OK) {
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &ret->status);

@@ -5,6 +5,8 @@
 #ifndef SERVICE_CLIENT_QUERY_QUERY_HTTP_H
 #define SERVICE_CLIENT_QUERY_QUERY_HTTP_H
 
+#include <stdbool.h>
+
 #include "service/client/query/query_options.h"
 
 /* What came back.  Zeroed it is empty.  query_answer_release() frees it. */
@@ -12,6 +14,7 @@ struct query_answer {
     long status; /* 0: no answer came */
     char *text;  /* owned, NUL-terminated */
     size_t n;
+    bool is_starved; /* not all of the text had room */
     char error[320]; /* with status 0: the reason, as one line */
 };
 

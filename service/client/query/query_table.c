@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/reply/json_memory.h"
 #include "handlers/text/csv_text.h"
 #include "service/client/query/query_rows.h"
 #include "service/log/escape.h"
@@ -194,6 +195,10 @@ struct query_table *query_table_new(json_t *answer)
     }
     table->answer = answer;
     table->rows = query_rows(answer);
+    if (json_memory_failed()) { /* a row may lack a cell */
+        query_table_free(table);
+        return NULL;
+    }
     find_columns(table, answer);
     widen(table, answer);
     const json_t *row;
@@ -275,48 +280,60 @@ void query_table_print(const struct query_table *table, FILE *out)
 
 /* ---- CSV ---- */
 
-static void put_csv_text(const char *text, FILE *out)
+/* False: out of memory. */
+static bool put_csv_text(const char *text, FILE *out)
 {
     struct buffer cell;
     buffer_init(&cell);
     csv_put_text(&cell, text, strlen(text));
-    if (cell.n > 0) {
+    if (cell.n > 0 && !cell.failed) {
         (void)fwrite(cell.p, 1, cell.n, out);
     }
+    bool has_text = !cell.failed;
     buffer_release(&cell);
+    return has_text;
 }
 
-static void put_csv(const json_t *value, bool last, FILE *out)
+static bool put_csv(const json_t *value, bool last, FILE *out)
 {
     char number[NUMBER_TEXT];
-    if (json_is_string(value)) {
-        put_csv_text(json_string_value(value), out);
-    } else {
+    if (!json_is_string(value)) {
         fputs(text_of(value, number), out);
+    } else if (!put_csv_text(json_string_value(value), out)) {
+        return false;
     }
     fputc(last ? '\n' : ',', out);
+    return true;
 }
 
-static void put_csv_row(const struct query_table *table, const json_t *row, FILE *out)
+static bool put_csv_row(const struct query_table *table, const json_t *row, FILE *out)
 {
     for (size_t i = 0; i < table->n_columns; i++) {
-        put_csv(cell(&table->columns[i], row), i + 1 == table->n_columns, out);
+        if (!put_csv(cell(&table->columns[i], row), i + 1 == table->n_columns, out)) {
+            return false;
+        }
     }
+    return true;
 }
 
-void query_table_print_csv(const struct query_table *table, FILE *out)
+bool query_table_print_csv(const struct query_table *table, FILE *out)
 {
     for (size_t i = 0; i < table->n_columns; i++) {
-        put_csv_text(table->columns[i].name, out);
+        if (!put_csv_text(table->columns[i].name, out)) {
+            return false;
+        }
         fputc(i + 1 == table->n_columns ? '\n' : ',', out);
     }
     if (table->rows == NULL) {
-        put_csv_row(table, table->answer, out);
+        return put_csv_row(table, table->answer, out);
     }
     const json_t *row;
     size_t i;
     json_array_foreach(table->rows, i, row)
     {
-        put_csv_row(table, row, out);
+        if (!put_csv_row(table, row, out)) {
+            return false;
+        }
     }
+    return true;
 }

@@ -9,13 +9,15 @@
 #define SERVICE_CLIENT_QUERY_QUERY_TABLE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "storage/base/compiler.h"
 
 struct query_table;
 
-/* A table of @answer, which must live as long.  NULL: out of memory, or @answer is no object. */
+/* A table of @answer, which must live as long.  NULL: out of memory, or @answer is no object.  That
+ * jansson was short of memory only json_memory.h tells. */
 struct query_table *query_table_new(json_t *answer) MUST_CHECK;
 void query_table_free(struct query_table *table); /* NULL is fine */
 
@@ -23,7 +25,8 @@ void query_table_free(struct query_table *table); /* NULL is fine */
  * terminal, become '?'.  The figures of the whole window stand under a series. */
 void query_table_print(const struct query_table *table, FILE *out);
 
-/* Print CSV: RFC 4180, with LF.  Without rows only the names of the columns are printed. */
-void query_table_print_csv(const struct query_table *table, FILE *out);
+/* Print CSV: RFC 4180, with LF.  Without rows only the names of the columns are printed.  False:
+ * out of memory, and what was printed ends within a row. */
+bool query_table_print_csv(const struct query_table *table, FILE *out) MUST_CHECK;
 
 #endif

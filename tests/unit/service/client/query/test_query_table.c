@@ -16,7 +16,7 @@ static void check(const char *json, const char *table_text, const char *csv_text
         FILE *out = open_memstream(&text, &n);
         cr_assert(table != NULL && out != NULL);
         if (csv) {
-            query_table_print_csv(table, out);
+            cr_expect(query_table_print_csv(table, out));
         } else {
             query_table_print(table, out);
         }
