@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handlers/reply/json_memory.h"
 #include "service/client/follow/follow.h"
 #include "service/client/import_batch.h"
 #include "service/client/import_lines.h"
@@ -167,6 +168,7 @@ int import_main(int argc, char **argv)
 {
     struct import import = {0};
     char error[256];
+    json_memory_watch();
     switch (import_options_parse(argc, argv, &import.options, error, sizeof(error))) {
     case IMPORT_OPTIONS_HELP:
         import_options_print_help(stdout);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "handlers/reply/json_memory.h"
 #include "service/client/curl_handle.h"
 #include "service/client/server_url.h"
 #include "service/log/escape.h"
@@ -275,8 +276,14 @@ enum import_upload_result import_upload_post(struct import_upload *upload, const
     (void)curl_easy_getinfo(upload->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     ret->retry_after_s = (int64_t)retry_after_s;
     ret->replayed = is_replayed(upload);
+    json_memory_begin(false);
     json_t *answer = json_loadb(upload->answer, upload->answer_n, 0, NULL);
-    enum import_upload_result result = judge(status, answer, count, ret);
+    enum import_upload_result result = IMPORT_UPLOAD_IN_DOUBT;
+    if (json_memory_failed()) { /* a number may lack a digit */
+        (void)snprintf(ret->detail, sizeof(ret->detail), "out of memory for the server's answer");
+    } else {
+        result = judge(status, answer, count, ret);
+    }
     json_decref(answer);
     return result;
 }

@@ -89,7 +89,8 @@ void follow_state_remove(struct follow_state *state, size_t index);
 size_t follow_state_print(
     const struct follow_state *state, char ret[FOLLOW_STATE_BYTES]) MUST_CHECK;
 
-/* Read what follow_state_print() wrote.  False: @text is something else. */
+/* Read what follow_state_print() wrote.  False: @text is something else.  If memory was short the
+ * result is of no use: json_memory.h tells. */
 bool follow_state_parse(struct slice text, struct follow_state *ret) MUST_CHECK;
 
 #endif

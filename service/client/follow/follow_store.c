@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "handlers/reply/json_memory.h"
+
 #define MODE 0600
 
 /* Whoever was killed a moment ago has its lock until the kernel is done with it. */
@@ -78,7 +80,13 @@ static bool store_read(struct follow_store *store, struct follow_state *ret_stat
         *ret_state = empty;
         return true;
     }
-    if (follow_state_parse((struct slice){text, n}, ret_state)) {
+    json_memory_begin(false);
+    bool is_state = follow_state_parse((struct slice){text, n}, ret_state);
+    if (json_memory_failed()) { /* it may lack a digit, or look like no state at all */
+        errno = ENOMEM;
+        return store_fail(store, "read");
+    }
+    if (is_state) {
         return true;
     }
     (void)snprintf(store->error, sizeof(store->error),
