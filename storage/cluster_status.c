@@ -126,24 +126,27 @@ static void leave_out(struct looking *l)
     l->n_server_replies = 0;
 }
 
-/* Who does not answer keeps the others' answers from nobody.  False: a connection was lost. */
-static bool ask_servers(struct looking *l, struct session *session, int64_t until_ms)
+/* Who does not answer keeps the others' answers from nobody.  *ret_lost: a connection was lost.
+ * False: out of memory, which says nothing about a server. */
+static bool ask_servers(
+    struct looking *l, struct session *session, int64_t until_ms, bool *ret_lost)
 {
-    bool all = true;
+    bool has_memory = true;
     int64_t now_ms = monotonic_ms();
     struct buffer b;
     buffer_init(&b);
     struct asks asks = asks_to(session, &b);
-    for (; l->at < l->n_served && now_ms < until_ms; now_ms = monotonic_ms()) {
+    for (; has_memory && l->at < l->n_served && now_ms < until_ms; now_ms = monotonic_ms()) {
         put_questions(l, &asks);
         if (asks_run(&asks, now_ms + (until_ms - now_ms) / 2, cluster_status_take, l) !=
             REDIS_OK_STATUS) {
             leave_out(l);
-            all = false;
+            *ret_lost = true;
         }
+        has_memory = !asks.starved;
     }
     buffer_release(&b);
-    return all;
+    return has_memory;
 }
 
 enum storage_err cluster_status_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
@@ -165,8 +168,9 @@ enum storage_err cluster_status_run(struct reader *reader, struct storage_job *j
     if (ok) {
         find_servers(&l);
         /* who has not answered then does not: that is said, and no error */
-        *ret_lost = !ask_servers(
-            &l, &reader->session, until_ms < job->deadline_ms ? until_ms : job->deadline_ms);
+        *ret_lost = false;
+        ok = ask_servers(&l, &reader->session,
+            until_ms < job->deadline_ms ? until_ms : job->deadline_ms, ret_lost);
     }
     free(l.server_of);
     free(l.partitions);

@@ -179,6 +179,9 @@ bool storage_inspect(
     *ret = (struct storage_job){.op = STORAGE_CLUSTER, .deadline_ms = deadline_ms};
     bool ok = cluster_status_run(&in->reader, ret, &lost) == STORAGE_OK ||
               inspection_complain(in, "out of memory");
+    if (!ok) {
+        storage_job_release(ret);
+    }
     inspection_end(in);
     return ok;
 }

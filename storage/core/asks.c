@@ -51,6 +51,7 @@ static enum redis_status run_spread(
 enum redis_status asks_run(struct asks *a, int64_t deadline_ms, redis_take_fn *take, void *data)
 {
     end_command(a);
+    a->starved = a->session->dispatcher != NULL ? a->failed : a->out->failed;
     enum redis_status status =
         a->session->dispatcher != NULL
             ? run_spread(a, deadline_ms, take, data)

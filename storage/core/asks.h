@@ -18,6 +18,7 @@ struct asks {
     struct buffer *out;      /* the caller's; for one server */
     size_t n;                /* commands begun */
     bool failed;             /* no memory */
+    bool starved;            /* the last asks_run() had no memory for its commands */
 };
 
 /* @out is empty; it is used for one server. */
