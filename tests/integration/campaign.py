@@ -29,6 +29,7 @@ from lib import process
 from lib.background_positions import BACKGROUND, background, stops
 from lib.call_campaign import CallReport, starts, under_load
 from lib.campaign import Victims, kills, positions, race, ways
+from lib.client_campaign import ClientReport, all_clients
 from lib.cluster import server_missing
 from lib.follow import Replay
 from lib.malformed import campaign as malformed
@@ -110,6 +111,9 @@ def sweeps(*_):
     print(calls.line(), flush=True)
     starts(calls)
     print(calls.line(), flush=True)
+    clients = ClientReport()
+    all_clients(clients)
+    print(clients.line(), flush=True)
     replies = Sweep()
     positions_of_all(replies)
     print(replies.line(), flush=True)
@@ -118,6 +122,7 @@ def sweeps(*_):
     stopped = sum(stops(point) for point in CUTS)
     print(f"replies: {len(BACKGROUND)} conversations of the background, {stopped} positions of a stop", flush=True)
     calls.check()
+    clients.check()
     replies.check()
 
 

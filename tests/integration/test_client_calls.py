@@ -1,4 +1,4 @@
-"""An output of a command that cannot be written."""
+"""System calls of the commands of a client that fail once, and an output that cannot be written.  TALLYD_SEED repeats a run."""
 
 import errno
 import os
@@ -6,10 +6,68 @@ import subprocess
 
 import pytest
 
-from lib.process import binary, environment, run
+from lib.client_campaign import CLUSTER, FOLLOW, IMPORT, NETWORK, ClientReport, Follows, Imports, Prints, Resets, sweep
+from lib.failing_calls import FailingCalls
+from lib.process import binary, environment, run, sanitized
 from lib.world import FOREVER
 
 TALLYD_ARGS = FOREVER
+STEPS = 5  # of so many positions one, another one in each run
+
+
+@pytest.fixture
+def calls(directory):
+    if sanitized():
+        pytest.skip("a sanitizer's library must be the first")
+    calls = FailingCalls(directory, "tallyd")
+    yield calls
+    calls.close()
+
+
+def check(report, table):
+    print(report.line())
+    report.check()
+    assert report.fired >= len(table)
+
+
+def test_calls_of_an_import(tallyd, site, tmp_path, calls, chance):
+    report = ClientReport()
+    sweep(report, calls, IMPORT, Imports(report, tallyd, calls, site, tmp_path), steps=STEPS, chance=chance)
+    check(report, IMPORT)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_calls_of_a_follower(tallyd, site, tmp_path, calls, chance, part):
+    report = ClientReport()
+    names = sorted(FOLLOW)[part::2]
+    table = {name: FOLLOW[name] for name in chance.sample(names, 3)}
+    sweep(report, calls, table, Follows(report, tallyd, calls, site, tmp_path), steps=STEPS, chance=chance)
+    check(report, table)
+
+
+@pytest.mark.parametrize("form", [(), ("--csv",), ("--json",)])
+def test_calls_of_a_query(tallyd, http, site, calls, chance, form):
+    http.accept([{"site": site, "page": f"/{n}", "user": "u"} for n in range(40)])
+    report = ClientReport()
+    words = ("query", "pages", "--site", site, "--from", "now-1d/d", "--to", "now+1d/d", "--url", tallyd.url, *form)
+    sweep(report, calls, NETWORK, Prints(report, calls, *words), steps=2, chance=chance)
+    check(report, NETWORK)
+
+
+def test_calls_of_cluster_status(tallyd, redis, calls, chance):
+    report = ClientReport()
+    sweep(report, calls, CLUSTER, Prints(report, calls, "cluster", "status", "--redis", redis.url), steps=2, chance=chance)
+    check(report, CLUSTER)
+
+
+def test_calls_of_resetting_a_partition(start_redis, start_tallyd, calls, chance):
+    """It is reset, or it is said that it may be; and never twice."""
+    redis = start_redis()
+    start_tallyd("--partitions", "4", redis=redis).terminate()
+    report = ClientReport()
+    sweep(report, calls, CLUSTER, Resets(report, calls, redis), steps=2, chance=chance)
+    check(report, CLUSTER)
+
 
 PRINTING = {
     "help": ("--help",), "version": ("--version",), "import help": ("import", "--help"), "query help": ("query", "--help"),

@@ -15,6 +15,7 @@
  * the C library does by itself (stdio, getaddrinfo, malloc) does not.  A function of libmicrohttpd
  * that finds no memory is among them: nothing else makes an answer fail.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
@@ -210,6 +212,13 @@ ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
     return fate.fails ? -1 : real.function(fd, bytes, at_most(fate, n), at);
 }
 
+ssize_t pread(int fd, void *bytes, size_t n, off_t at)
+{
+    BEHIND(pread);
+    struct fate fate = fate_of("pread", fd);
+    return fate.fails ? -1 : real.function(fd, bytes, at_most(fate, n), at);
+}
+
 int eventfd_read(int fd, eventfd_t *ret)
 {
     BEHIND(eventfd_read);
@@ -366,6 +375,39 @@ int rename(const char *from, const char *to)
 {
     BEHIND(rename);
     return fate_of("rename", -1).fails ? -1 : real.function(from, to);
+}
+
+int flock(int fd, int what)
+{
+    BEHIND(flock);
+    return fate_of("flock", -1).fails ? -1 : real.function(fd, what);
+}
+
+/* kind_of() asks by fstat(), which is not among these. */
+int stat(const char *restrict path, struct stat *restrict ret)
+{
+    BEHIND(stat);
+    return fate_of("stat", -1).fails ? -1 : real.function(path, ret);
+}
+
+DIR *opendir(const char *path)
+{
+    BEHIND(opendir);
+    return fate_of("opendir", -1).fails ? NULL : real.function(path);
+}
+
+struct dirent *readdir(DIR *directory)
+{
+    BEHIND(readdir);
+    return fate_of("readdir", -1).fails ? NULL : real.function(directory);
+}
+
+char *__realpath_chk(const char *path, char *ret, size_t n); /* of a hardened program */
+
+char *__realpath_chk(const char *path, char *ret, size_t n)
+{
+    BEHIND(__realpath_chk);
+    return fate_of("realpath", -1).fails ? NULL : real.function(path, ret, n);
 }
 
 int close(int fd)

@@ -69,8 +69,8 @@ static void find_state_path(struct follow *follow)
 }
 
 /* Make the parser ready for file @file, which is open as @fd: for the format that its lines were
- * seen to have, and what a line before its place said of the fields. */
-static void begin_file(struct follow *follow, const struct follow_file *file, int fd)
+ * seen to have, and what a line before its place said of the fields.  False: errno says why not. */
+static bool begin_file(struct follow *follow, const struct follow_file *file, int fd)
 {
     enum log_format format = follow->options->format;
     const struct nginx_template *tmpl = &follow->options->nginx;
@@ -78,7 +78,7 @@ static void begin_file(struct follow *follow, const struct follow_file *file, in
         format = LOG_FORMAT_AUTO;
     }
     log_parser_init(&follow->lines.parser, format, tmpl->n > 0 ? tmpl : NULL);
-    follow_read_header(fd, file, &follow->lines);
+    return follow_read_header(fd, file, &follow->lines);
 }
 
 static void note_format(const struct follow *follow, struct follow_file *file)
@@ -99,6 +99,14 @@ static bool follow_save(struct follow *follow)
     return false;
 }
 
+/* False, for the caller: the log cannot be read, as errno says. */
+static bool say_unreadable(struct follow *follow)
+{
+    import_report_say(
+        &follow->report, "cannot read %s: %s", follow->options->path, strerror(errno));
+    return false;
+}
+
 /* Read file @index up to @limit into the batch.  False: it was said why not. */
 static bool follow_take(struct follow *follow, size_t index, int64_t limit, enum follow_end end)
 {
@@ -106,13 +114,13 @@ static bool follow_take(struct follow *follow, size_t index, int64_t limit, enum
     struct follow_cut cut;
     int fd = follow->files->open[index].fd;
     if (index != follow->read_last) {
-        begin_file(follow, file, fd);
+        if (!begin_file(follow, file, fd)) {
+            return say_unreadable(follow);
+        }
         follow->read_last = index;
     }
     if (!follow_read(follow->reader, fd, file, limit, end, &follow->lines, &cut)) {
-        import_report_say(
-            &follow->report, "cannot read %s: %s", follow->options->path, strerror(errno));
-        return false;
+        return say_unreadable(follow);
     }
     note_format(follow, file);
     follow->n_lines += cut.to.lines - file->place.lines;

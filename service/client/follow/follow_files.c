@@ -297,16 +297,22 @@ static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
     return true;
 }
 
-/* The inode at the log's path; 0: there is nothing. */
+/* The inode at the log's path; 0: there is nothing.  Where that cannot be seen it is that of the
+ * last file, which may still be written. */
 static uint64_t log_inode(struct follow_files *files)
 {
     struct stat about;
     if (stat(files->path, &about) == 0) {
         return (uint64_t)about.st_ino;
     }
-    if (errno != ENOENT) {
-        say_once(files, SAID_UNREADABLE, "open", errno);
-    } else if (files->state->n == 0 && (files->said & SAID_ABSENT) == 0) {
+    int number = errno;
+    if (number != ENOENT) {
+        say_once(files, SAID_UNREADABLE, "open", number);
+    }
+    if (!follow_says_absent(number) && files->has_looked && files->state->n > 0) {
+        return files->state->files[files->state->n - 1].inode;
+    }
+    if (number == ENOENT && files->state->n == 0 && (files->said & SAID_ABSENT) == 0) {
         import_report_say(files->report, "%s is not there yet: waiting for it", files->path);
         files->said |= SAID_ABSENT;
     }

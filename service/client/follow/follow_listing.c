@@ -119,14 +119,25 @@ int64_t follow_entry_unpacked_size(
     return n < 0 || (code != Z_OK && code != Z_STREAM_END) ? -1 : size;
 }
 
+bool follow_says_absent(int number)
+{
+    return number == ENOENT || number == ENOTDIR || number == ELOOP;
+}
+
 /* What @entry, whose name is set, is, without its bytes.  False: there is no such file, or no
- * regular one. */
-static bool look_at(const struct follow_listing *listing, struct follow_entry *entry)
+ * regular one, or listing->error says why that is not known. */
+static bool look_at(struct follow_listing *listing, struct follow_entry *entry)
 {
     char path[PATH_MAX + 256];
     struct stat about;
     (void)snprintf(path, sizeof(path), "%s%s", listing->directory, entry->name);
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) {
+    if (stat(path, &about) != 0) {
+        /* A link beside the log may lead to where nothing can be seen, for good. */
+        bool is_absent = follow_says_absent(errno) || (errno == EACCES && !entry->is_log);
+        listing->error = is_absent ? listing->error : errno;
+        return false;
+    }
+    if (!S_ISREG(about.st_mode)) {
         return false;
     }
     entry->inode = (uint64_t)about.st_ino;
@@ -243,7 +254,7 @@ static bool list_others(struct follow_listing *listing, const struct follow_stat
             add(listing, state, found->d_name, false, is_rotated);
         }
     }
-    listing->error = errno;
+    listing->error = errno != 0 ? errno : listing->error;
     bool is_sound = fstat(dirfd(directory), &after) != 0 ||
                     !follow_may_have_moved(before.st_mtim, after.st_mtim, began);
     (void)closedir(directory);
@@ -255,10 +266,12 @@ bool follow_list(const char *path, const struct follow_state *state, struct foll
 {
     char real[PATH_MAX];
     bool is_sound = false;
+    int unresolved = 0;
     if (!may_follow(path, ret_error, error_n)) {
         return false;
     }
     if (realpath(path, real) == NULL) {
+        unresolved = follow_says_absent(errno) ? 0 : errno;
         (void)snprintf(real, sizeof(real), "%s", path);
     }
     const char *given = strrchr(path, '/'), *slash = strrchr(real, '/');
@@ -270,6 +283,7 @@ bool follow_list(const char *path, const struct follow_state *state, struct foll
             (void)nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
         }
         ret->n = 0;
+        ret->error = unresolved;
         ret->is_complete = true;
         add(ret, state, name, true, false);
         is_sound = list_others(ret, state, given == NULL ? path : given + 1, name);

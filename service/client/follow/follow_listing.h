@@ -34,7 +34,7 @@ struct follow_entry {
 
 struct follow_listing {
     char directory[PATH_MAX]; /* with a '/' at the end */
-    int error;                /* errno: why the directory could not be read; 0: it could */
+    int error;                /* errno: why not all of it could be seen; 0: it could */
     bool is_complete;         /* it could, and all of it had room */
     size_t n;
     struct follow_entry entries[FOLLOW_ENTRIES];
@@ -48,6 +48,10 @@ bool follow_is_rotated_name(const char *base, const char *name);
  * or a moment later, and @after at the end.  A directory's time is as fine as a tick of the clock:
  * what is renamed in the tick of an earlier change leaves the time as it is. */
 bool follow_may_have_moved(struct timespec before, struct timespec after, struct timespec began);
+
+/* Does @number, an errno, say that there is no file?  Others leave that open.  A file that is taken
+ * for deleted is given up, and what has its name later is counted from the beginning. */
+bool follow_says_absent(int number);
 
 /* Look at the log @path and at the files beside it that have a rotated log's name or one of the
  * inodes in @state.  A symbolic link is followed, and its target's directory is looked at.  While

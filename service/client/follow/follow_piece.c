@@ -42,7 +42,7 @@ static void reading_pass(struct reading *reading, size_t n)
     reading->cut->to.offset += (int64_t)n;
 }
 
-void follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines)
+bool follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines)
 {
     char text[LINE_READER_MAX];
     int64_t header = file->place.header;
@@ -56,6 +56,7 @@ void follow_read_header(int fd, const struct follow_file *file, struct import_li
         enum log_result result = log_parser_read(&lines->parser, line, &ignored, &detail);
         (void)result; /* the line was judged when it was read first */
     }
+    return n >= 0;
 }
 
 /* Take the line of @n bytes at start, behind which the next begins after @ending bytes. */

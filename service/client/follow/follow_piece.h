@@ -40,8 +40,9 @@ struct follow_reader *follow_reader_new(void) MUST_CHECK;
 void follow_reader_free(struct follow_reader *reader); /* NULL is fine */
 
 /* Tell the parser of @lines which fields the lines of @file have, if a line before its place said
- * so. */
-void follow_read_header(int fd, const struct follow_file *file, struct import_lines *lines);
+ * so.  False: the file could not be read, and errno says why. */
+bool follow_read_header(
+    int fd, const struct follow_file *file, struct import_lines *lines) MUST_CHECK;
 
 /* Read @file, open as @fd, from its place on, up to @limit at most.  Events go to the batch of
  * @lines, which is empty before.  False: the file could not be read, and errno says why; lines

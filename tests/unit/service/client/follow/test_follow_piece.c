@@ -165,7 +165,8 @@ Test(follow_piece, a_header_is_remembered_and_told_again, .init = begin, .fini =
     cr_expect_eq(cut.to.header, 14);
     log_parser_init(&lines.parser, lines.parser.format, NULL); /* another process */
     append(line, sizeof(line) - 1);
-    follow_read_header(fileno(log_file), &file, &lines);
+    cr_expect(follow_read_header(fileno(log_file), &file, &lines));
+    cr_expect_not(follow_read_header(-1, &file, &lines), "what it says of the fields is not known");
     cr_expect_eq(read_on(INT64_MAX, FOLLOW_END_OPEN), 1);
     cr_expect_eq(cut.to.header, 14);
     options.format = LOG_FORMAT_NDJSON;
