@@ -93,11 +93,11 @@ static bool cluster_status_take(void *data, size_t i, const struct reply *reply)
     struct cluster_server *server = &l->ret->servers[l->server_of[partition]];
     (void)i;
     if (l->n_server_replies < 2 && is_first(l, l->at)) {
-        server->is_answering = true;
         if (l->n_server_replies++ == 0) {
             server_health_take_replication(server, reply);
         } else {
             server_health_take_nodes(server, reply); /* an error of one Redis */
+            server->is_answering = true;             /* it is not known by half */
         }
         return true;
     }
