@@ -311,32 +311,37 @@ test-cluster: deps-test
 	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS)
 	@$(MAKE) --no-print-directory integration TESTS='-m cluster $(TESTS)'
 
-# Every allocation on the way of POST /events, of each question, of a start and of a SIGHUP fails once;
-# of the latter three on a cluster, too.  OOM_STEP=3: every third.
-OOM_WRAP = $(foreach f,malloc calloc realloc reallocarray strdup free MHD_create_response_from_buffer,-Wl,--wrap=$(f))
+# Every allocation on the way of POST /events, of each question, of a start, of a SIGHUP and of the commands of a client fails
+# once; of questions, a start, a SIGHUP and what asks Redis itself on a cluster, too.  OOM_STEP=3: every third.
+OOM_WRAP = $(foreach f,malloc calloc realloc reallocarray strdup asprintf __asprintf_chk free curl_easy_perform \
+  MHD_create_response_from_buffer,-Wl,--wrap=$(f))
 OOM_STEP ?= 1
+OOM_PARTS := $(patsubst %,$(B)/tests/oom/%.o,service serving client failing_alloc)
+OOM_ALONE := post_events questions start imports queries
+OOM := $(OOM_ALONE:%=$(B)/oom/%)
 
-$(B)/oom/%: $(B)/tests/oom/%.o $(B)/tests/oom/service.o $(B)/tests/oom/serving.o $(B)/tests/oom/failing_alloc.o $(LIB_OBJ)
+$(B)/oom/%: $(B)/tests/oom/%.o $(OOM_PARTS) $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	$(V)$(CC) $(LDFLAGS) $(OOM_WRAP) -o $@ $^ $(LDLIBS_ALL)
 
-.PHONY: test-oom oom-post_events oom-questions oom-start oom-cluster
-oom-post_events oom-questions oom-start: oom-%: $(B)/oom/%
+.PHONY: test-oom oom-cluster $(OOM_ALONE:%=oom-%)
+$(OOM_ALONE:%=oom-%): oom-%: $(B)/oom/%
 	$< $(OOM_STEP)
 
-oom-cluster: $(B)/oom/questions $(B)/oom/start
+oom-cluster: $(B)/oom/questions $(B)/oom/start $(B)/oom/queries
 	sh tests/oom/cluster.sh $(B)/oom/questions $(OOM_STEP)
 	sh tests/oom/cluster.sh $(B)/oom/start $(OOM_STEP)
+	sh tests/oom/cluster.sh $(B)/oom/queries $(OOM_STEP)
 
 test-oom: deps-run
-	@$(MAKE) --no-print-directory -j2 oom-post_events oom-questions oom-start oom-cluster
+	@$(MAKE) --no-print-directory -j2 $(OOM_ALONE:%=oom-%) oom-cluster
 
 # Everything but the sanitizers; its last lines are the test runner's.
 MUTANTS ?= 60
 test: check
-	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(B)/oom/post_events $(B)/oom/questions $(B)/oom/start fuzz-regressions
-	@MUTANTS=$(MUTANTS) $(MAKE) --no-print-directory -j3 OOM_STEP=23 oom-post_events oom-questions oom-start oom-cluster model-short
+	@$(MAKE) --no-print-directory -j2 $(B)/tallyd $(TOOLS) $(OOM) fuzz-regressions
+	@MUTANTS=$(MUTANTS) $(MAKE) --no-print-directory -j3 OOM_STEP=23 $(OOM_ALONE:%=oom-%) oom-cluster model-short
 	@$(MAKE) --no-print-directory integration
 
 # The same, with every case and every wrong rule of which `make test` tries some, by chance.
@@ -474,12 +479,15 @@ coverage-replay:
 	@for f in $(notdir $(FUZZ)); do build/coverage/replay/$$f tests/fuzz/corpus/$$f build/fuzz/$$f.new || exit 1; done
 
 coverage-oom:
-	@$(MAKE) --no-print-directory -j2 $(COVERAGE) build/coverage/oom/post_events build/coverage/oom/questions build/coverage/oom/start
+	@$(MAKE) --no-print-directory -j2 $(COVERAGE) $(OOM_ALONE:%=build/coverage/oom/%)
 	build/coverage/oom/post_events 7
 	build/coverage/oom/questions 3
 	build/coverage/oom/start 1
 	sh tests/oom/cluster.sh build/coverage/oom/questions 7
 	sh tests/oom/cluster.sh build/coverage/oom/start 3
+	build/coverage/oom/imports 2
+	build/coverage/oom/queries 1
+	sh tests/oom/cluster.sh build/coverage/oom/queries 3
 
 coverage-integration:
 	@$(MAKE) --no-print-directory -j2 $(COVERAGE) build/coverage/tallyd

@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,10 @@ void *__wrap_realloc(void *p, size_t n);
 void *__wrap_reallocarray(void *p, size_t n, size_t size);
 char *__wrap_strdup(const char *text);
 void __wrap_free(void *p);
+/* The second is what a hardened build calls. */
+int __wrap_asprintf(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #define BLOCKS 4096 /* watched at once */
 
@@ -121,6 +127,38 @@ char *__wrap_strdup(const char *text)
     size_t n = strlen(text) + 1;
     char *copy = __wrap_malloc(n);
     return copy == NULL ? NULL : memcpy(copy, text, n);
+}
+
+/* The C library's own allocation does not pass here. */
+static int print(char **ret, const char *format, va_list args)
+{
+    if (strikes()) {
+        return -1;
+    }
+    int n = vasprintf(ret, format, args);
+    if (n >= 0) {
+        note(*ret, (size_t)n + 1);
+    }
+    return n;
+}
+
+int __wrap_asprintf(char **ret, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = print(ret, format, args);
+    va_end(args);
+    return n;
+}
+
+int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
+{
+    va_list args;
+    (void)flag;
+    va_start(args, format);
+    int n = print(ret, format, args);
+    va_end(args);
+    return n;
 }
 
 void __wrap_free(void *p)

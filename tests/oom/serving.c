@@ -67,8 +67,10 @@ static _Noreturn void serve(
     struct serving *p, int argc, char **argv, unsigned long nth, unsigned long more)
 {
     begin_obeying(p);
-    alloc_watch();
-    if (nth > 0) {
+    if (nth != SERVING_UNWATCHED) {
+        alloc_watch();
+    }
+    if (nth > 0 && nth != SERVING_UNWATCHED) {
         alloc_fail(nth, more);
     }
     int status = serve_main(argc, argv);

@@ -6,6 +6,7 @@
 #ifndef TESTS_OOM_SERVING_H
 #define TESTS_OOM_SERVING_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +27,11 @@ struct serving {
     struct serving_end *end; /* stays until the next serving_start() */
 };
 
+#define SERVING_UNWATCHED ULONG_MAX
+
 /* Start it with @argv, as of serve_main(); the @nth allocation and @more behind it fail, if @nth is
- * not 0.  Wait until it listens or has ended. */
+ * not 0.  Of SERVING_UNWATCHED none fails, and what is left is not told: so it may have more blocks
+ * than can be watched.  Wait until it listens or has ended. */
 void serving_start(struct serving *p, int argc, char **argv, const char *log, unsigned long nth,
     unsigned long more);
 
