@@ -402,6 +402,12 @@ struct dirent *readdir(DIR *directory)
     return fate_of("readdir", -1).fails ? NULL : real.function(directory);
 }
 
+char *realpath(const char *restrict path, char *restrict ret)
+{
+    BEHIND(realpath);
+    return fate_of("realpath", -1).fails ? NULL : real.function(path, ret);
+}
+
 char *__realpath_chk(const char *path, char *ret, size_t n); /* of a hardened program */
 
 char *__realpath_chk(const char *path, char *ret, size_t n)
