@@ -25,7 +25,7 @@ static bool is_formula(const char *text, size_t n)
 static bool needs_quotes(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (text[i] == ',' || text[i] == '"' || text[i] == '\r' || text[i] == '\n') {
+        if (text[i] != '\0' && strchr(",;\t\"\r\n", text[i]) != NULL) {
             return true;
         }
     }

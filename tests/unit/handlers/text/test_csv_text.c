@@ -31,6 +31,13 @@ Test(csv_text, quotes_stand_around_what_would_end_the_cell)
     expect_cell("a ", "\"a \"");
 }
 
+/* A spreadsheet of a country that writes 1,5 for a half divides lines at semicolons. */
+Test(csv_text, quotes_stand_around_what_ends_a_cell_elsewhere)
+{
+    expect_cell("u;=1+1", "\"u;=1+1\"");
+    expect_cell("u\t=1+1", "\"u\t=1+1\"");
+}
+
 Test(csv_text, no_spreadsheet_calculates_a_text)
 {
     expect_cell("=1+1", "\"'=1+1\"");
