@@ -99,8 +99,8 @@ $(B)/openapi.json: openapi.yaml $(B)/$(YAML_TO_JSON)
 $(B)/service/ops/api_description.o: openapi.yaml $(B)/openapi.json
 $(B)/service/ops/api_description.o: private CFLAGS_ALL += -Wa,-I$(B)
 
-# so are tally.js, the dashboard's files and Chart.js, each with its ETag.  Comments, indentation and long names stay here:
-# esbuild makes the style small, and one small script of each page's modules.
+# so are tally.js, the dashboard's files and Chart.js, each with its ETag.  Comments, indentation and long names stay here,
+# and the quotes that HTML does not need.  esbuild makes the style small, and one small script of each page's modules.
 CHART_JS ?= /usr/share/javascript/chart.js/chart.min.js
 ESBUILD = esbuild --log-level=warning --charset=utf8 --minify
 WEB_JS := $(filter-out %/tally.js,$(wildcard handlers/web/*.js))
@@ -114,7 +114,7 @@ $(B)/web/%.css: handlers/web/%.css
 
 $(B)/web/%.html: handlers/web/%.html
 	@mkdir -p $(@D)
-	$(V)sed 's/^ *//' $< >$@
+	$(V)sed 's/^ *//; s/="\([A-Za-z0-9_.:/-]\+\)"/=\1/g' $< >$@
 
 $(B)/web/%: handlers/web/%
 	@mkdir -p $(@D)

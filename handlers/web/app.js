@@ -69,6 +69,10 @@ async function zoneOf(site, tz, signal) {
   return tz || zones[site];
 }
 
+// What to do where the figures are empty: a site that is there needs no script, but another period.
+const advice = async ({ site }, signal) =>
+  (await sites.names(signal)).includes(site) ? "The site has events: choose another period." : `There is no site ${site} yet. ${EMPTY}`;
+
 // @then(stats): as soon as the figures are there, or null, in place of them.
 async function showFigures(of, quietly, then = () => {}) {
   let stats = null;
@@ -78,7 +82,7 @@ async function showFigures(of, quietly, then = () => {}) {
   await fill($("figures"), async () => {
     stats = await figures.load({ ...of, metric: state.metric, choose: (metric) => change({ metric }) });
     return (stats.pv ?? stats.uv) > 0 ? "" : `No ${stats.pv === null ? "visitors" : "page views"} in ${of.window.words}. `
-      + (state.filters.length === 0 ? EMPTY : "");
+      + (state.filters.length === 0 ? await advice(of.asked, of.signal) : "");
   }, figures.clear, quietly);
   await painted(); // a dozen questions and their panels would keep the figures from the screen
   if (of.signal.aborted) {
@@ -253,6 +257,7 @@ function offerZones() {
 
 function shareLink() {
   const given = $("share-token").value.trim();
+  $("share-copied").textContent = "";
   $("share-link").value = location.origin + address() + (given === "" ? "" : `#token=${encodeURIComponent(given)}`);
 }
 
@@ -263,10 +268,9 @@ function listenToShare() {
     $("share-dialog").showModal();
   };
   $("share-token").oninput = shareLink;
-  $("share-copy").onclick = async () => {
-    $("share-link").select();
-    await navigator.clipboard?.writeText($("share-link").value).catch(() => {});
-    $("share-copied").textContent = "Copied.";
+  $("share-copy").onclick = () => {
+    $("share-link").select(); // the old way: navigator.clipboard is only there with HTTPS
+    $("share-copied").textContent = document.execCommand("copy") ? "Copied." : "Not copied: please copy it by hand.";
   };
 }
 

@@ -27,9 +27,10 @@ export const isOn = has;
 const countries = new Intl.DisplayNames("en", { type: "region" });
 
 // A value as people call it.  What turns the direction of a text around is written out: anybody can name a page so that it
-// looks like another one.
+// looks like another one.  Quotes show a name of nothing but blanks.
 export const label = (kind, value) => kind === "country" && /^[A-Z]{2}$/.test(value) ? countries.of(value)
-  : value.replace(/[\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.codePointAt(0).toString(16)}`);
+  : value.trim() === "" ? `"${value}"`
+  : value.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.codePointAt(0).toString(16)}`);
 export const isDirect = (filters) => filters.length === 0 || filters.length === 1 && DIRECT.includes(filters[0][0]);
 
 // Parameters of one or two filters; two of one kind are a list.

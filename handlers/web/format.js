@@ -65,7 +65,7 @@ export function change(now, before, write = number) {
     return { text: now === 0 ? "none before either" : "none before", direction: "" };
   }
   const part = (now - before) / before;
-  const sign = part > 0 ? "+" : part < 0 ? "\u2212" : "\u00b1";
-  return { text: `${sign}${Math.abs(part * 100).toFixed(Math.abs(part) < 0.1 ? 1 : 0)}\u202f% (before: ${write(before)})`,
-    direction: part > 0 ? "up" : part < 0 ? "down" : "" };
+  const size = Math.abs(part * 100).toFixed(Math.abs(part) < 0.1 ? 1 : 0);
+  const [sign, direction] = Number(size) === 0 ? ["\u00b1", ""] : part > 0 ? ["+", "up"] : ["\u2212", "down"];
+  return { text: `${sign}${size}\u202f% (before: ${write(before)})`, direction };
 }

@@ -4,7 +4,7 @@
 // together stays that of the whole site, and this is said.
 import { get, text } from "./api.js";
 import { $, element, fill, options } from "./dom.js";
-import { isOn, KINDS, label as called, parameters } from "./filters.js";
+import { isDirect, isOn, KINDS, label as called, parameters } from "./filters.js";
 import * as format from "./format.js";
 
 const ROWS = 9;
@@ -36,7 +36,7 @@ const nameOf = (tab, column) => tab.kind === "event" && column === "pv" ? "Times
 // By visitors where these are counted, else by page views.
 async function load(tab, order, limit) {
   const ask = (by) => get(tab.path, { ...asking.within, ...tab.asked(by), limit }, asking.signal);
-  const of = (answer, by) => ({ rows: noneLast(tab.rows(answer)), order: by, total: tab.total(answer) });
+  const of = (answer, by) => ({ rows: noneLast(tab, tab.rows(answer)), order: by, total: tab.total(answer) });
   try {
     return of(await ask(order), order);
   } catch (error) {
@@ -54,12 +54,15 @@ async function converted(rows) {
     : { value: row.uv / uv, low: row.error.low / error.high, high: row.error.high / Math.max(1, error.low) } }));
 }
 
-const noneLast = (rows) => rows.sort((a, b) => (a.value === NONE) - (b.value === NONE));
+// Is it the row of no value?  Anybody can name a page or an event so.
+const isNone = ({ kind }, { value }) => value === NONE && !isDirect([[kind]]);
+
+const noneLast = (tab, rows) => rows.sort((a, b) => isNone(tab, a) - isNone(tab, b));
 
 // What each row and the chip have in common, the largest first; and which part of the chip's visitors that is.
 async function together(tab, rows) {
   const { within, filters: [chip], signal } = asking;
-  const found = await Promise.all(rows.filter((row) => row.value !== "(other)").map(async ({ value, uv, error }) => {
+  const found = await Promise.all(rows.filter((row) => !row.capped).map(async ({ value, uv, error }) => {
     if (isOn([chip], tab.kind, value)) {
       return { value, uv, error };
     }
@@ -69,12 +72,12 @@ async function together(tab, rows) {
     const rate = of === 0 ? null : { value: intersection.uv / of, low: low / of, high: Math.min(1, high / of) };
     return { value, uv: intersection.uv, error: intersection.error, rate: tab.kind === "event" ? rate : undefined };
   }));
-  return noneLast(found.sort((a, b) => b.uv - a.uv));
+  return noneLast(tab, found.sort((a, b) => b.uv - a.uv));
 }
 
 // What the row of no value is.
-const nobody = ({ kind }, rows) => rows.some((row) => row.value === NONE)
-  && (kind === "source" ? "(none): an address that was typed, or a step within the site" : "(none): not known");
+const nobody = (tab, rows) => rows.some((row) => isNone(tab, row))
+  && (tab.kind === "source" ? "(none): an address that was typed, or a step within the site" : "(none): not known");
 
 // The rows of a list: {rows, order, note: what they are of, n: how many there are of the whole site}.
 async function nine(tab) {
@@ -118,20 +121,20 @@ function cell(row, column) {
 }
 
 function rowOf(tab, row, order, most, columns, after) {
-  const name = row.value === "(other)" ? element("span", {}, row.value) : element("button", { type: "button",
+  const name = row.capped ? element("span", {}, row.value) : element("button", { type: "button",
     "aria-pressed": String(isOn(asking.filters, tab.kind, row.value)), title: `Only ${KINDS[tab.kind].toLowerCase()} ${called(tab.kind, row.value)}`,
     onclick: () => {
       after();
       asking.choose(tab.kind, row.value);
     } }, called(tab.kind, row.value));
   const line = element("span", { class: "row-bar", "aria-hidden": "true" });
-  line.style.width = `${most > 0 && row.value !== NONE ? 100 * row[order] / most : 0}%`;
+  line.style.width = `${most > 0 && !isNone(tab, row) ? 100 * row[order] / most : 0}%`;
   return element("tr", {}, element("th", { scope: "row", class: "name" }, line, name), ...columns.map((column) => cell(row, column)));
 }
 
 function tableOf(tab, label, rows, order, after = () => {}) {
   const columns = Object.keys(COLUMNS).filter((column) => rows.some((row) => row[column] !== undefined));
-  const most = Math.max(...rows.map((row) => row.value === NONE ? 0 : row[order] ?? 0));
+  const most = Math.max(...rows.map((row) => isNone(tab, row) ? 0 : row[order] ?? 0));
   return [element("caption", { class: "visually-hidden" }, label),
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, KINDS[tab.kind]),
       ...columns.map((column) => element("th", { scope: "col", class: "n" }, nameOf(tab, column))))),
@@ -211,6 +214,7 @@ function show(n) {
     body.replaceChildren(...tableOf(tab, label, found.rows, found.order));
     note.textContent = found.note;
     more.hidden = found.n < ROWS;
+    more.setAttribute("aria-label", `More of ${label.toLowerCase()}`);
     more.onclick = () => showMore(label, tab);
     return "";
   }, clear);
@@ -232,8 +236,7 @@ function panelOf(tabs, n) {
   return element("section", { class: "panel", id: `list-${n}`, "aria-label": tabs.map(([label]) => label).join(", ") },
     element("div", { class: "tabs head", role: "tablist", onkeydown: arrows, "aria-label": "Lists" }, ...heads),
     element("div", { role: "tabpanel", id: `list-${n}-panel` }, element("table", { class: "rows" })),
-    element("p", { class: "foot" }, element("span", { class: "window" }), element("button", { type: "button", class: "more", hidden: true,
-      "aria-label": `More of ${tabs[0][0].toLowerCase()}` }, "More")));
+    element("p", { class: "foot" }, element("span", { class: "window" }), element("button", { type: "button", class: "more", hidden: true }, "More")));
 }
 
 export function build() {

@@ -75,6 +75,21 @@ def test_a_page_with_a_hostile_name(tallyd, look):
     assert "/\\u202eevil" in hot and turned not in hot
 
 
+def test_pages_that_are_called_as_the_page_itself_calls_things(tallyd, look):
+    """A page or an event "(none)" is no missing value, "(other)" no sum beyond a cap, and blanks are seen."""
+    http = tallyd.client()
+    http.accept([{"site": "names", "page": page} for page in ("(none)", "(other)", "  ", "/", "/\u200frtl") for _ in range(1 + (page == "(none)"))])
+    http.accept([{"site": "names", "event": event} for event in ("(none)", "(none)", "signup")])
+    browser = look("/?site=names")
+    buttons = "return [...document.querySelectorAll(arguments[0] + ' .name button')].map((box) => box.textContent)"
+    assert browser.run(buttons, "#list-0") == ["(none)", '"  "', "(other)", "/", "/\\u200frtl"]
+    assert "not known" not in browser.text("#list-0 .window")
+    assert browser.run(buttons, "#list-3") == ["(none)", "signup"]
+    assert browser.run("return document.querySelector('#list-0 .row-bar').style.width") == "100%"
+    press(browser, "(other)", "#list-0")
+    assert asked_filters(browser)["page"] == ["(other)"] and number(browser.text("#pv")) == 1
+
+
 def test_more_rows_with_search_order_and_csv(tallyd, look):
     http = tallyd.client()
     http.accept([{"site": "wide", "page": f"/p/{i:02}", "user": k} for i in range(40) for k in range(i + 1)])

@@ -184,9 +184,41 @@ def test_an_old_log_is_compared_with_nothing(http, look):
 def test_an_empty_site_says_what_to_do(http, look):
     browser = look("/?site=nobody-home&range=24h")
     said = messages(browser)
-    for words in ("No page views in the last 24 hours. Put <script src=.../tally.js>", "No pages", "No users", "No named events"):
+    for words in ("No page views in the last 24 hours. There is no site nobody-home yet. Put <script src=.../tally.js>", "No pages",
+                  "No users", "No named events"):
         assert any(words in text for text in said), words
     assert browser.text("#pv") == "0" and browser.complaints() == []
+
+
+def test_a_site_whose_events_are_older(http, look):
+    """As behind the import of an old log: it needs no script, but another period."""
+    http.accept([{"site": "of-last-week", "page": "/", "ts": f"{TODAY - timedelta(days=7)}T10:00:00Z"}])
+    said = messages(look("/?site=of-last-week&range=24h"))
+    assert "No page views in the last 24 hours. The site has events: choose another period." in said
+
+
+def test_a_change_of_nothing_is_none(http, look):
+    """0.02 % is written as no change, so it is neither good nor bad."""
+    for days, n in ((2, 5000), (1, 4999)):
+        http.accept([{"site": "steady", "page": "/", "ts": f"{TODAY - timedelta(days=days)}T10:00:00Z"}] * n)
+    browser = look("/?site=steady&range=yesterday")
+    assert browser.text("#pv-change") == "\u00b10.0\u202f% (before: 5,000)"
+    assert browser.run("return document.getElementById('pv-change').className").strip() == "change"
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_link_is_copied_or_not(http, shop, look, works):
+    """A page without HTTPS has no clipboard, and must not say that it has copied."""
+    browser = look("/?site=shop")
+    browser.run("""Object.defineProperty(navigator, 'clipboard', { value: undefined });
+                   document.execCommand = (what) => { window.asked = [what, getSelection().toString()]; return arguments[0]; }""", works)
+    browser.find("#share").click()
+    browser.find("#share-copy").click()
+    said = wait_until(lambda: browser.text("#share-copied"), "it says what became of it")
+    assert said == ("Copied." if works else "Not copied: please copy it by hand.")
+    assert browser.run("return window.asked") == ["copy", browser.run("return document.getElementById('share-link').value")]
+    browser.find("#share-token").send_keys("t")  # another link, which is not copied
+    assert browser.text("#share-copied") == ""
 
 
 def test_it_asks_nobody_else(tallyd, shop, look):
