@@ -47,6 +47,18 @@ static int print_config(int argc, char **argv)
     return 0;
 }
 
+/* -h is help where most people try it: first, or right behind the command.  Elsewhere it may be the
+ * value of an option. */
+static void spell_help_out(int argc, char **argv)
+{
+    static char help[] = "--help";
+    if (argc > 1 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)) {
+        argv[1] = help;
+    } else if (argc > 2 && strcmp(argv[2], "-h") == 0) {
+        argv[2] = help;
+    }
+}
+
 static bool has_help(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++) {
@@ -104,6 +116,7 @@ static int finish(int status)
 
 int main(int argc, char **argv)
 {
+    spell_help_out(argc, argv);
     const char *command = argc > 1 ? argv[1] : "";
     if (strcmp(command, "serve") == 0 && !has_help(argc - 1, argv + 1)) {
         return serve_main(argc - 2, argv + 2);

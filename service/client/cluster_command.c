@@ -101,7 +101,9 @@ int cluster_main(int argc, char **argv)
         } else if (strncmp(argv[i], "--redis=", 8) == 0) {
             url = argv[i] + 8;
         } else if (argv[i][0] == '-' || n == 2) {
-            return complain("an argument is not known");
+            char what[96];
+            (void)snprintf(what, sizeof(what), "unexpected argument \"%.60s\"", argv[i]);
+            return complain(what);
         } else {
             words[n++] = argv[i];
         }

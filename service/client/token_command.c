@@ -63,6 +63,9 @@ int token_main(int argc, char **argv)
     if (!token_scopes_parse(slice_of(argv[2]), &scopes)) {
         return complain("SCOPES must be of ingest, read and admin, with commas between them");
     }
+    if (strncmp(argv[argc - 1], "site=", 5) == 0) {
+        return complain(argc == 4 ? "a NAME is needed behind site=" : "site= stands before NAME");
+    }
     if (sites != NULL &&
         (strncmp(sites, "site=", 5) != 0 || !token_sites_valid(slice_of(sites + 5)))) {
         return complain("site= must be followed by names of sites, with commas between them");

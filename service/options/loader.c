@@ -83,7 +83,8 @@ bool loader_set(struct loader *loader, size_t at, const char *text, enum option_
         place(loader, at, source, where, sizeof(where));
         option_show(&option_table[at], text, shown, sizeof(shown));
         option_describe(&option_table[at], text, allowed, sizeof(allowed));
-        return loader_fail(loader, "%s: \"%s\" is refused, allowed: %s", where, shown, allowed);
+        return loader_fail(loader, "%s: \"%s\" is refused%s: %s", where, shown,
+            option_table[at].is_judged ? "" : ", allowed", allowed);
     }
     struct option_origin *origin = &loader->options->origins[at];
     free(origin->text);

@@ -68,8 +68,8 @@ static const char *check_seen_error(const char *text)
 const struct option option_table[] = {
     {"listen", OPTION_STRING, AT(listen), .fallback = "127.0.0.1:8080", .check = check_listen,
         .unit = "address", .help = "HOST:PORT or [IPV6]:PORT to serve HTTP on; port 0 picks one"},
-    {"redis", OPTION_STRING, AT(redis), .fallback = "", .check = redis_url_check, .secret = true,
-        .unit = "URL",
+    {"redis", OPTION_STRING, AT(redis), .fallback = "", .check = redis_url_check, .is_judged = true,
+        .secret = true, .unit = "URL",
         .help = "redis://[user:password@]host:port[/db], unix:/path, "
                 "redis-cluster://host[:port].., or redis-sentinel://host[:port]../master; "
                 "empty: an embedded Redis"},
@@ -166,7 +166,8 @@ const struct option option_table[] = {
     {"metrics-token", OPTION_BOOL, AT(metrics_token), .fallback = "off", .unit = "switch",
         .help = "/healthz, /readyz, /metrics and /openapi.* ask for a token with scope read"},
     {"ingest-limit", OPTION_STRING, AT(ingest_limit), .fallback = "", .check = check_ingest_limit,
-        .live = true, .unit = "rate", .help = "page views taken, as 1000/1s; empty: no limit"},
+        .is_judged = true, .live = true, .unit = "rate",
+        .help = "page views taken, as 1000/1s; empty: no limit"},
     {"ingest-burst", OPTION_INTEGER, AT(ingest_burst), .fallback = "limit",
         RANGE(0, LIMIT_BURST_MAX), .word = "limit", .word_value = OPTION_AS_LIMIT, .live = true,
         .unit = "events",
@@ -176,7 +177,7 @@ const struct option option_table[] = {
         .unit = "who",
         .help = "each of which has the limit for its own: token, client's address, or site"},
     {"trusted-proxies", OPTION_STRING, AT(trusted_proxies), .fallback = "",
-        .check = list_option_check_networks, .live = true, .unit = "networks",
+        .check = list_option_check_networks, .is_judged = true, .live = true, .unit = "networks",
         .help = "proxies whose X-Forwarded-For is believed, as 127.0.0.1,10.0.0.0/8"},
     {"cors-origins", OPTION_STRING, AT(cors_origins), .fallback = "",
         .check = list_option_check_origins, .live = true, .unit = "origins",
@@ -188,7 +189,7 @@ const struct option option_table[] = {
         .unit = "policy",
         .help = "whether POST /events counts or drops the page views of known robots"},
     {"ignore-ip", OPTION_STRING, AT(ignore_ip), .fallback = "", .check = list_option_check_networks,
-        .live = true, .unit = "networks",
+        .is_judged = true, .live = true, .unit = "networks",
         .help = "page views from there are dropped, as 203.0.113.0/24,2001:db8::/32"},
     {"only-declared-sites", OPTION_ENUM, AT(only_declared_sites), .fallback = "off",
         .words = off_on_words, .live = true, .unit = "switch",

@@ -33,6 +33,7 @@ struct option {
     int64_t word_value;                     /* what `word` stands for */
     const char *const *words;               /* OPTION_ENUM: NULL ends */
     const char *(*check)(const char *text); /* OPTION_STRING: NULL, or what is allowed */
+    bool is_judged;                         /* check() says what is wrong in place of that */
     bool secret;                            /* a URL: shown through redis_url_mask */
     bool not_in_file;
     bool live;        /* read again at SIGHUP: see live.h */

@@ -72,6 +72,17 @@ def test_help_names_every_option_and_command():
         assert command in done.stdout
 
 
+@pytest.mark.parametrize("command", [[], ["serve"], ["config"], ["import"], ["query"], ["token"], ["cluster"]], ids=str)
+def test_h_is_help_too(command):
+    wanted = run(*command, "--help").stdout
+    assert run(*command, "-h").stdout == wanted and "--help" in run("--help").stdout
+    assert run("help").stdout == run("--help").stdout
+
+
+def test_h_is_no_help_where_it_is_a_value():
+    assert "a value" in run("serve", "--listen", "-h", "--data-dir").stderr
+
+
 def test_variables_of_the_import_are_no_unknown_ones():
     """They may stand in the environment of a shell; those that are options here, too, must be right."""
     options = re.findall(r"^  --([a-z-]+)", run("import", "--help").stdout, re.M)
@@ -138,6 +149,7 @@ def test_config_shows_no_password():
     (["serve", "surplus"], "surplus"),
     (["frobnicate"], "frobnicate"),
     (["--frobnicate"], "frobnicate"),
+    (["cluster", "status", "--frobnicate"], 'unexpected argument "--frobnicate"'),
 ])
 def test_wrong_command_line_is_exit_2_and_named(arguments, names):
     done = run(*arguments, timeout_s=10)

@@ -226,6 +226,13 @@ def test_token_new_with_bad_words(args):
     assert done.returncode == 2 and done.stdout == "" and "usage" in done.stderr, done
 
 
+@pytest.mark.parametrize("args, says", [(["read", "x", "site=a"], "site= stands before NAME"),
+                                        (["read", "site=a"], "a NAME is needed behind site=")])
+def test_token_new_says_where_its_words_stand(args, says):
+    done = run("token", "new", *args)
+    assert done.returncode == 2 and says in done.stderr, done
+
+
 def test_import_with_a_token(start, tmp_path):
     tallyd = start()
     log = tmp_path / "events"

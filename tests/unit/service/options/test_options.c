@@ -285,7 +285,11 @@ Test(options, refused_flags_are_named)
     refuses_flag("--redis=redis-cluster://a:1,b:2/0", "--redis", "no databases");
     refuses_flag("--redis=redis-sentinel://a:1", "--redis", "name of the master");
     refuses_flag("--redis=redis-clusters://a", "redis-cluster://host", "redis-sentinel://host");
-    refuses_flag("--log-hold=10", "--log-hold", "\"10\"");
+    refuses_flag("--log-hold=10", "--log-hold", "\"10\" is refused, allowed: a duration");
+    /* what a check says is wrong is not what it allows */
+    refuses_flag("--redis=redis://u:p@", "--redis", "is refused: a host is missing");
+    refuses_flag("--ingest-limit=0/1s", "--ingest-limit", "is refused: COUNT must be");
+    refuses_flag("--ignore-ip=1.2.3", "--ignore-ip", "is refused: a network is");
     refuses_flag("--max-body=65MiB", "max-body-memory: \"64MiB\"", "max-body, \"65MiB\"");
 }
 
