@@ -11,6 +11,7 @@
 #include "storage/base/buffer.h"
 
 #define COLUMNS_MAX 24
+#define WIDTH_MAX   60 /* of a column; longer texts stick out: one long name bends no other row */
 #define NUMBER_TEXT 32
 
 struct query_table {
@@ -180,7 +181,7 @@ static void widen(struct query_table *table, const json_t *row)
     for (size_t i = 0; i < table->n_columns; i++) {
         char number[NUMBER_TEXT];
         size_t width = width_of(text_of(cell(&table->columns[i], row), number));
-        if (width > table->columns[i].width) {
+        if (width > table->columns[i].width && width <= WIDTH_MAX) {
             table->columns[i].width = width;
         }
     }
@@ -222,7 +223,8 @@ void query_table_free(struct query_table *table)
 
 static void put_cell(const struct column *column, const char *text, bool last, FILE *out)
 {
-    size_t blanks = column->width - width_of(text);
+    size_t width = width_of(text);
+    size_t blanks = width < column->width ? column->width - width : 0;
     if (column->number) {
         fprintf(out, "%*s", (int)blanks, "");
     }

@@ -133,6 +133,14 @@ Test(query_table, what_only_a_later_row_has_is_a_column)
         "page,pv,at_most\n/a,9,\n/b,5,7\n/c,1,\n");
 }
 
+Test(query_table, a_long_name_sticks_out)
+{
+#define TEN       "0123456789"
+#define SIXTY_ONE TEN TEN TEN TEN TEN TEN "0"
+    check("{\"pages\":[{\"page\":\"/a\",\"pv\":12},{\"page\":\"" SIXTY_ONE "\",\"pv\":3}]}",
+        "page  pv\n----  --\n/a    12\n" SIXTY_ONE "   3\n", "page,pv\n/a,12\n" SIXTY_ONE ",3\n");
+}
+
 Test(query_table, no_object)
 {
     json_t *answer = json_loads("[1]", 0, NULL);
