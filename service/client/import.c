@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "handlers/reply/json_memory.h"
 #include "service/client/follow/follow.h"
@@ -140,6 +142,23 @@ static bool run(struct import *import)
     }
 }
 
+/* Say what an import that was ended leaves behind, below the bar.  The signal that is raised
+ * again ends the process as if there were no handler, so a shell sees what happened. */
+static void on_interrupt(int number)
+{
+    static const char text[] = "\ntallyd import: interrupted; run the same command again within a "
+                               "day: what is counted already counts nothing\n";
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)raise(number);
+}
+
+static void handle_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
 static bool set_up(struct import *import)
 {
     const struct import_options *options = &import->options;
@@ -186,6 +205,7 @@ int import_main(int argc, char **argv)
         return follow_run(&import.options) ? EXIT_DONE : EXIT_INCOMPLETE;
     }
     int status = EXIT_INCOMPLETE;
+    handle_signals();
     if (set_up(&import)) {
         bool complete = run(&import);
         import_lines_finish(&import.lines);

@@ -7,6 +7,7 @@ import lzma
 import os
 import pty
 import re
+import signal
 import subprocess
 import time
 
@@ -16,6 +17,7 @@ from lib import access_log, process
 from lib.clock import epoch, rfc3339
 from lib.process import ROOT, binary, environment, run
 from lib.truth import Estimates, Model
+from lib.waiting import wait_until
 from lib.world import FOREVER
 
 # windows to the minute, thirteen years back
@@ -58,6 +60,26 @@ def file(tmp_path):
         path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
         return path
     return write
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_import_says_how_to_go_on(tallyd, http, site, tmp_path, number):
+    """It ends by the signal, as a shell expects, and the same command counts what is missing."""
+    text = "".join(line(ip=f"192.0.2.{i % 7}", target=f"/{i}") + "\n" for i in range(9000))
+    pipe, path = tmp_path / "pipe", tmp_path / "access.log"
+    os.mkfifo(pipe)
+    path.write_text(text)
+    child = subprocess.Popen([binary(), "import", "--site", site, "--url", tallyd.url, *KEEP, str(pipe)],
+                             env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with open(pipe, "w", encoding="utf-8") as log:
+        log.write(text)
+        log.flush()
+        wait_until(lambda: whole(http, "pv", site) > 0, "a part of it is counted")
+        child.send_signal(number)
+        _, said = child.communicate(timeout=20)
+    assert child.returncode == -number and "interrupted; run the same command again within a day" in said, said
+    summary, _ = imported(tallyd, site, path)
+    assert summary["counted before"] >= 1024 and whole(http, "pv", site) == 9000
 
 
 @pytest.mark.parametrize("name", ["access.log", "access.log.gz", "-"])
@@ -148,7 +170,7 @@ def test_ndjson(tallyd, http, site, file):
     text = "\n".join(json.dumps(e) for e in events)
     summary, _ = imported(tallyd, site, file("events.ndjson.gz", text))
     assert summary["events accepted"] == 3000
-    assert whole(http, "pv", site) == 3000
+    assert whole(http, "pv", site) == 9000
     assert abs(whole(http, "uv", site) - 40) <= 1
 
 
