@@ -45,7 +45,10 @@ static bool take_digest(void *data, size_t i, const struct reply *reply)
 {
     const struct loading *loading = data;
     if (reply->type == REPLY_ERROR) { /* LOADING, BUSY, NOPERM.. */
-        (void)snprintf(loading->error, loading->error_n, "the scripts could not be loaded: %.*s",
+        bool no_password = slice_begins(reply->text, SLICE("NOAUTH"));
+        (void)snprintf(loading->error, loading->error_n, "%s: %.*s",
+            no_password ? "Redis asks for a password, and its URL has none"
+                        : "the scripts could not be loaded",
             (int)reply->text.n, reply->text.p);
     }
     if (reply->type != REPLY_TEXT || reply->text.n != sizeof(loading->digests->sha[i]) - 1) {

@@ -486,6 +486,13 @@ def test_wrong_password_is_told(start_redis, start_tallyd):
         assert tallyd.client().post({"page": "/"}).status == 503
 
 
+def test_a_password_that_is_missing_is_told(start_redis, start_tallyd):
+    port = free_port()
+    start_redis(port=port, options=["--requirepass", "right"])
+    tallyd = start_tallyd(redis=f"redis://127.0.0.1:{port}", listen=f"127.0.0.1:{free_port()}", wait_ready=False)
+    wait_until(lambda: "Redis asks for a password, and its URL has none: NOAUTH" in tallyd.log_text(), "the log says so")
+
+
 @pytest.mark.parametrize("by", ["socket", "port"])
 def test_a_redis_without_room_for_connections_is_told(start_redis, start_tallyd, by):
     """Redis says so before it is asked anything, and closes: what is sent meanwhile fails."""
