@@ -1,7 +1,7 @@
 // app.js - the page: all sites or one of them, by what its address says.  It asks again by itself while it is looked at.
 import { get, takeTokenOfLink, tokenOfLink } from "./api.js";
 import * as common from "./common.js";
-import { $, element, fill, onSubmit, options, painted } from "./dom.js";
+import { $, element, fill, onSubmit, options, painted, say } from "./dom.js";
 import * as figures from "./figures.js";
 import { isDirect, KINDS, label, parameters, toggled } from "./filters.js";
 import * as format from "./format.js";
@@ -14,7 +14,7 @@ import { CHOICES, chosen, narrowed } from "./windows.js";
 
 const NOW_MS = 10000;
 const REFRESH_MS = 60000;
-const NO_WINDOW = "Choose the first and the last day of the window.";
+const NO_WINDOW = "Choose a first day, and a last day that is not before it.";
 const EMPTY = "Put <script src=.../tally.js> into pages, POST /events, or `tallyd import` a log.";
 
 let current = new AbortController();
@@ -49,6 +49,10 @@ function applyControls() {
     return;
   }
   const days = { from: $("from").value, to: $("to").value };
+  if (next.range === "custom" && days.to !== "" && days.to < days.from) {
+    say($("figures"), NO_WINDOW); // what is shown stays as it is, lists too
+    return;
+  }
   const asBefore = state.range === "custom" && days.from === state.from.slice(0, 10) && days.to === state.to.slice(0, 10);
   if (next.range === "custom" && !asBefore) { // else it may be part of a day, which a point of the chart was
     const today = format.day(Date.now(), next.tz || zones[next.site] || "UTC");

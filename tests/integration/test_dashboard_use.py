@@ -181,6 +181,22 @@ def test_an_old_log_is_compared_with_nothing(http, look):
     assert {browser.text(f"#{name}-change") for name in ("uv", "visits", "pv")} == {""}
 
 
+def test_a_last_day_before_the_first(http, shop, look):
+    """It is told, and figures and lists stay those of one window, the one before."""
+    browser = look(f"/?site=shop&{CUSTOM}")
+    address, figure, list_ = browser.driver.current_url, browser.text("#pv"), browser.rows("#list-0")
+    choose = """const box = document.getElementById(arguments[0]); box.value = arguments[1];
+                box.dispatchEvent(new Event('change', { bubbles: true }))"""
+    browser.run(choose, "to", str(FROM - timedelta(days=1)))
+    browser.settle()
+    assert "Choose a first day, and a last day that is not before it." in messages(browser)
+    assert (browser.driver.current_url, browser.text("#pv"), browser.rows("#list-0")) == (address, figure, list_)
+    browser.run(choose, "to", str(FROM))
+    browser.settle()
+    assert browser.driver.current_url != address and not [m for m in messages(browser) if "Choose" in m]
+    assert number(browser.text("#pv")) == http.count("pv", site="shop", from_=str(FROM), to=str(FROM + timedelta(days=1)))
+
+
 def test_an_empty_site_says_what_to_do(http, look):
     browser = look("/?site=nobody-home&range=24h")
     said = messages(browser)
