@@ -25,10 +25,6 @@ static void print_help(FILE *out)
         "  tallyd cluster status --redis URL the servers that have the data (--help says more)\n"
         "  tallyd config [OPTION...]         print every option, its value and where it came from\n"
         "  tallyd --help | --version\n"
-        "\n"
-        "Options of serve and config; each is also TALLYD_<NAME> in the environment and\n"
-        "`name = value` in the file that --config names.  A flag wins over the environment,\n"
-        "that over the file, that over the default.\n"
         "\n",
         out);
     options_print_help(out);

@@ -31,7 +31,8 @@ static void print_name(const struct option *option, FILE *out)
 
 void options_print_help(FILE *out)
 {
-    (void)fputs("Options:\n", out);
+    (void)fputs(
+        "Options of serve and config, which may also stand elsewhere (see the end):\n", out);
     for (size_t i = 0; i < option_table_n; i++) {
         const struct option *option = &option_table[i];
         char allowed[256] = "";
