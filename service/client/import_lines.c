@@ -6,6 +6,7 @@
 
 #include "handlers/text/ascii.h"
 #include "handlers/text/check.h"
+#include "handlers/text/timestamp.h"
 #include "service/client/import_filter.h"
 #include "storage/time/units.h"
 
@@ -25,7 +26,11 @@ static void find_oldest(struct import_lines *lines)
 void import_lines_init(struct import_lines *ret, const struct import_options *options,
     struct import_batch *batch, struct import_report *report)
 {
-    *ret = (struct import_lines){.options = options, .batch = batch, .report = report};
+    *ret = (struct import_lines){.options = options,
+        .batch = batch,
+        .report = report,
+        .first_s = INT64_MAX,
+        .last_s = INT64_MIN};
     log_parser_init(&ret->parser, options->format, options->nginx.n > 0 ? &options->nginx : NULL);
     find_oldest(ret);
 }
@@ -111,6 +116,8 @@ static void take_request(struct import_lines *lines, const struct log_line *line
         return;
     }
     lines->report->kept[kept_of(lines, line->at_s)]++;
+    lines->first_s = line->at_s < lines->first_s ? line->at_s : lines->first_s;
+    lines->last_s = line->at_s > lines->last_s ? line->at_s : lines->last_s;
     import_batch_add_event(lines->batch, line, site, number);
 }
 
@@ -174,6 +181,15 @@ static void say_old(const struct import_lines *lines, unsigned levels)
         report->kept[levels], lines->options->keep[coarsest].text, kept, gone, longer);
 }
 
+/* An old log is not seen in the windows that are usually asked for. */
+static void say_window(const struct import_lines *lines)
+{
+    char first[TIMESTAMP_TEXT], last[TIMESTAMP_TEXT];
+    timestamp_print(lines->first_s, first);
+    timestamp_print(lines->last_s, last);
+    import_report_say(lines->report, "the page views are from %s to %s", first, last);
+}
+
 static bool filters(const struct import_filter *filter)
 {
     return filter->excluded != 0 || filter->n_exclude > 0 || filter->n_only > 0;
@@ -186,11 +202,16 @@ void import_lines_finish(const struct import_lines *lines)
         import_report_say(report, "no line is in a format that is known; see --format");
     }
     /* The server rejects lines whose time no level keeps. */
+    bool any_old = false;
     for (unsigned levels = (1u << IMPORT_LEVELS) - 2; levels > 0 && report->accepted > 0;
          levels--) {
         if (report->kept[levels] > 0) {
             say_old(lines, levels);
+            any_old = true;
         }
+    }
+    if (any_old) {
+        say_window(lines);
     }
     if (lines->without_host > 0) {
         import_report_say(report,

@@ -24,6 +24,7 @@ struct import_lines {
     struct import_report *report;
     struct log_parser parser;
     int64_t oldest_s[IMPORT_LEVELS]; /* the level keeps nothing older */
+    int64_t first_s, last_s;         /* the times of an access log's page views, if there are any */
     uint64_t without_host;           /* page views whose log line names no host, for the site */
 };
 

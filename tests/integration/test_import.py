@@ -239,11 +239,15 @@ def test_failures_are_told(tallyd, file, make_arguments, word):
      "2 lines are older than 1100d: their minutes, hours and months are kept, their days are not (a longer --keep-days"),
 ])
 def test_old_lines_are_said_with_what_is_kept_of_them(tallyd, site, file, days, options, said):
-    at = time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(time.time() - days * 86400))
-    done = run("import", "--site", site, "--url", tallyd.url, *options, file("a.log", line(time=at) + "\n" + line(time=at)))
+    last = int(time.time()) - days * 86400
+    first = last - 7
+    lines = [line(time=time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(at))) for at in (last, first)]
+    done = run("import", "--site", site, "--url", tallyd.url, *options, file("a.log", "\n".join(lines)))
     assert done.returncode == 0
     if said:
         assert said in done.stderr
+        times = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) for at in (first, last)]
+        assert "the page views are from {} to {}".format(*times) in done.stderr
     else:
         assert "older than" not in done.stderr
 
