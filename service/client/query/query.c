@@ -67,15 +67,15 @@ static void say_notes(const json_t *answer)
 
 static bool print_rows(const struct query_options *options, json_t *answer)
 {
-    struct query_table *table = query_table_new(answer);
-    bool printed = table != NULL;
-    if (table == NULL && !json_is_object(answer)) {
+    if (!json_is_object(answer)) {
         say("the server's answer is no table", "");
         return false;
     }
-    if (table != NULL && options->format == QUERY_CSV) {
+    struct query_table *table = query_table_new(answer);
+    bool printed = table != NULL;
+    if (printed && options->format == QUERY_CSV) {
         printed = query_table_print_csv(table, stdout);
-    } else if (table != NULL) {
+    } else if (printed) {
         query_table_print(table, stdout);
     }
     if (!printed) {
