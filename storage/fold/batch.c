@@ -32,7 +32,8 @@ void batch_clear(struct batch *batch)
     for (unsigned p = 0; p < PARTITIONS_MAX; p++) {
         batch_tasks_clear(&batch->tasks[p]);
     }
-    batch->n_logs = batch->n_rows = batch->n_requests = batch->n_values = 0;
+    batch->n_logs = batch->n_rows = batch->n_requests = batch->n_sites = batch->n_values = 0;
+    index_clear(&batch->site_index);
     index_clear(&batch->value_index);
 }
 
@@ -45,7 +46,9 @@ void batch_release(struct batch *batch)
     arena_release(&batch->arena);
     free(batch->entries);
     free(batch->rows);
+    free(batch->sites);
     free(batch->values);
+    index_release(&batch->site_index);
     index_release(&batch->value_index);
     *batch = (struct batch){0};
 }
@@ -187,29 +190,62 @@ static bool find_values(struct batch *batch, struct chunk_reader *reader, struct
     return values != NULL;
 }
 
-/* Who the row's user is; the visitor too, where no other was given. */
-static void set_user(const struct core *core, const struct secret *secret, struct row *row)
+struct site_wanted {
+    const struct batch *batch;
+    struct slice name;
+};
+
+static bool same_site(const void *context, uint32_t item)
 {
-    identity_user(secret, row->site, row->user, &row->user_id);
-    row->user_partition = (uint16_t)visitor_partition(&core->partitions, &row->user_id);
+    const struct site_wanted *wanted = context;
+    return slice_equal(wanted->batch->sites[item]->name, wanted->name);
+}
+
+/* NULL: out of memory. */
+static const struct row_site *find_site(
+    struct batch *batch, const struct core *core, struct slice name)
+{
+    if (batch->n_rows > 0 && slice_equal(batch->rows[batch->n_rows - 1].site->name, name)) {
+        return batch->rows[batch->n_rows - 1].site; /* most often */
+    }
+    if (!index_reserve(&batch->site_index) || !array_reserve(&batch->sites, &batch->sites_capacity,
+                                                  batch->n_sites, sizeof(struct row_site *))) {
+        return NULL;
+    }
+    struct site_wanted wanted = {batch, name};
+    uint64_t hash = page_hash(name, (struct slice){NULL, 0});
+    struct index_slot *slot = index_find(&batch->site_index, hash, same_site, &wanted);
+    if (slot->item == INDEX_NONE) {
+        struct row_site *site = arena_alloc(&batch->arena, sizeof(*site));
+        if (site == NULL) {
+            return NULL;
+        }
+        *site = (struct row_site){name, hash, site_zones_get(&core->sites, name)};
+        batch->sites[batch->n_sites] = site;
+        index_set(&batch->site_index, slot, hash, (uint32_t)batch->n_sites++);
+    }
+    return batch->sites[slot->item];
+}
+
+/* Who the row's user is; the visitor too, where no other was given. */
+static void set_user(const struct secret *secret, struct row *row)
+{
+    identity_user(secret, row->site->name, row->user, &row->user_id);
     if (!row->has_visitor && row->page.n > 0) {
         row->visitor = row->user_id;
         row->has_visitor = row->user_is_visitor = true;
     }
 }
 
-/* The row of @event, which belongs to entry @entry. */
-static void make_row(const struct core *core, const struct secret *secret,
-    const struct chunk_event *event, uint32_t entry, struct row *ret)
+/* The row of @event. */
+static void make_row(const struct secret *secret, const struct chunk_event *event,
+    const struct row_site *site, struct row *ret)
 {
     *ret = (struct row){.at_s = event->at_s,
-        .site = event->site,
+        .site = site,
         .page = event->page,
-        .user = event->user,
-        .entry = entry,
-        .zone = site_zones_get(&core->sites, event->site),
         .page_hash = page_hash(event->site, event->page),
-        .site_hash = page_hash(event->site, (struct slice){NULL, 0}),
+        .user = event->user,
         .has_address = event->has_address,
         .address = event->address,
         .has_visitor = event->has_visitor,
@@ -218,14 +254,29 @@ static void make_row(const struct core *core, const struct secret *secret,
         .index = event->index};
     ret->is_view = event->page.n > 0 && !event_name_is(event->page);
     if (event->user.n > 0) {
-        set_user(core, secret, ret);
+        set_user(secret, ret);
     }
-    ret->page_partition =
-        (uint16_t)name_partition(&core->partitions, event->site, event->page, ret->page_hash);
-    ret->site_partition = (uint16_t)partition_of(&core->partitions, ret->site_hash);
-    if (ret->has_visitor) {
-        ret->visitor_partition = (uint16_t)visitor_partition(&core->partitions, &ret->visitor);
+}
+
+/* What is done with the batch's last row.  False: out of memory. */
+static bool add_tasks(struct batch *batch, const struct partitions *partitions)
+{
+    size_t number = batch->n_rows - 1;
+    const struct row *row = &batch->rows[number];
+    unsigned of_site = partition_of(partitions, row->site->hash);
+    if (row->page.n > 0) {
+        unsigned p = name_partition(partitions, row->site->name, row->page, row->page_hash);
+        if (!batch_tasks_add(&batch->tasks[p], number, TASK_PAGE)) {
+            return false;
+        }
     }
+    return batch_tasks_add(&batch->tasks[of_site], number, TASK_SITE) &&
+           (!row->has_visitor ||
+               batch_tasks_add(&batch->tasks[visitor_partition(partitions, &row->visitor)], number,
+                   TASK_VISIT)) &&
+           (row->user.n == 0 || row->user_is_visitor ||
+               batch_tasks_add(
+                   &batch->tasks[visitor_partition(partitions, &row->user_id)], number, TASK_USER));
 }
 
 /* Make the next row.  @has_key: the request has one. */
@@ -233,22 +284,17 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
     struct chunk_reader *reader, uint32_t entry, bool has_key)
 {
     const struct chunk_event *event = &reader->event;
-    if (!ARRAY_RESERVE(batch, rows)) {
+    const struct row_site *site = find_site(batch, core, event->site);
+    if (site == NULL || !ARRAY_RESERVE(batch, rows)) {
         return false;
     }
-    struct row *row = &batch->rows[batch->n_rows];
-    make_row(core, secret, event, entry, row);
+    struct row *row = &batch->rows[batch->n_rows++];
+    make_row(secret, event, site, row);
+    row->entry = entry;
     row->is_old = event->at_s < batch->entries[entry].arrival_s - OLD_S;
     row->has_key = has_key;
-    size_t number = batch->n_rows++;
     return copy_actions(batch, event, row) && find_values(batch, reader, row) &&
-           (row->page.n == 0 ||
-               batch_tasks_add(&batch->tasks[row->page_partition], number, TASK_PAGE)) &&
-           batch_tasks_add(&batch->tasks[row->site_partition], number, TASK_SITE) &&
-           (!row->has_visitor ||
-               batch_tasks_add(&batch->tasks[row->visitor_partition], number, TASK_VISIT)) &&
-           (row->user.n == 0 || row->user_is_visitor ||
-               batch_tasks_add(&batch->tasks[row->user_partition], number, TASK_USER));
+           add_tasks(batch, &core->partitions);
 }
 
 /* The events of some chunks; of one, where the request has a key. */

@@ -51,10 +51,13 @@ struct batch {
     size_t n_rows, rows_capacity;
     size_t n_requests;                        /* that the rows came in */
     struct batch_tasks tasks[PARTITIONS_MAX]; /* by partition; in it by stripe, then by row */
-    struct counted_value *values;             /* owned; each once */
+    struct row_site **sites;                  /* owned array of sites in the arena; each once */
+    size_t n_sites, sites_capacity;
+    struct index site_index;
+    struct counted_value *values; /* owned; each once */
     size_t n_values, values_capacity;
     struct index value_index;
-    struct arena arena; /* actions, numbers of values */
+    struct arena arena; /* sites, actions, numbers of values */
 };
 
 /* Forget all, and release the references. */

@@ -41,8 +41,8 @@ struct estimate {
             mark; /* hash of a page, of where visits begin, or of a site, with a bucket; 0: none */
         size_t n; /* how many there were of it */
     } seen[PAGES_SEEN];
-    struct slice user_site; /* of the last user.. */
-    int64_t user_day;       /* ..and the day, of UTC: this is a guess of costs */
+    const struct row_site *user_site; /* of the last user.. */
+    int64_t user_day;                 /* ..and the day, of UTC: this is a guess of costs */
 };
 
 static void estimate_init(struct estimate *e, const struct cutter *cutter)
@@ -54,14 +54,15 @@ static void estimate_init(struct estimate *e, const struct cutter *cutter)
     memset(e->seen, 0, sizeof(e->seen));
     e->view = core_view(core, partition);
     write_plan_init(&e->plan, &e->view.retention, &e->view.state);
-    e->user_site = (struct slice){NULL, 0};
+    e->user_site = NULL;
     e->user_day = INT64_MIN;
 }
 
 /* Is @row of the same site and time as the last one?  Remembers it. */
-static bool continues(struct slice *site, int64_t *time, const struct row *row, int64_t at)
+static bool continues(
+    const struct row_site **site, int64_t *time, const struct row *row, int64_t at)
 {
-    bool same = *time == at && slice_equal(*site, row->site);
+    bool same = *time == at && *site == row->site;
     *site = row->site;
     *time = at;
     return same;
@@ -101,11 +102,11 @@ static size_t name_cost(struct estimate *e, uint64_t hash, size_t new_cost, size
 static bool is_known(const struct estimate *e, const struct row *row)
 {
     struct key key;
-    struct bucket minute = bucket_at(row->zone, LEVEL_MINUTE, e->plan.minute_s);
+    struct bucket minute = bucket_at(row->site->zone, LEVEL_MINUTE, e->plan.minute_s);
     if (e->sketches == NULL) {
         return false;
     }
-    key_bucket(&key, e->tag, KEY_UV, row->site, minute, SLICE(""));
+    key_bucket(&key, e->tag, KEY_UV, row->site->name, minute, SLICE(""));
     return known_sketches_find(e->sketches, XXH3_64bits(key.p, key.n)) != NULL;
 }
 
@@ -122,7 +123,7 @@ static size_t site_cost_in(
     struct estimate *e, const struct row *row, const struct write_target *target)
 {
     const size_t expiry = expiry_cost(target);
-    size_t *n = repeats_of(e, row->site_hash, target->bucket);
+    size_t *n = repeats_of(e, row->site->hash, target->bucket);
     size_t n_same = (*n)++;
     if (n_same >= KNOWN) {
         return KNOWN_COST;
@@ -146,7 +147,7 @@ static size_t site_cost(struct estimate *e, const struct row *row)
 
 static size_t task_cost(struct estimate *e, const struct row *row, enum task_kind kind)
 {
-    write_plan_in(&e->plan, row->zone);
+    write_plan_in(&e->plan, row->site->zone);
     write_plan_at(&e->plan, row->at_s);
     size_t name = row->page.n / BYTES_PER_COST;
     switch (kind) {

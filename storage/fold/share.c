@@ -144,8 +144,8 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     s->tag = s->core->partitions.tag[cut->partition];
     s->relies_on_users = s->asks_first = s->asks_last = s->failed = false;
     s->recent_s = redis_clock_ms(&s->core->clock) / 1000 - KNOWN_RECENT_S;
-    merge_counts_clear(s->counts);
-    merge_counts_clear(s->starts);
+    merge_counts_begin(s->counts, batch->rows);
+    merge_counts_begin(s->starts, batch->rows);
     merge_visits_clear(s->visits);
     merge_visits_now(s->visits, s->recent_s + KNOWN_RECENT_S + SET_BACK_S);
     merge_activity_clear(s->activity);
@@ -269,7 +269,7 @@ static bool ask_first(struct share *s, const struct row *row)
 {
     const struct known_user *known = share_known_user(s, row);
     uint32_t index = known != NULL ? known->index : merge_activity_index(s->activity, row);
-    int64_t day = activity_day_make(row->zone, &s->view.retention, row->at_s).day;
+    int64_t day = activity_day_make(row->site->zone, &s->view.retention, row->at_s).day;
     return merge_first_ask(s->first, row, day, index);
 }
 

@@ -83,7 +83,7 @@ static bool merge_task(
     if (kind == TASK_PAGE && share_drops_page(s, row)) {
         return true;
     }
-    write_plan_in(plan, row->zone);
+    write_plan_in(plan, row->site->zone);
     write_plan_at(plan, row->at_s);
     if (row->is_view || kind == TASK_PAGE) { /* buckets are written to */
         note_written(s, plan);

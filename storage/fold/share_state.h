@@ -124,7 +124,8 @@ static inline struct known_keys share_known_keys(const struct share *s)
 static inline bool share_drops(const struct share *s, const struct row *row)
 {
     int64_t arrival_ms = s->batch->entries[row->entry].entry->arrival_ms;
-    return arrival_ms < s->deleted.last_ms && tombstones_cover(&s->deleted, row->site, arrival_ms);
+    return arrival_ms < s->deleted.last_ms &&
+           tombstones_cover(&s->deleted, row->site->name, arrival_ms);
 }
 
 /* Was the row's page deleted since the row arrived?  Then it counts for the site alone. */
@@ -132,7 +133,7 @@ static inline bool share_drops_page(const struct share *s, const struct row *row
 {
     int64_t arrival_ms = s->batch->entries[row->entry].entry->arrival_ms;
     return arrival_ms < s->deleted.last_ms &&
-           tombstones_cover_page(&s->deleted, row->site, row->page, arrival_ms);
+           tombstones_cover_page(&s->deleted, row->site->name, row->page, arrival_ms);
 }
 
 #endif

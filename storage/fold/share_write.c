@@ -95,13 +95,13 @@ static void announce_target(void *data, struct slice site, const struct write_ta
 
 static void announce_sites(struct share *s)
 {
-    struct slice last = {NULL, 0};
+    const struct row_site *last = NULL;
     for (uint32_t i = s->cut.from; i < s->cut.to; i++) {
         enum task_kind kind;
         const struct row *row = task_row(s, i, &kind);
-        if (kind == TASK_SITE && !slice_equal(row->site, last) && !share_drops(s, row)) {
+        if (kind == TASK_SITE && row->site != last && !share_drops(s, row)) {
             last = row->site;
-            share_announce(s, &s->sites, row->site);
+            share_announce(s, &s->sites, row->site->name);
         }
     }
 }

@@ -48,7 +48,7 @@ static uint32_t find_site(struct merge_activity *merge, const struct row *row)
 {
     for (size_t i = merge->n_sites; i-- > 0;) {
         const struct site_users *site = &merge->sites[i];
-        if (site->site_hash == row->site_hash && slice_equal(site->site, row->site)) {
+        if (site->site == row->site) {
             return (uint32_t)i;
         }
     }
@@ -56,7 +56,6 @@ static uint32_t find_site(struct merge_activity *merge, const struct row *row)
         return INDEX_NONE;
     }
     merge->sites[merge->n_sites] = (struct site_users){.site = row->site,
-        .site_hash = row->site_hash,
         .first_name = INDEX_NONE,
         .last_name = INDEX_NONE,
         .first_bitmap = INDEX_NONE,
@@ -264,7 +263,7 @@ static void write_question(const struct merge_activity *merge, const struct site
     struct key key;
     resp_head(out, 3 + n);
     resp_text(out, "HMGET");
-    resp_slice(out, key_user_index(&key, tag, site->site));
+    resp_slice(out, key_user_index(&key, tag, site->site->name));
     resp_word(out, "", 0);
     for (; n > 0; n--) {
         resp_slice(out, merge->users[*user].name);

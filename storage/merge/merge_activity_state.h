@@ -14,8 +14,7 @@
 
 /* A site, and the users of it who are asked for by name. */
 struct site_users {
-    struct slice site;
-    uint64_t site_hash;
+    const struct row_site *site;
     uint32_t first_name, last_name, n_names;
     uint32_t first_bitmap, last_bitmap;
     int64_t next_index;           /* that Redis would give now */

@@ -41,7 +41,7 @@ static size_t write_indices(const struct merge_activity *merge, const struct sit
 {
     size_t n = 0;
     struct key named;
-    struct slice key = key_user_index(&named, tag, site->site);
+    struct slice key = key_user_index(&named, tag, site->site->name);
     uint32_t u = first;
     for (size_t left = (size_t)site->n_given; left > 0; n++) {
         size_t now = left < USERS_AT_ONCE ? left : USERS_AT_ONCE;
@@ -72,7 +72,7 @@ static size_t write_blocks(const struct merge_activity *merge, const struct site
         int64_t stop = block_end < end ? block_end : end;
         char digits[24];
         struct key key;
-        key_user_ids(&key, tag, site->site);
+        key_user_ids(&key, tag, site->site->name);
         size_t digits_n = decimal_print(at / KEY_IDS_BLOCK, digits);
         memcpy(key.p + key.n, digits, digits_n); /* a site leaves far more room than that */
         resp_head(out, 2 + (size_t)(stop - at));
@@ -169,7 +169,7 @@ static size_t write_site(struct merge_activity *merge, struct site_users *site, 
         if (bitmap->day.expire_ms != 0 && now_ms >= bitmap->day.expire_ms) {
             continue;
         }
-        key_activity(&key, tag, site->site, bitmap->action, bitmap->day.day);
+        key_activity(&key, tag, site->site->name, bitmap->action, bitmap->day.day);
         write_member(bitmap, &key, tag, out);
         n += 1 + write_bits(merge, bitmap, &key, out);
     }

@@ -30,8 +30,9 @@ void merge_counts_free(struct merge_counts *merge)
     }
 }
 
-void merge_counts_clear(struct merge_counts *merge)
+void merge_counts_begin(struct merge_counts *merge, const struct row *rows)
 {
+    merge->rows = rows;
     ARRAY_CLEAR(merge, buckets);
     ARRAY_CLEAR(merge, pages);
     ARRAY_CLEAR(merge, members);
@@ -58,8 +59,7 @@ static bool same_bucket(const void *context, uint32_t item)
     const struct bucket_wanted *wanted = context;
     const struct site_bucket *b = &wanted->merge->buckets[item];
     return b->target.bucket.start_s == wanted->bucket.start_s &&
-           b->target.bucket.level == wanted->bucket.level &&
-           slice_equal(b->site, wanted->row->site);
+           b->target.bucket.level == wanted->bucket.level && b->site == wanted->row->site;
 }
 
 /* The number of the bucket, made if it is new; INDEX_NONE: out of memory. */
@@ -70,15 +70,13 @@ static uint32_t find_bucket(
         return INDEX_NONE;
     }
     struct bucket_wanted wanted = {merge, row, target->bucket};
-    uint64_t hash = mix(
-        row->site_hash, (uint64_t)target->bucket.start_s * LEVELS + (uint64_t)target->bucket.level);
+    uint64_t hash = mix(row->site->hash,
+        (uint64_t)target->bucket.start_s * LEVELS + (uint64_t)target->bucket.level);
     struct index_slot *slot = index_find(&merge->bucket_index, hash, same_bucket, &wanted);
     if (slot->item == INDEX_NONE) {
         uint32_t item = (uint32_t)merge->n_buckets++;
         merge->buckets[item] = (struct site_bucket){.site = row->site,
-            .site_hash = row->site_hash,
             .target = *target,
-            .is_utc = row->zone == zone_utc(),
             .first_page = INDEX_NONE,
             .last_page = INDEX_NONE};
         index_set(&merge->bucket_index, slot, hash, item);
@@ -115,8 +113,8 @@ static uint32_t find_page(
     uint32_t item = (uint32_t)merge->n_pages++;
     merge->pages[item] = (struct page_count){.bucket = bucket,
         .page = page,
-        .first_member = INDEX_NONE,
-        .last_member = INDEX_NONE,
+        .first_member = MEMBER_NONE,
+        .last_member = MEMBER_NONE,
         .next = INDEX_NONE,
         .coarser = INDEX_NONE};
     index_set(&merge->page_index, slot, hash, item);
@@ -135,8 +133,9 @@ static uint32_t find_page(
 static bool add_member(struct merge_counts *merge, struct page_count *page, const struct row *row,
     const struct counted_for *name)
 {
-    const struct row *last =
-        page->last_member == INDEX_NONE ? NULL : merge->members[page->last_member].row;
+    const struct row *last = page->last_member == MEMBER_NONE
+                                 ? NULL
+                                 : &merge->rows[merge->members[page->last_member].row];
     bool visitor = name->visitors && row->has_visitor &&
                    (last == NULL || !last->has_visitor ||
                        memcmp(&last->visitor, &row->visitor, sizeof(row->visitor)) != 0);
@@ -148,15 +147,18 @@ static bool add_member(struct merge_counts *merge, struct page_count *page, cons
             (last->has_visitor == row->has_visitor && last->has_address == row->has_address))) {
         return true;
     }
-    if (!ARRAY_RESERVE(merge, members)) {
+    if (merge->n_members == MEMBER_NONE || !ARRAY_RESERVE(merge, members)) {
         return false;
     }
     uint32_t item = (uint32_t)merge->n_members++;
-    merge->members[item] = (struct member){row, visitor, address, INDEX_NONE};
-    if (page->last_member == INDEX_NONE) {
+    merge->members[item] = (struct member){.row = (uint32_t)(row - merge->rows),
+        .next = MEMBER_NONE,
+        .visitor = visitor,
+        .address = address};
+    if (page->last_member == MEMBER_NONE) {
         page->first_member = item;
     } else {
-        merge->members[page->last_member].next = item;
+        merge->members[page->last_member].next = item & MEMBER_NONE;
     }
     page->last_member = item;
     page->n_visitors += visitor;
@@ -217,7 +219,7 @@ bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
 {
     uint32_t buckets[LEVELS];
     uint32_t pages[LEVELS];
-    uint64_t hash = row->site_hash + (uint8_t)sum->name.p[sum->name.n - 1];
+    uint64_t hash = row->site->hash + (uint8_t)sum->name.p[sum->name.n - 1];
     return find_buckets(merge, row, targets, n_targets, buckets) &&
            add_amount(merge, buckets, n_targets, sum->name, hash, sum->amount, pages);
 }
@@ -226,6 +228,6 @@ void merge_counts_targets(const struct merge_counts *merge,
     void (*visit)(void *data, struct slice site, const struct write_target *target), void *data)
 {
     for (size_t i = 0; i < merge->n_buckets; i++) {
-        visit(data, merge->buckets[i].site, &merge->buckets[i].target);
+        visit(data, merge->buckets[i].site->name, &merge->buckets[i].target);
     }
 }

@@ -27,8 +27,8 @@ struct merge_counts;
 struct merge_counts *merge_counts_new(enum key_kind kind) MUST_CHECK;
 void merge_counts_free(struct merge_counts *merge);
 
-/* Forget what was merged. */
-void merge_counts_clear(struct merge_counts *merge);
+/* Forget what was merged.  All rows that are added from now on are among @rows. */
+void merge_counts_begin(struct merge_counts *merge, const struct row *rows);
 
 /* A sum that a row adds to. */
 struct merge_sum {
@@ -36,7 +36,7 @@ struct merge_sum {
     uint32_t amount;
 };
 
-/* Count @row (which must stay where it is until the commands are written, and so must the names) in
+/* Count @row (which must stay as it is until the commands are written, and so must the names) in
  * each target for each of @n names.  False: out of memory. */
 bool merge_counts_add(struct merge_counts *merge, const struct row *row,
     const struct counted_for *names, size_t n, const struct write_target *targets,

@@ -165,7 +165,8 @@ static bool is_whole(const struct site_bucket *hour, const struct site_bucket *m
 {
     int64_t hour_ms = hour->target.expire_ms;
     int64_t minute_ms = minute->target.expire_ms;
-    return (hour_ms == 0 || (minute_ms != 0 && minute_ms <= hour_ms)) && hour->is_utc;
+    return (hour_ms == 0 || (minute_ms != 0 && minute_ms <= hour_ms)) &&
+           hour->site->zone == zone_utc();
 }
 
 /* Is the name of a minute new to the hour, and so to the minute? */

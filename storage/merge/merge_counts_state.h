@@ -17,13 +17,11 @@
 
 /* A bucket of a site, with its pages as a list. */
 struct site_bucket {
-    struct slice site;
-    uint64_t site_hash;
+    const struct row_site *site;
     struct write_target target;
     uint32_t first_page, last_page, n_pages;
     uint32_t n_others; /* of so many classes was asked whether names were put together */
     bool has_others;   /* and it has such a name */
-    bool is_utc;       /* its site's zone is UTC */
     bool is_settled;   /* nobody but a fold changes its counters */
     bool in_group;     /* whether it has counters at all was asked for, together with others */
     bool is_asked;     /* what its counters have was asked for.. */
@@ -45,11 +43,15 @@ struct page_count {
     uint32_t coarser; /* the same in the next coarser bucket; INDEX_NONE: that one is not written */
 };
 
+/* A row whose visitor or address may be new in a page's sketches.  A fold has several of each row,
+ * so they are small. */
 struct member {
-    const struct row *row;
-    bool visitor, address; /* to be written */
-    uint32_t next;
+    uint32_t row; /* its number among the rows */
+    uint32_t next : 30;
+    uint32_t visitor : 1, address : 1; /* to be written */
 };
+
+#define MEMBER_NONE ((1u << 30) - 1)
 
 /* A sketch that many elements came for, and where those go that are added. */
 struct many_elements {
@@ -60,6 +62,7 @@ struct many_elements {
 
 struct merge_counts {
     enum key_kind kind; /* KEY_PV or KEY_VV */
+    const struct row *rows;
     struct site_bucket *buckets;
     struct page_count *pages;
     struct member *members;
@@ -103,7 +106,7 @@ static inline struct slice merge_counters_key(struct key *key, const char *tag,
     const struct merge_counts *merge, const struct site_bucket *bucket)
 {
     return key_bucket(
-        key, tag, merge->kind, bucket->site, bucket->target.bucket, (struct slice){NULL, 0});
+        key, tag, merge->kind, bucket->site->name, bucket->target.bucket, (struct slice){NULL, 0});
 }
 
 #endif

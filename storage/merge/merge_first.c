@@ -131,7 +131,7 @@ size_t merge_first_write_questions(
         struct key key;
         resp_head(out, 3);
         resp_text(out, "GETBIT");
-        resp_slice(out, key_activity(&key, tag, bit->row->site, bit->action, bit->day));
+        resp_slice(out, key_activity(&key, tag, bit->row->site->name, bit->action, bit->day));
         resp_decimal(out, bit->index);
     }
     return merge->n_questions;

@@ -8,8 +8,7 @@
 
 /* The pairs of a site that arrived in a month: what is appended to one log. */
 struct site_pairs {
-    struct slice site;
-    uint64_t site_hash;
+    const struct row_site *site;
     struct bucket month;
     uint32_t first, last, n;
 };
@@ -53,8 +52,7 @@ static struct site_pairs *find_site(
 {
     for (size_t i = merge->n_sites; i-- > 0;) {
         struct site_pairs *site = &merge->sites[i];
-        if (site->site_hash == row->site_hash && slice_equal(site->site, row->site) &&
-            site->month.start_s == month.start_s) {
+        if (site->site == row->site && site->month.start_s == month.start_s) {
             return site;
         }
     }
@@ -62,8 +60,7 @@ static struct site_pairs *find_site(
         return NULL;
     }
     struct site_pairs *site = &merge->sites[merge->n_sites++];
-    *site = (struct site_pairs){
-        .site = row->site, .site_hash = row->site_hash, .month = month, .first = INDEX_NONE};
+    *site = (struct site_pairs){.site = row->site, .month = month, .first = INDEX_NONE};
     return site;
 }
 
@@ -112,7 +109,7 @@ static void write_append(const struct merge_seen *merge, const struct site_pairs
 
 static struct slice log_key(const struct site_pairs *site, const char *tag, struct key *ret)
 {
-    return key_seen(ret, tag, site->site, site->month, "log");
+    return key_seen(ret, tag, site->site->name, site->month, "log");
 }
 
 static bool is_over(const struct site_pairs *site, int64_t keep_s, int64_t now_ms)

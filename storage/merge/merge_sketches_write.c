@@ -14,12 +14,24 @@
 #define LEARN_MOST       4096 /* elements of a sketch at a time */
 
 /* The member's element for sketches of @kind; NULL: none that is to be written. */
-static const uint8_t *element_of(const struct member *member, enum key_kind kind)
+static const uint8_t *element_of(
+    const struct merge_counts *merge, const struct member *member, enum key_kind kind)
+{
+    const struct row *row = &merge->rows[member->row];
+    if (kind == KEY_UV) {
+        return member->visitor ? row->visitor.bytes : NULL;
+    }
+    return member->address ? row->address.bytes : NULL;
+}
+
+/* It is not to be written any more. */
+static void drop_element(struct member *member, enum key_kind kind)
 {
     if (kind == KEY_UV) {
-        return member->visitor ? member->row->visitor.bytes : NULL;
+        member->visitor = false;
+    } else {
+        member->address = false;
     }
-    return member->address ? member->row->address.bytes : NULL;
 }
 
 /* Leave out the elements that the sketch is @known to hold, NULL: none, and note where the others
@@ -29,15 +41,15 @@ static uint32_t drop_known(struct merge_counts *merge, const struct page_count *
 {
     uint32_t n = 0;
     size_t most = merge->n_places + LEARN_MOST;
-    for (uint32_t m = page->first_member; m != INDEX_NONE; m = merge->members[m].next) {
+    for (uint32_t m = page->first_member; m != MEMBER_NONE; m = merge->members[m].next) {
         struct member *member = &merge->members[m];
-        const uint8_t *element = element_of(member, kind);
+        const uint8_t *element = element_of(merge, member, kind);
         if (element == NULL) {
             continue;
         }
         struct hll_place place = hll_place_of(element, SKETCH_ELEMENT);
         if (known != NULL && place.count <= known->registers[place.index]) {
-            *(kind == KEY_UV ? &member->visitor : &member->address) = false;
+            drop_element(member, kind);
             continue;
         }
         n++;
@@ -74,7 +86,7 @@ static const uint8_t *next_element(
 {
     for (;;) {
         const struct member *member = &merge->members[*m];
-        const uint8_t *element = element_of(member, kind);
+        const uint8_t *element = element_of(merge, member, kind);
         *m = member->next;
         if (element != NULL) {
             return element;
@@ -104,8 +116,8 @@ static bool write_new(struct bucket_writer *w, const struct page_count *page, en
     struct hll_place places[HLL_FEW];
     uint8_t sketch[HLL_FEW_SIZE];
     size_t n = 0;
-    for (uint32_t m = page->first_member; m != INDEX_NONE; m = merge->members[m].next) {
-        const uint8_t *element = element_of(&merge->members[m], kind);
+    for (uint32_t m = page->first_member; m != MEMBER_NONE; m = merge->members[m].next) {
+        const uint8_t *element = element_of(merge, &merge->members[m], kind);
         if (element != NULL) {
             places[n++] = hll_place_of(element, SKETCH_ELEMENT);
         }
@@ -143,7 +155,7 @@ static void write_sketch(
     if (*members == 0) {
         return;
     }
-    key_bucket(&key, w->tag, kind, w->bucket->site, w->bucket->target.bucket, page->page);
+    key_bucket(&key, w->tag, kind, w->bucket->site->name, w->bucket->target.bucket, page->page);
     if (page->is_new && *members <= HLL_FEW && write_new(w, page, kind, &key)) {
         return;
     }

@@ -54,7 +54,7 @@ static uint32_t find_group(struct merge_visits *merge, const struct row *row, in
     for (size_t i = merge->n_groups; i-- > 0;) {
         const struct group *group = &merge->groups[i];
         if (group->slot == slot && group->n_visitors < VISITORS_AT_ONCE &&
-            group->site_hash == row->site_hash && slice_equal(group->site, row->site)) {
+            group->site == row->site) {
             return (uint32_t)i;
         }
     }
@@ -62,7 +62,6 @@ static uint32_t find_group(struct merge_visits *merge, const struct row *row, in
         return INDEX_NONE;
     }
     merge->groups[merge->n_groups] = (struct group){.site = row->site,
-        .site_hash = row->site_hash,
         .slot = slot,
         .last_slot = slot,
         .first_visitor = INDEX_NONE,
@@ -166,7 +165,7 @@ static void write_question(const struct merge_visits *merge, const struct group 
     int64_t slot = group->last_slot - (int64_t)back;
     resp_head(out, 2 + (slot < group->slot ? group->n_before : group->n_visitors));
     resp_text(out, "HMGET");
-    visit_write_key(out, tag, group->site, slot);
+    visit_write_key(out, tag, group->site->name, slot);
     for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
         const struct visitor *visitor = &merge->visitors[v];
         if (is_asked(group, visitor, back)) {
@@ -188,7 +187,7 @@ size_t merge_visits_write_questions(struct merge_visits *merge, const char *tag,
         }
         resp_head(out, 2);
         resp_text(out, "EXISTS");
-        visit_write_key(out, tag, group->site, group->slot);
+        visit_write_key(out, tag, group->site->name, group->slot);
     }
     return n;
 }

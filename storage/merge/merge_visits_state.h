@@ -29,8 +29,7 @@
  * last event here are asked, too, and the one behind it if that has begun.  The slot before is not
  * asked about whom a later one is expected to have: what it says of such a visitor is over. */
 struct group {
-    struct slice site;
-    uint64_t site_hash;
+    const struct row_site *site;
     int64_t slot, last_slot;
     uint32_t first_visitor, last_visitor, n_visitors;
     uint32_t n_before; /* who is asked for in the slot before, too */

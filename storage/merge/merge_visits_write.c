@@ -78,14 +78,14 @@ static size_t write_slot(const struct merge_visits *merge, const struct group *g
     }
     resp_head(out, 2 + 2 * n);
     resp_text(out, "HSET");
-    visit_write_key(out, tag, group->site, slot);
+    visit_write_key(out, tag, group->site->name, slot);
     for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
         const struct visitor *visitor = &merge->visitors[v];
         if (visitor->is_added && merge_visits_slot(merge, visitor->arrival_s) == slot) {
             write_visitor(merge, visitor, out);
         }
     }
-    write_expiry(merge, tag, group->site, slot, out);
+    write_expiry(merge, tag, group->site->name, slot, out);
     return 2;
 }
 
@@ -106,7 +106,7 @@ size_t merge_visits_write(const struct merge_visits *merge, const char *tag, str
         if (group->is_new) { /* nobody asks for the one before the last any more */
             resp_head(out, 2);
             resp_text(out, "UNLINK");
-            visit_write_key(out, tag, group->site, group->slot - SLOTS_BACK);
+            visit_write_key(out, tag, group->site->name, group->slot - SLOTS_BACK);
             n++;
         }
     }

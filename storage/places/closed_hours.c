@@ -80,7 +80,7 @@ static void write_counters_key(const struct places *places, const struct place_q
     bool before = question->asks == ASK_COUNTERS_BEFORE || question->asks == ASK_LIST_BEFORE;
     struct key key;
     resp_slice(out, key_bucket(&key, tag, question->table == PLACES_STARTS ? KEY_VV : KEY_PV,
-                        hour->site, before ? hour->before : hour->bucket, SLICE("")));
+                        hour->site->name, before ? hour->before : hour->bucket, SLICE("")));
 }
 
 /* ZMSCORE of names; of the hour itself also of what was put together of their classes. */
@@ -133,7 +133,7 @@ static void write_kept(const struct places *places, const struct place_question 
     struct key key;
     resp_head(out, 2 + question->last - question->first);
     resp_text(out, "HMGET");
-    resp_slice(out, key_places(&key, tag, hour->site, hour->bucket));
+    resp_slice(out, key_places(&key, tag, hour->site->name, hour->bucket));
     for (uint32_t i = question->first; i < question->last; i++) {
         const struct place *place = &places->all[places->asked[i]];
         places_write_name(out, FIELD_KEPT, place->table, place->hash);

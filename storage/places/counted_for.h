@@ -22,7 +22,7 @@ static inline struct counted_for counted_for_page(const struct row *row)
 
 static inline struct counted_for counted_for_site(const struct row *row)
 {
-    return (struct counted_for){{NULL, 0}, row->site_hash, true, true};
+    return (struct counted_for){{NULL, 0}, row->site->hash, true, true};
 }
 
 #endif

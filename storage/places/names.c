@@ -8,7 +8,7 @@
 
 /* What is known of a value in one hour of one site. */
 struct value_place {
-    uint64_t site_hash;
+    const struct row_site *site;
     int64_t start_s, end_s; /* of the hour; start_s == end_s: nothing is known */
     bool asked, has;
 };
@@ -61,10 +61,9 @@ static struct value_place *remembered(
     struct place_names *names, const struct row *row, uint32_t number)
 {
     struct value_place *place = &names->found[number];
-    if (place->site_hash != row->site_hash || row->at_s < place->start_s ||
-        row->at_s >= place->end_s) {
-        struct bucket hour = bucket_at(row->zone, LEVEL_HOUR, row->at_s);
-        *place = (struct value_place){row->site_hash, hour.start_s, hour.end_s, false, false};
+    if (place->site != row->site || row->at_s < place->start_s || row->at_s >= place->end_s) {
+        struct bucket hour = bucket_at(row->site->zone, LEVEL_HOUR, row->at_s);
+        *place = (struct value_place){row->site, hour.start_s, hour.end_s, false, false};
     }
     return place;
 }

@@ -78,7 +78,7 @@ static bool is_hour(const void *context, uint32_t item)
     const struct hour_wanted *w = context;
     const struct place_hour *hour = &w->places->hours[item];
     return w->row->at_s >= hour->bucket.start_s && w->row->at_s < hour->bucket.end_s &&
-           hour->site_hash == w->row->site_hash && slice_equal(hour->site, w->row->site);
+           hour->site == w->row->site;
 }
 
 /* The number of the row's hour; INDEX_NONE: out of memory. */
@@ -91,18 +91,17 @@ static uint32_t find_hour(struct places *places, const struct row *row)
     if (!index_reserve(&places->hour_index) || !ARRAY_RESERVE(places, hours)) {
         return INDEX_NONE;
     }
-    struct bucket bucket = bucket_at(row->zone, LEVEL_HOUR, row->at_s);
-    uint64_t hash = mix(row->site_hash, (uint64_t)bucket.start_s);
+    struct bucket bucket = bucket_at(row->site->zone, LEVEL_HOUR, row->at_s);
+    uint64_t hash = mix(row->site->hash, (uint64_t)bucket.start_s);
     struct index_slot *slot = index_find(&places->hour_index, hash, is_hour, &wanted);
     if (slot->item == INDEX_NONE) {
         uint32_t item = (uint32_t)places->n_hours++;
         places->hours[item] = (struct place_hour){.site = row->site,
-            .site_hash = row->site_hash,
             .bucket = bucket,
-            .before = bucket_at(row->zone, LEVEL_HOUR, bucket.start_s - 1),
+            .before = bucket_at(row->site->zone, LEVEL_HOUR, bucket.start_s - 1),
             .is_closed = closed_hours_is(&places->view, bucket),
             .before_is_closed = closed_hours_is(
-                &places->view, bucket_at(row->zone, LEVEL_HOUR, bucket.start_s - 1)),
+                &places->view, bucket_at(row->site->zone, LEVEL_HOUR, bucket.start_s - 1)),
             .first_place = INDEX_NONE,
             .last_place = INDEX_NONE,
             .first_class = INDEX_NONE};
@@ -189,7 +188,7 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
     struct place place = {
         .name = wanted->name, .class = class, .next = INDEX_NONE, .table = wanted->table};
     place.hash = identity_name(secret, wanted->name);
-    place.known = mix(mix(place.hash, places->hours[hour].site_hash),
+    place.known = mix(mix(place.hash, places->hours[hour].site->hash),
         (uint64_t)places->hours[hour].bucket.start_s ^ (uint64_t)places->partition << 48 ^
             (uint64_t)wanted->table << 60);
     bool is_known = !places->hours[hour].is_closed && known_hashes_has(places->known, place.known);

@@ -46,8 +46,7 @@ struct place_class {
 };
 
 struct place_hour {
-    struct slice site;
-    uint64_t site_hash;
+    const struct row_site *site;
     struct bucket bucket, before;
     bool is_closed;        /* its counters tell its names */
     bool before_is_closed; /* the same of the hour before */

@@ -88,7 +88,7 @@ static void write_question(const struct places *places, const struct place_quest
     }
     resp_head(out, n);
     resp_text(out, "HMGET");
-    resp_slice(out, key_places(&key, tag, hour->site,
+    resp_slice(out, key_places(&key, tag, hour->site->name,
                         question->asks == ASK_BEFORE ? hour->before : hour->bucket));
     for (c = first_class(places, question); c != INDEX_NONE; c = places->classes[c].next) {
         write_field(out, FIELD_CLASS, places->classes[c].table, places->classes[c].text);
@@ -260,7 +260,7 @@ size_t places_write(
         struct key key;
         /* Until counters tell which names the hour has, and a share that has looked is done. */
         int64_t last_ms = hour->bucket.end_s * 1000 + PLACES_KEEP_MS;
-        key_places(&key, tag, hour->site, hour->bucket);
+        key_places(&key, tag, hour->site->name, hour->bucket);
         n += write_places(places, hour, &key, n_new, n_fields, now_ms, out);
         n += closed_hours_write(places, hour, &key, now_ms, out);
         resp_head(out, 3);

@@ -19,30 +19,37 @@ struct counted_value {
     bool with_visitors;
 };
 
+/* A site that rows are of.  Of one batch each site is there once. */
+struct row_site {
+    struct slice name;
+    uint64_t hash;           /* of (site, "") */
+    const struct zone *zone; /* in which its hours, days and months are cut */
+};
+
+/* Tens of thousands of them are in memory at once. */
 struct row {
     int64_t at_s;
-    uint64_t page_hash, site_hash; /* of (site, page) and of (site, "") */
-    struct slice site, page;       /* page: see job/event.h */
-    struct slice user;             /* empty: none */
-    const struct slice *actions;   /* n_actions of them */
-    const uint32_t *values;        /* n_values of them: numbers of the batch's values */
-    const struct zone *zone;       /* the site's reporting zone */
+    const struct row_site *site;
+    struct slice page;           /* see job/event.h */
+    uint64_t page_hash;          /* of (site, page) */
+    struct slice user;           /* empty: none */
+    const struct slice *actions; /* n_actions of them */
+    const uint32_t *values;      /* n_values of them: numbers of the batch's values */
     struct visitor_id visitor;
-    struct address_id address;
     struct visitor_id user_id; /* of the user, if there is one */
-    bool is_old;               /* when it arrived; see fold/batch_tasks.h */
-    bool is_view;
-    bool has_visitor, has_address;
-    bool user_is_visitor; /* the user is counted as the visitor, in the same partition */
-    uint8_t n_actions;
-    uint8_t n_values;
-    uint16_t page_partition, site_partition, visitor_partition, user_partition;
-    uint32_t entry; /* its number in the batch */
+    struct address_id address;
     /* Of an event that asks which of its actions were first: the ticket, 16 bytes (NULL: it does
      * not ask), the number in the request, and whether the request has a key. */
     const uint8_t *ticket;
     uint32_t index;
     bool has_key;
+    bool is_old; /* when it arrived; see fold/batch_tasks.h */
+    bool is_view;
+    bool has_visitor, has_address;
+    bool user_is_visitor; /* the user is counted as the visitor, in the same partition */
+    uint8_t n_actions;
+    uint8_t n_values;
+    uint32_t entry; /* its number in the batch */
 };
 
 /* The partition in which the data of a visitor, or of a user, lies. */

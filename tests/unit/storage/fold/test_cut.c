@@ -95,8 +95,8 @@ Test(cut, a_site_whose_sketch_is_known_costs_little)
     const struct row *row = &batch.rows[0];
     unsigned unknown = transactions(core, &batch, p, NULL);
     cr_expect_eq(transactions(core, &batch, p, &sketches), unknown);
-    struct bucket minute = bucket_at(row->zone, LEVEL_MINUTE, row->at_s);
-    key_bucket(&key, core->partitions.tag[p], KEY_UV, row->site, minute, SLICE(""));
+    struct bucket minute = bucket_at(row->site->zone, LEVEL_MINUTE, row->at_s);
+    key_bucket(&key, core->partitions.tag[p], KEY_UV, row->site->name, minute, SLICE(""));
     cr_assert_not_null(
         known_sketches_take(&sketches, XXH3_64bits(key.p, key.n), 3000, FOLD_NOW_S * 1000));
     cr_expect_lt(2 * transactions(core, &batch, p, &sketches), unknown);

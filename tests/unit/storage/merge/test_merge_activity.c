@@ -7,6 +7,7 @@
 
 #include "tests/lib/commands.h"
 #include "tests/lib/dice.h"
+#include "tests/lib/row_sites.h"
 
 TestSuite(merge_activity, .timeout = 60);
 
@@ -248,8 +249,7 @@ static void draw(struct dice *dice, struct drawn *ret, bool counts)
     struct activity_day day = activity_day_make(zone_utc(), &retention,
         (FIRST_DAY + (int64_t)day_number) * 86400 + dice_below(dice, 86400));
     ret->row = (struct row){.at_s = 0,
-        .site = slice_of(sites[site]),
-        .site_hash = page_hash(slice_of(sites[site]), SLICE("")),
+        .site = row_site_of(sites[site]),
         .user = slice_of(names[user]),
         .actions = ret->actions,
         .user_id = id_of(site, user)};
@@ -344,8 +344,7 @@ Test(merge_activity, every_bit_once_and_no_other)
 Test(merge_activity, a_day_whose_time_is_over)
 {
     struct merge_activity *merge = merge_activity_new();
-    struct row row = {
-        .site = SLICE("a"), .site_hash = 1, .user = SLICE("u1"), .user_id = id_of(0, 1)};
+    struct row row = {.site = row_site_of("a"), .user = SLICE("u1"), .user_id = id_of(0, 1)};
     struct activity_day day = {.day = FIRST_DAY, .expire_ms = 1000};
     struct buffer out;
     struct commands commands;

@@ -9,6 +9,7 @@
 #include "tests/lib/commands.h"
 #include "tests/lib/dice.h"
 #include "tests/lib/hll_add.h"
+#include "tests/lib/row_sites.h"
 #include "tests/lib/text_lines.h"
 
 TestSuite(merge_counts, .timeout = 60);
@@ -22,10 +23,9 @@ static struct row row_of(
     const char *site, const char *page, int64_t at_s, unsigned visitor, unsigned address)
 {
     struct row row = {.at_s = at_s,
-        .site = slice_of(site),
+        .site = row_site_of(site),
         .page = slice_of(page),
         .page_hash = page_hash(slice_of(site), slice_of(page)),
-        .site_hash = page_hash(slice_of(site), SLICE("")),
         .has_visitor = visitor != 0,
         .has_address = address != 0};
     memcpy(row.visitor.bytes, &visitor, sizeof(visitor));
@@ -195,7 +195,7 @@ Test(merge_counts, nothing)
     struct merge_counts *merge = merge_counts_new(KEY_PV);
     struct text_lines lines = {0};
     cr_assert_not_null(merge);
-    merge_counts_clear(merge);
+    merge_counts_begin(merge, NULL);
     cr_expect_null(written(merge, &lines));
     cr_expect_eq(lines.n, 0u);
     merge_counts_free(merge);
@@ -213,6 +213,7 @@ Test(merge_counts, commands_of_a_small_fold)
     struct write_plan plan;
     plan_make(&plan);
     buffer_init(&out);
+    merge_counts_begin(merge, rows);
     for (size_t i = 0; i < 3; i++) {
         write_plan_at(&plan, rows[i].at_s);
         cr_assert(count_row(merge, &rows[i], false, &plan));
@@ -241,6 +242,7 @@ Test(merge_counts, visits)
     struct write_plan plan;
     plan_make(&plan);
     write_plan_at(&plan, NOW_S);
+    merge_counts_begin(merge, &row);
     cr_assert(count_row(merge, &row, false, &plan));
     cr_assert(count_row(merge, &row, true, &plan));
     cr_expect_null(written(merge, &lines));
@@ -299,6 +301,7 @@ static void check_expiries(const char *site, const char *page)
     struct write_plan plan;
     plan_make(&plan);
     write_plan_at(&plan, row.at_s);
+    merge_counts_begin(merge, &row);
     cr_assert(count_row(merge, &row, false, &plan));
     size_t first = commands_with(merge, &known, SLICE("state"));
     cr_expect_eq(commands_with(merge, &known, SLICE("state")), first, "it was not carried out");
@@ -333,6 +336,7 @@ Test(merge_counts, an_expiry_is_set_again_shortly_before_its_time)
     int64_t ends_ms = 0;
     plan_make(&plan);
     write_plan_at(&plan, row.at_s);
+    merge_counts_begin(merge, &row);
     cr_assert(count_row(merge, &row, false, &plan));
     for (unsigned t = 0; t < plan.n; t++) {
         bool of_hour = plan.targets[t].bucket.level == LEVEL_HOUR;
@@ -382,7 +386,7 @@ static void add_random(struct scene *scene, struct merge_counts *merge, size_t n
         struct row *row = &scene->rows[i];
         *row = random_row(&scene->dice);
         row->page_hash &= scene->hash_mask;
-        row->site_hash &= scene->hash_mask;
+        row->site = row_site_make(row->site->name.p, zone_utc(), scene->hash_mask);
         write_plan_at(&plan, row->at_s);
         for (int whole = 0; whole < 2; whole++) {
             if (dice_chance(&scene->dice, 300)) {
@@ -391,7 +395,7 @@ static void add_random(struct scene *scene, struct merge_counts *merge, size_t n
             cr_assert(count_row(merge, row, whole == 1, &plan));
             for (unsigned t = 0; t < plan.n; t++) {
                 scene->views[scene->n_views++] = (struct view){
-                    plan.targets[t], row->site, whole == 1 ? SLICE("") : row->page, row};
+                    plan.targets[t], row->site->name, whole == 1 ? SLICE("") : row->page, row};
             }
         }
     }
@@ -431,7 +435,7 @@ Test(merge_counts, agrees_with_counting_one_by_one)
     struct text_lines expected = {0};
     scene.dice = dice_make(seed);
     for (int round = 0; round < 60; round++) {
-        merge_counts_clear(merge);
+        merge_counts_begin(merge, scene.rows);
         scene.hash_mask = round % 2 == 0 ? UINT64_MAX : 3;
         add_random(&scene, merge, (size_t)dice_below(&scene.dice, round % 3 == 0 ? 5 : ROWS));
         const char *fault = written(merge, &found);
@@ -462,6 +466,7 @@ Test(merge_counts, many_visitors_of_one_page)
     struct write_plan plan;
     plan_make(&plan);
     write_plan_at(&plan, NOW_S);
+    merge_counts_begin(merge, rows);
     for (unsigned i = 0; i < N; i++) {
         rows[i] = row_of("shop", "/", NOW_S, i + 1, 1);
         cr_assert(count_row(merge, &rows[i], false, &plan));
@@ -492,6 +497,7 @@ static void count_pages(struct known_counts *counts, int64_t at_s, const char *c
     struct commands commands;
     plan_make(&plan);
     write_plan_at(&plan, at_s);
+    merge_counts_begin(merge, rows);
     for (size_t i = 0; pages[i] != NULL; i++) {
         rows[i] = row_of("shop", pages[i], at_s, 0, 0);
         cr_assert(count_row(merge, &rows[i], false, &plan));
@@ -582,6 +588,7 @@ Test(merge_counts, many_counters_are_set_some_at_a_time)
     plan_make(&plan);
     write_plan_at(&plan, NOW_S);
     known_counts_init(&counts, 1);
+    merge_counts_begin(merge, rows);
     for (unsigned i = 0; i < PAGES; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "/%u", i);
         rows[i] = row_of("shop", names[i], NOW_S, 0, 0);
@@ -631,6 +638,7 @@ static size_t elements_written(struct known_sketches *sketches, int64_t at_s, un
     size_t n = 0;
     plan_make(&plan);
     write_plan_at(&plan, at_s);
+    merge_counts_begin(merge, rows);
     for (unsigned i = from; i < to; i++) {
         rows[i] = row_of("shop", "/a", at_s, 1 + i, 0);
         cr_assert(count_row(merge, &rows[i], false, &plan));

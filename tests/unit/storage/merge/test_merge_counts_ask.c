@@ -8,6 +8,7 @@
 #include "tests/lib/commands.h"
 #include "tests/lib/dice.h"
 #include "tests/lib/hll_add.h"
+#include "tests/lib/row_sites.h"
 
 /* Counters of old buckets are asked for, then set; sketches that are new are set. */
 TestSuite(merge_counts_ask, .timeout = 120);
@@ -214,13 +215,11 @@ static struct row random_row(struct dice *dice)
     static const int64_t ages_s[] = {0, 700, 3600, 7200, 86400, 2 * 86400, 35 * 86400, 50 * 86400};
     unsigned visitor = (unsigned)dice_below(dice, 30);
     struct row row = {.at_s = NOW_S - ages_s[dice_below(dice, 8)] - dice_below(dice, 100),
-        .site = dice_chance(dice, 500) ? SLICE("shop") : SLICE("blog"),
+        .site = row_site_of(dice_chance(dice, 500) ? "shop" : "blog"),
         .page = slice_of(pages[dice_below(dice, 4)]),
-        .zone = zone_utc(),
         .has_visitor = visitor % 7 != 0,
         .has_address = visitor % 5 != 0};
-    row.page_hash = page_hash(row.site, row.page);
-    row.site_hash = page_hash(row.site, SLICE(""));
+    row.page_hash = page_hash(row.site->name, row.page);
     memcpy(row.visitor.bytes, &visitor, sizeof(visitor));
     memcpy(row.address.bytes, &visitor, sizeof(visitor));
     return row;
@@ -235,15 +234,15 @@ static void expect(struct scene *scene, const struct row *row, const struct writ
         return;
     }
     struct slice none = SLICE("");
-    key_bucket(&key, TAG, KEY_PV, row->site, target->bucket, none);
+    key_bucket(&key, TAG, KEY_PV, row->site->name, target->bucket, none);
     store_get(&scene->expected, (struct slice){key.p, key.n}, row->page)->count++;
     if (row->has_visitor) {
-        key_bucket(&key, TAG, KEY_UV, row->site, target->bucket, row->page);
+        key_bucket(&key, TAG, KEY_UV, row->site->name, target->bucket, row->page);
         hll_add(
             store_sketch(&scene->expected, (struct slice){key.p, key.n}), row->visitor.bytes, 8);
     }
     if (row->has_address) {
-        key_bucket(&key, TAG, KEY_IP, row->site, target->bucket, row->page);
+        key_bucket(&key, TAG, KEY_IP, row->site->name, target->bucket, row->page);
         hll_add(
             store_sketch(&scene->expected, (struct slice){key.p, key.n}), row->address.bytes, 8);
     }
@@ -290,7 +289,7 @@ static void fold(struct scene *scene, struct merge_counts *merge, size_t n, bool
     const struct known_keys known = {.expiries = &expiries, .sketches = &sketches};
     struct buffer out;
     struct commands commands;
-    merge_counts_clear(merge);
+    merge_counts_begin(merge, scene->rows);
     merge_rows(scene, merge, n);
     buffer_init(&out);
     scene->n_asked += asks ? ask(scene, merge, NULL) : 0;
@@ -395,7 +394,7 @@ Test(merge_counts_ask, asks_only_for_what_no_pass_changes)
     write_plan_init(&plan, &scene.retention, &scene.state);
     write_plan_at(&plan, row->at_s);
     cr_assert_eq(plan.n, 2u);
-    merge_counts_clear(merge);
+    merge_counts_begin(merge, row);
     cr_assert(merge_counts_add(merge, row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
     cr_assert_eq(
@@ -429,6 +428,7 @@ Test(merge_counts_ask, answers_that_are_none)
     struct counted_for name = counted_for_page(&row);
     write_plan_init(&plan, &scene.retention, &scene.state);
     write_plan_at(&plan, row.at_s);
+    merge_counts_begin(merge, &row);
     cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
     size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, NULL, &out);
@@ -469,13 +469,13 @@ Test(merge_counts_ask, many_new_sketches_are_set_some_at_a_time)
     scene_init(&scene, 1);
     write_plan_init(&plan, &scene.retention, &scene.state);
     write_plan_at(&plan, NOW_S - 2 * 86400);
+    merge_counts_begin(merge, rows);
     for (size_t i = 0; i < PAGES; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "/%zu", i);
         rows[i] = (struct row){.at_s = NOW_S - 2 * 86400,
-            .site = SLICE("shop"),
+            .site = row_site_of("shop"),
             .page = slice_of(names[i]),
             .page_hash = page_hash(SLICE("shop"), slice_of(names[i])),
-            .zone = zone_utc(),
             .has_visitor = true,
             .has_address = true};
         struct counted_for name = counted_for_page(&rows[i]);
@@ -503,27 +503,24 @@ Test(merge_counts_ask, many_new_sketches_are_set_some_at_a_time)
 /* ---- minutes, by their hour ---- */
 
 /* Ask of one page view of @page at @at_s what Redis has.  Returns how many minutes were asked. */
-static size_t ask_one(
-    struct scene *scene, struct merge_counts *merge, int64_t at_s, const char *page)
+static size_t ask_one(struct scene *scene, struct merge_counts *merge, const struct zone *zone,
+    int64_t at_s, const char *page)
 {
     static struct row row;
     static const struct storage_config config = {.max_pages = 1000};
     const struct merge_caps caps = {&config, 1};
     struct write_plan plan;
     struct buffer out;
-    const struct zone *zone = scene->rows[0].zone;
     row = random_row(&scene->dice);
     row.at_s = at_s;
-    row.zone = zone;
-    row.site = SLICE("shop");
-    row.site_hash = page_hash(row.site, SLICE(""));
+    row.site = row_site_make("shop", zone, UINT64_MAX);
     row.page = slice_of(page);
-    row.page_hash = page_hash(row.site, row.page);
+    row.page_hash = page_hash(row.site->name, row.page);
     struct counted_for name = counted_for_page(&row);
     write_plan_init(&plan, &scene->retention, &scene->state);
     write_plan_in(&plan, zone);
     write_plan_at(&plan, row.at_s);
-    merge_counts_clear(merge);
+    merge_counts_begin(merge, &row);
     cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
     answer_all(&scene->is, merge,
@@ -553,22 +550,22 @@ Test(merge_counts_ask, what_an_hour_does_not_have_its_minutes_do_not_have)
     struct merge_counts *merge = merge_counts_new(KEY_PV);
     int64_t at_s = NOW_S - 3 * 86400;
     scene_init(&scene, 1);
-    scene.rows[0].zone = zone_utc();
     keep(&scene, KEEP_FOREVER, KEEP_FOREVER);
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 0u, "nothing of the hour");
+    cr_expect_eq(ask_one(&scene, merge, zone_utc(), at_s, "/b"), 0u, "nothing of the hour");
     store_hour(&scene, zone_utc(), at_s, "/a");
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/a"), 1u);
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 0u);
+    cr_expect_eq(ask_one(&scene, merge, zone_utc(), at_s, "/a"), 1u);
+    cr_expect_eq(ask_one(&scene, merge, zone_utc(), at_s, "/b"), 0u);
     keep(&scene, 10 * 86400, KEEP_FOREVER);
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 0u);
+    cr_expect_eq(ask_one(&scene, merge, zone_utc(), at_s, "/b"), 0u);
     keep(&scene, 10 * 86400, 10 * 86400);
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 0u);
+    cr_expect_eq(ask_one(&scene, merge, zone_utc(), at_s, "/b"), 0u);
     keep(&scene, KEEP_FOREVER, 10 * 86400);
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 1u, "the hour goes before its minutes");
+    cr_expect_eq(
+        ask_one(&scene, merge, zone_utc(), at_s, "/b"), 1u, "the hour goes before its minutes");
     keep(&scene, 20 * 86400, 10 * 86400);
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 1u);
+    cr_expect_eq(ask_one(&scene, merge, zone_utc(), at_s, "/b"), 1u);
     keep(&scene, 20 * 86400, 86400);
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 1u, "it has gone");
+    cr_expect_eq(ask_one(&scene, merge, zone_utc(), at_s, "/b"), 1u, "it has gone");
     store_clear(&scene.is);
     merge_counts_free(merge);
 }
@@ -583,11 +580,10 @@ Test(merge_counts_ask, minutes_of_a_zone_are_asked)
     int64_t at_s = NOW_S - 3 * 86400;
     cr_assert_not_null(zone);
     scene_init(&scene, 1);
-    scene.rows[0].zone = zone;
     keep(&scene, KEEP_FOREVER, KEEP_FOREVER);
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 1u);
+    cr_expect_eq(ask_one(&scene, merge, zone, at_s, "/b"), 1u);
     store_hour(&scene, zone, at_s, "/a");
-    cr_expect_eq(ask_one(&scene, merge, at_s, "/b"), 1u);
+    cr_expect_eq(ask_one(&scene, merge, zone, at_s, "/b"), 1u);
     store_clear(&scene.is);
     zone_free(zone);
     merge_counts_free(merge);
@@ -599,9 +595,10 @@ Test(merge_counts_ask, minutes_of_a_zone_are_asked)
 static void teach_new(struct scene *scene, struct merge_counts *merge)
 {
     scene->hours = 900;
+    merge_counts_begin(merge, scene->rows);
     merge_rows(scene, merge, 100);
     cr_assert_gt(ask(scene, merge, NULL), 100u);
-    merge_counts_clear(merge);
+    merge_counts_begin(merge, scene->rows);
 }
 
 /* Where the hours are there, and only the names are new, that is tried now and then. */
@@ -620,15 +617,14 @@ Test(merge_counts_ask, new_names_of_old_hours_are_mostly_asked_for_one_by_one)
             struct counted_for name;
             *row = random_row(&scene.dice);
             row->at_s = NOW_S - 2 * 86400 - i * 3600;
-            row->site = SLICE("shop");
-            row->site_hash = page_hash(row->site, SLICE(""));
+            row->site = row_site_of("shop");
             store_hour(&scene, zone_utc(), row->at_s, "/old");
             name = counted_for_page(row);
             write_plan_at(&plan, row->at_s);
             cr_assert(merge_counts_add(merge, row, &name, 1, plan.targets, plan.n));
         }
         n_together += ask(&scene, merge, NULL) > 42;
-        merge_counts_clear(merge);
+        merge_counts_begin(merge, scene.rows);
     }
     cr_expect(n_together >= 1 && n_together <= 3, "more questions than 40 hours and 2 days: %zu",
         n_together);
@@ -656,13 +652,15 @@ static bool hour_exceeds(const char *const *had, size_t n_had, const char *const
     row.at_s = NOW_S - 3 * 86400;
     write_plan_init(&plan, &scene.retention, &scene.state);
     write_plan_at(&plan, row.at_s);
-    key_bucket(&key, TAG, kind, row.site, bucket_at(zone_utc(), LEVEL_HOUR, row.at_s), SLICE(""));
+    key_bucket(
+        &key, TAG, kind, row.site->name, bucket_at(zone_utc(), LEVEL_HOUR, row.at_s), SLICE(""));
     for (size_t i = 0; i < n_had; i++) {
         store_get(&scene.is, (struct slice){key.p, key.n}, slice_of(had[i]))->count = 1;
     }
+    merge_counts_begin(merge, &row);
     for (size_t i = 0; i < n_come; i++) {
         struct slice text = slice_of(come[i]);
-        struct counted_for name = {text, page_hash(row.site, text), false, false};
+        struct counted_for name = {text, page_hash(row.site->name, text), false, false};
         cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
     }
     size_t n = ask(&scene, merge, &caps);

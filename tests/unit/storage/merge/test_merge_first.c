@@ -9,6 +9,7 @@
 #include "storage/schema/first_note.h"
 #include "tests/lib/commands.h"
 #include "tests/lib/dice.h"
+#include "tests/lib/row_sites.h"
 
 TestSuite(merge_first, .timeout = 60);
 
@@ -46,7 +47,7 @@ static void draw(struct dice *dice, uint32_t i, size_t ticket, struct drawn *ret
     *ret = (struct drawn){.user = (size_t)dice_below(dice, USERS),
         .day = (size_t)dice_below(dice, DAYS),
         .is_counted = dice_chance(dice, 900)};
-    ret->row = (struct row){.site = SLICE("shop"),
+    ret->row = (struct row){.site = row_site_of("shop"),
         .at_s = (int64_t)(FIRST_DAY + ret->day) * DAY_S,
         .n_actions = (uint8_t)dice_below(dice, EVENT_ACTIONS_MAX + 1),
         .ticket = dice_chance(dice, 700) ? tickets[ticket] : NULL,
@@ -221,7 +222,7 @@ Test(merge_first, nothing_is_first_on_a_day_that_is_over)
 {
     struct merge_first *merge = merge_first_new();
     struct row row = {
-        .site = SLICE("shop"), .ticket = tickets[0], .actions = &actions[1], .n_actions = 1};
+        .site = row_site_of("shop"), .ticket = tickets[0], .actions = &actions[1], .n_actions = 1};
     struct activity_day day = {.day = FIRST_DAY, .expire_ms = 1000};
     cr_assert_not_null(merge);
     cr_assert(merge_first_ask(merge, &row, FIRST_DAY, USER_INDEX_NONE));

@@ -4,6 +4,7 @@
 
 #include "storage/seen/layout.h"
 #include "tests/lib/commands.h"
+#include "tests/lib/row_sites.h"
 
 TestSuite(merge_seen, .timeout = 60);
 
@@ -12,10 +13,7 @@ TestSuite(merge_seen, .timeout = 60);
 
 static struct row row_of(const char *site, uint64_t page, uint8_t user)
 {
-    struct row row = {.site = slice_of(site),
-        .site_hash = page_hash(slice_of(site), SLICE("")),
-        .page_hash = page,
-        .is_view = true};
+    struct row row = {.site = row_site_of(site), .page_hash = page, .is_view = true};
     row.user_id.bytes[0] = user;
     return row;
 }

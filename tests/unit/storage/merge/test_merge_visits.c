@@ -7,6 +7,7 @@
 
 #include "tests/lib/commands.h"
 #include "tests/lib/dice.h"
+#include "tests/lib/row_sites.h"
 
 TestSuite(merge_visits, .timeout = 60);
 
@@ -20,9 +21,8 @@ static struct row row_of(const char *site, int64_t at_s, uint32_t visitor)
 {
     uint64_t site_hash = page_hash(slice_of(site), SLICE(""));
     struct row row = {.at_s = at_s,
-        .site = slice_of(site),
+        .site = row_site_of(site),
         .page = SLICE("/"),
-        .site_hash = site_hash,
         .is_view = true,
         .has_visitor = true};
     memcpy(row.visitor.bytes, &site_hash, sizeof(site_hash));

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "storage/job/counted_name.h"
+#include "tests/lib/row_sites.h"
 
 TestSuite(place_names, .timeout = 60);
 
@@ -40,13 +41,11 @@ static void teardown(void)
 static struct row view(struct slice page, uint8_t n_values)
 {
     return (struct row){.at_s = AT_S,
-        .site = SLICE("s"),
+        .site = row_site_of("s"),
         .page = page,
         .page_hash = page_hash(SLICE("s"), page),
-        .site_hash = page_hash(SLICE("s"), SLICE("")),
         .values = numbers,
         .n_values = n_values,
-        .zone = zone_utc(),
         .is_view = true};
 }
 

@@ -8,6 +8,7 @@
 #include "storage/job/counted_name.h"
 #include "storage/schema/key.h"
 #include "tests/lib/commands.h"
+#include "tests/lib/row_sites.h"
 
 TestSuite(places, .timeout = 60);
 
@@ -152,10 +153,7 @@ static void carry_out(int64_t now_ms)
 
 static struct row row_at(int64_t at_s)
 {
-    return (struct row){.at_s = at_s,
-        .site = SLICE("s"),
-        .zone = zone_utc(),
-        .site_hash = page_hash(SLICE("s"), SLICE(""))};
+    return (struct row){.at_s = at_s, .site = row_site_of("s")};
 }
 
 static struct place_wanted want(const struct row *row, const char *name)
@@ -170,8 +168,8 @@ static void count(const struct row *row, const char *name, bool has_place)
     struct key key;
     char other[1 + NAME_CLASS_MAX];
     struct slice is = slice_of(name);
-    key_bucket(
-        &key, "7", KEY_PV, row->site, bucket_at(row->zone, LEVEL_HOUR, row->at_s), SLICE(""));
+    key_bucket(&key, "7", KEY_PV, row->site->name,
+        bucket_at(row->site->zone, LEVEL_HOUR, row->at_s), SLICE(""));
     store((struct slice){key.p, key.n},
         has_place ? is : counted_name_of_others(counted_name_class(is), other), SLICE("1"));
 }
@@ -256,8 +254,7 @@ Test(places, what_is_known_is_known_of_one_partition)
     cr_assert(places_ask(places, &wanted));
     cr_expect_not(places_rely_on_known(places), "another hour");
     row = row_at(AT_S);
-    row.site = SLICE("t");
-    row.site_hash = page_hash(SLICE("t"), SLICE(""));
+    row.site = row_site_of("t");
     places_begin(places, 7, &known, &view);
     cr_assert(places_ask(places, &wanted));
     cr_expect_not(places_rely_on_known(places), "another site");
