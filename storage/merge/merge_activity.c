@@ -55,11 +55,8 @@ static uint32_t find_site(struct merge_activity *merge, const struct row *row)
     if (!ARRAY_RESERVE(merge, sites)) {
         return INDEX_NONE;
     }
-    merge->sites[merge->n_sites] = (struct site_users){.site = row->site,
-        .first_name = INDEX_NONE,
-        .last_name = INDEX_NONE,
-        .first_bitmap = INDEX_NONE,
-        .last_bitmap = INDEX_NONE};
+    merge->sites[merge->n_sites] =
+        (struct site_users){.site = row->site, .names = CHAIN_EMPTY, .bitmaps = CHAIN_EMPTY};
     return (uint32_t)merge->n_sites++;
 }
 
@@ -79,17 +76,6 @@ static bool same_user(const void *context, uint32_t item)
 {
     const struct user_wanted *wanted = context; /* the id has the site in it */
     return memcmp(&wanted->merge->users[item].id, wanted->id, sizeof(*wanted->id)) == 0;
-}
-
-static void link_name(struct merge_activity *merge, struct site_users *site, uint32_t item)
-{
-    if (site->last_name == INDEX_NONE) {
-        site->first_name = item;
-    } else {
-        merge->users[site->last_name].next = item;
-    }
-    site->last_name = item;
-    site->n_names++;
 }
 
 uint32_t merge_activity_index(struct merge_activity *merge, const struct row *row)
@@ -125,11 +111,10 @@ static uint32_t find_user(
         .id = row->user_id,
         .name = row->user,
         .index = known == NULL ? USER_INDEX_NONE : known->index,
-        .active_day = known == NULL ? ACTIVE_DAY_NONE : known->active_day,
-        .next = INDEX_NONE};
+        .active_day = known == NULL ? ACTIVE_DAY_NONE : known->active_day};
     index_set(&merge->user_index, slot, hash, item);
     if (known == NULL) {
-        link_name(merge, &merge->sites[site_number], item);
+        CHAIN_APPEND(&merge->sites[site_number].names, merge->users, item);
     }
     return item;
 }
@@ -167,21 +152,11 @@ static uint32_t find_bitmap(struct merge_activity *merge, uint32_t site_number, 
     if (slot->item != INDEX_NONE) {
         return slot->item;
     }
-    struct site_users *site = &merge->sites[site_number];
     uint32_t item = (uint32_t)merge->n_bitmaps++;
-    merge->bitmaps[item] = (struct day_bitmap){.site = site_number,
-        .action = action,
-        .day = *day,
-        .first_bit = INDEX_NONE,
-        .last_bit = INDEX_NONE,
-        .next = INDEX_NONE};
+    merge->bitmaps[item] = (struct day_bitmap){
+        .site = site_number, .action = action, .day = *day, .bits = CHAIN_EMPTY};
     index_set(&merge->bitmap_index, slot, hash, item);
-    if (site->last_bitmap == INDEX_NONE) {
-        site->first_bitmap = item;
-    } else {
-        merge->bitmaps[site->last_bitmap].next = item;
-    }
-    site->last_bitmap = item;
+    CHAIN_APPEND(&merge->sites[site_number].bitmaps, merge->bitmaps, item);
     return item;
 }
 
@@ -211,17 +186,10 @@ static bool add_bit(struct merge_activity *merge, uint32_t user, struct slice ac
     if (slot->item != INDEX_NONE) {
         return true;
     }
-    struct day_bitmap *bitmap = &merge->bitmaps[bitmap_number];
     uint32_t item = (uint32_t)merge->n_bits++;
-    merge->bits[item] = (struct day_bit){bitmap_number, user, INDEX_NONE};
+    merge->bits[item] = (struct day_bit){.bitmap = bitmap_number, .user = user};
     index_set(&merge->bit_index, slot, hash, item);
-    if (bitmap->last_bit == INDEX_NONE) {
-        bitmap->first_bit = item;
-    } else {
-        merge->bits[bitmap->last_bit].next = item;
-    }
-    bitmap->last_bit = item;
-    bitmap->n_bits++;
+    CHAIN_APPEND(&merge->bitmaps[bitmap_number].bits, merge->bits, item);
     return true;
 }
 
@@ -253,7 +221,7 @@ bool merge_activity_add(struct merge_activity *merge, const struct row *row,
 
 static size_t n_questions(const struct site_users *site)
 {
-    return (site->n_names + USERS_AT_ONCE - 1) / USERS_AT_ONCE;
+    return (site->names.n + USERS_AT_ONCE - 1) / USERS_AT_ONCE;
 }
 
 /* Field "", the next index, goes before the names of each question. */
@@ -277,8 +245,8 @@ size_t merge_activity_write_questions(
     size_t n = 0;
     for (size_t i = 0; i < merge->n_sites; i++) {
         const struct site_users *site = &merge->sites[i];
-        uint32_t user = site->first_name;
-        for (uint32_t left = site->n_names; left > 0; n++) {
+        uint32_t user = site->names.first;
+        for (uint32_t left = site->names.n; left > 0; n++) {
             uint32_t names = left < USERS_AT_ONCE ? left : USERS_AT_ONCE;
             write_question(merge, site, &user, names, tag, out);
             left -= names;
@@ -302,7 +270,7 @@ bool merge_activity_take(struct merge_activity *merge, const struct reply *reply
     }
     struct site_users *site = &merge->sites[merge->taken_site];
     if (merge->taken_questions++ == 0) {
-        merge->taken_user = site->first_name;
+        merge->taken_user = site->names.first;
     }
     site->next_index = reply_integer(&reply->items[0], 0);
     for (size_t i = 1; i < reply->n && merge->taken_user != INDEX_NONE; i++) {

@@ -5,7 +5,7 @@
 #ifndef STORAGE_MERGE_MERGE_ACTIVITY_STATE_H
 #define STORAGE_MERGE_MERGE_ACTIVITY_STATE_H
 
-#include "storage/base/index.h"
+#include "storage/base/chain.h"
 #include "storage/known/known_users.h"
 #include "storage/schema/hashed_event.h"
 #include "storage/time/day.h"
@@ -15,8 +15,7 @@
 /* A site, and the users of it who are asked for by name. */
 struct site_users {
     const struct row_site *site;
-    uint32_t first_name, last_name, n_names;
-    uint32_t first_bitmap, last_bitmap;
+    struct chain names, bitmaps;
     int64_t next_index;           /* that Redis would give now */
     int64_t first_given, n_given; /* here */
 };
@@ -35,7 +34,7 @@ struct day_bitmap {
     uint32_t site;
     struct slice action;
     struct activity_day day;
-    uint32_t first_bit, last_bit, n_bits;
+    struct chain bits;
     uint32_t next;
 };
 

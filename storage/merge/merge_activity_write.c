@@ -13,7 +13,7 @@ static uint32_t give_indices(struct merge_activity *merge, struct site_users *si
     uint32_t first = INDEX_NONE;
     site->first_given = site->next_index;
     site->n_given = 0;
-    for (uint32_t u = site->first_name; u != INDEX_NONE; u = merge->users[u].next) {
+    for (uint32_t u = site->names.first; u != INDEX_NONE; u = merge->users[u].next) {
         struct active_user *user = &merge->users[u];
         if (user->is_active && user->index == USER_INDEX_NONE) {
             user->index = (uint32_t)(site->first_given + site->n_given++);
@@ -124,7 +124,7 @@ static size_t write_bits(const struct merge_activity *merge, const struct day_bi
     const struct key *key, struct buffer *out)
 {
     size_t n = 0;
-    uint32_t b = bitmap->first_bit;
+    uint32_t b = bitmap->bits.first;
     while (b != INDEX_NONE) {
         size_t runs = 0;
         for (uint32_t c = b; c != INDEX_NONE && runs < USERS_AT_ONCE; runs++) {
@@ -163,7 +163,7 @@ static size_t write_site(struct merge_activity *merge, struct site_users *site, 
         n += write_indices(merge, site, first, tag, out);
         n += write_blocks(merge, site, first, tag, out);
     }
-    for (uint32_t b = site->first_bitmap; b != INDEX_NONE; b = merge->bitmaps[b].next) {
+    for (uint32_t b = site->bitmaps.first; b != INDEX_NONE; b = merge->bitmaps[b].next) {
         const struct day_bitmap *bitmap = &merge->bitmaps[b];
         struct key key;
         if (bitmap->day.expire_ms != 0 && now_ms >= bitmap->day.expire_ms) {

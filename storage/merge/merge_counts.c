@@ -75,10 +75,8 @@ static uint32_t find_bucket(
     struct index_slot *slot = index_find(&merge->bucket_index, hash, same_bucket, &wanted);
     if (slot->item == INDEX_NONE) {
         uint32_t item = (uint32_t)merge->n_buckets++;
-        merge->buckets[item] = (struct site_bucket){.site = row->site,
-            .target = *target,
-            .first_page = INDEX_NONE,
-            .last_page = INDEX_NONE};
+        merge->buckets[item] =
+            (struct site_bucket){.site = row->site, .target = *target, .pages = CHAIN_EMPTY};
         index_set(&merge->bucket_index, slot, hash, item);
     }
     return slot->item;
@@ -111,21 +109,10 @@ static uint32_t find_page(
         return slot->item;
     }
     uint32_t item = (uint32_t)merge->n_pages++;
-    merge->pages[item] = (struct page_count){.bucket = bucket,
-        .page = page,
-        .first_member = MEMBER_NONE,
-        .last_member = MEMBER_NONE,
-        .next = INDEX_NONE,
-        .coarser = INDEX_NONE};
+    merge->pages[item] = (struct page_count){
+        .bucket = bucket, .page = page, .members = CHAIN_EMPTY, .coarser = INDEX_NONE};
     index_set(&merge->page_index, slot, hash, item);
-    struct site_bucket *b = &merge->buckets[bucket];
-    if (b->last_page == INDEX_NONE) {
-        b->first_page = item;
-    } else {
-        merge->pages[b->last_page].next = item;
-    }
-    b->last_page = item;
-    b->n_pages++;
+    CHAIN_APPEND(&merge->buckets[bucket].pages, merge->pages, item);
     return item;
 }
 
@@ -133,9 +120,8 @@ static uint32_t find_page(
 static bool add_member(struct merge_counts *merge, struct page_count *page, const struct row *row,
     const struct counted_for *name)
 {
-    const struct row *last = page->last_member == MEMBER_NONE
-                                 ? NULL
-                                 : &merge->rows[merge->members[page->last_member].row];
+    const struct row *last =
+        page->members.n == 0 ? NULL : &merge->rows[merge->members[page->members.last].row];
     bool visitor = name->visitors && row->has_visitor &&
                    (last == NULL || !last->has_visitor ||
                        memcmp(&last->visitor, &row->visitor, sizeof(row->visitor)) != 0);
@@ -147,20 +133,15 @@ static bool add_member(struct merge_counts *merge, struct page_count *page, cons
             (last->has_visitor == row->has_visitor && last->has_address == row->has_address))) {
         return true;
     }
-    if (merge->n_members == MEMBER_NONE || !ARRAY_RESERVE(merge, members)) {
+    if (!ARRAY_RESERVE(merge, members)) {
         return false;
     }
     uint32_t item = (uint32_t)merge->n_members++;
-    merge->members[item] = (struct member){.row = (uint32_t)(row - merge->rows),
-        .next = MEMBER_NONE,
-        .visitor = visitor,
-        .address = address};
-    if (page->last_member == MEMBER_NONE) {
-        page->first_member = item;
-    } else {
-        merge->members[page->last_member].next = item & MEMBER_NONE;
-    }
-    page->last_member = item;
+    merge->members[item] =
+        (struct member){.row = (uint32_t)(row - merge->rows) & ((1u << ROW_BITS) - 1),
+            .visitor = visitor,
+            .address = address};
+    CHAIN_APPEND(&page->members, merge->members, item);
     page->n_visitors += visitor;
     page->n_addresses += address;
     return true;

@@ -39,7 +39,7 @@ static uint32_t find_classes(
     if (merge->caps == NULL || bucket->target.bucket.level != LEVEL_HOUR) {
         return 0;
     }
-    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+    for (uint32_t p = bucket->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
         struct slice name = merge->pages[p].page;
         if (!is_capped(merge, name)) {
             continue;
@@ -68,10 +68,10 @@ static size_t write_question(
     char other[1 + NAME_CLASS_MAX];
     bucket->n_others = find_classes(merge, bucket, classes);
     struct slice key = merge_counters_key(&named, tag, merge, bucket);
-    resp_head(out, 2 + bucket->n_pages + bucket->n_others);
+    resp_head(out, 2 + bucket->pages.n + bucket->n_others);
     resp_text(out, bucket->target.bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
     resp_slice(out, key);
-    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+    for (uint32_t p = bucket->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
         resp_slice(out, merge->pages[p].page);
     }
     for (uint32_t i = 0; i < bucket->n_others; i++) {
@@ -183,7 +183,7 @@ static bool is_new_to_hour(const struct merge_counts *merge, const struct page_c
 /* The bucket has no counters: they are to be those of the fold. */
 static void tell_all_new(struct merge_counts *merge, struct site_bucket *bucket)
 {
-    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+    for (uint32_t p = bucket->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
         merge->pages[p].is_new = true;
         merge->pages[p].value = merge->pages[p].count;
     }
@@ -193,7 +193,7 @@ static void tell_all_new(struct merge_counts *merge, struct site_bucket *bucket)
 /* Are all names of the minute new? */
 static bool is_told_by_hour(const struct merge_counts *merge, const struct site_bucket *minute)
 {
-    for (uint32_t p = minute->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+    for (uint32_t p = minute->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
         if (!is_new_to_hour(merge, &merge->pages[p])) {
             return false;
         }
@@ -231,11 +231,11 @@ static void take_values(
     struct merge_counts *merge, struct site_bucket *bucket, const struct reply *items)
 {
     bucket->is_told = true;
-    for (size_t i = 0; i < bucket->n_pages; i++) {
+    for (size_t i = 0; i < bucket->pages.n; i++) {
         bucket->is_told = bucket->is_told && value_of(&items[i]) >= 0;
     }
-    uint32_t p = bucket->first_page;
-    for (size_t i = 0; i < bucket->n_pages; i++, p = merge->pages[p].next) {
+    uint32_t p = bucket->pages.first;
+    for (size_t i = 0; i < bucket->pages.n; i++, p = merge->pages[p].next) {
         struct page_count *page = &merge->pages[p];
         page->is_new = items[i].type == REPLY_NIL;
         page->value = bucket->is_told ? (uint64_t)value_of(&items[i]) + page->count : 0;
@@ -248,7 +248,7 @@ static void take_size(struct merge_counts *merge, const struct site_bucket *buck
 {
     uint64_t n_new = 0;
     uint64_t cap = UINT64_MAX; /* the least of a name that is new */
-    for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+    for (uint32_t p = bucket->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
         const struct page_count *page = &merge->pages[p];
         uint64_t of_name = name_cap(
             merge->caps->config, merge->caps->n_partitions, page->page, merge->kind == KEY_VV);
@@ -311,7 +311,7 @@ static bool take_next(struct merge_counts *merge, const struct reply *reply)
         take_size(merge, bucket, reply_integer(reply, -1));
         return reply->type == REPLY_INTEGER;
     }
-    if (reply->type != REPLY_ARRAY || reply->n != bucket->n_pages + bucket->n_others) {
+    if (reply->type != REPLY_ARRAY || reply->n != bucket->pages.n + bucket->n_others) {
         return false;
     }
     take_values(merge, bucket, reply->items);
@@ -320,7 +320,7 @@ static bool take_next(struct merge_counts *merge, const struct reply *reply)
     for (size_t i = 0; i < reply->n; i++) {
         if (reply->items[i].type != REPLY_NIL) {
             found = true;
-            bucket->has_others = bucket->has_others || i >= bucket->n_pages;
+            bucket->has_others = bucket->has_others || i >= bucket->pages.n;
         }
     }
     if (!bucket->in_group) {

@@ -8,7 +8,7 @@
 #define STORAGE_MERGE_MERGE_COUNTS_STATE_H
 
 #include "storage/base/buffer.h"
-#include "storage/base/index.h"
+#include "storage/base/chain.h"
 #include "storage/known/known_counts.h"
 #include "storage/known/known_sketches.h"
 #include "storage/schema/hashed_event.h"
@@ -19,7 +19,7 @@
 struct site_bucket {
     const struct row_site *site;
     struct write_target target;
-    uint32_t first_page, last_page, n_pages;
+    struct chain pages;
     uint32_t n_others; /* of so many classes was asked whether names were put together */
     bool has_others;   /* and it has such a name */
     bool is_settled;   /* nobody but a fold changes its counters */
@@ -32,26 +32,26 @@ struct site_bucket {
 /* A page in a bucket, with its rows as a list. */
 struct page_count {
     uint32_t bucket;
+    uint32_t command; /* whose answer tells the value, where it is not known */
     struct slice page;
     uint64_t count;
-    uint64_t value;   /* what the counter has with it; 0: not known.. */
-    uint32_t command; /* ..and this command's answer tells */
-    bool is_new;      /* the bucket did not have it, so there are no sketches */
+    uint64_t value; /* what the counter has with it; 0: not known */
+    bool is_new;    /* the bucket did not have it, so there are no sketches */
     uint32_t n_visitors, n_addresses;
-    uint32_t first_member, last_member;
+    struct chain members;
     uint32_t next;    /* page of the same bucket */
     uint32_t coarser; /* the same in the next coarser bucket; INDEX_NONE: that one is not written */
 };
 
+#define ROW_BITS 30 /* of a row's number: that of a task has no more either */
+
 /* A row whose visitor or address may be new in a page's sketches.  A fold has several of each row,
  * so they are small. */
 struct member {
-    uint32_t row; /* its number among the rows */
-    uint32_t next : 30;
+    uint32_t row : ROW_BITS;           /* its number among the rows */
     uint32_t visitor : 1, address : 1; /* to be written */
+    uint32_t next;
 };
-
-#define MEMBER_NONE ((1u << 30) - 1)
 
 /* A sketch that many elements came for, and where those go that are added. */
 struct many_elements {

@@ -71,7 +71,7 @@ static size_t find_values(struct bucket_writer *w, const struct key *key)
     struct known_bucket known;
     size_t n = 0;
     if (w->bucket->is_told) {
-        return w->bucket->n_pages;
+        return w->bucket->pages.n;
     }
     w->bucket->tells =
         w->known->counts != NULL && merge_is_recent(w->merge, w->bucket->target.bucket);
@@ -79,7 +79,7 @@ static size_t find_values(struct bucket_writer *w, const struct key *key)
         return 0;
     }
     known_bucket_init(&known, w->known->counts, w->known->partition, key->p, key->n);
-    for (uint32_t p = w->bucket->first_page; p != INDEX_NONE; p = w->merge->pages[p].next) {
+    for (uint32_t p = w->bucket->pages.first; p != INDEX_NONE; p = w->merge->pages[p].next) {
         struct page_count *page = &w->merge->pages[p];
         uint64_t value = known_bucket_find(&known, page->page);
         page->value = value == 0 ? 0 : value + page->count;
@@ -94,7 +94,7 @@ static void write_values(struct bucket_writer *w, const struct key *key)
     bool minute = w->bucket->target.bucket.level == LEVEL_MINUTE;
     size_t n = find_values(w, key);
     size_t left = 0; /* of the command at hand */
-    for (uint32_t p = w->bucket->first_page; n > 0; p = w->merge->pages[p].next) {
+    for (uint32_t p = w->bucket->pages.first; n > 0; p = w->merge->pages[p].next) {
         const struct page_count *page = &w->merge->pages[p];
         if (page->value == 0) {
             continue;
@@ -115,7 +115,7 @@ static void write_values(struct bucket_writer *w, const struct key *key)
 static void write_counters(struct bucket_writer *w, const struct key *key)
 {
     write_values(w, key);
-    for (uint32_t p = w->bucket->first_page; p != INDEX_NONE; p = w->merge->pages[p].next) {
+    for (uint32_t p = w->bucket->pages.first; p != INDEX_NONE; p = w->merge->pages[p].next) {
         struct page_count *page = &w->merge->pages[p];
         if (page->value == 0) {
             page->command = (uint32_t)w->n;
@@ -165,7 +165,7 @@ void merge_counts_learn_values(const struct merge_counts *merge, const char *tag
         }
         merge_counters_key(&key, tag, merge, bucket);
         known_bucket_init(&is, known->counts, known->partition, key.p, key.n);
-        for (uint32_t p = bucket->first_page; p != INDEX_NONE; p = merge->pages[p].next) {
+        for (uint32_t p = bucket->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
             const struct page_count *page = &merge->pages[p];
             int64_t value =
                 page->value != 0 ? (int64_t)page->value : reply_integer(&replies[page->command], 0);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "storage/base/index.h"
+#include "storage/base/chain.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
@@ -10,7 +10,7 @@
 struct site_pairs {
     const struct row_site *site;
     struct bucket month;
-    uint32_t first, last, n;
+    struct chain pairs;
 };
 
 struct pair {
@@ -60,7 +60,7 @@ static struct site_pairs *find_site(
         return NULL;
     }
     struct site_pairs *site = &merge->sites[merge->n_sites++];
-    *site = (struct site_pairs){.site = row->site, .month = month, .first = INDEX_NONE};
+    *site = (struct site_pairs){.site = row->site, .month = month, .pairs = CHAIN_EMPTY};
     return site;
 }
 
@@ -71,28 +71,23 @@ bool merge_seen_add(struct merge_seen *merge, const struct row *row, int64_t arr
     }
     struct site_pairs *site = find_site(merge, row, merge->month);
     uint64_t fingerprint = seen_fingerprint(&row->user_id, row->page_hash);
-    if (site != NULL && site->n > 0 && merge->pairs[site->last].fingerprint == fingerprint) {
+    if (site != NULL && site->pairs.n > 0 &&
+        merge->pairs[site->pairs.last].fingerprint == fingerprint) {
         return true; /* again at once: a reload */
     }
     if (site == NULL || !ARRAY_RESERVE(merge, pairs)) {
         return false;
     }
     uint32_t item = (uint32_t)merge->n_pairs++;
-    merge->pairs[item] = (struct pair){fingerprint, INDEX_NONE};
-    if (site->first == INDEX_NONE) {
-        site->first = item;
-    } else {
-        merge->pairs[site->last].next = item;
-    }
-    site->last = item;
-    site->n++;
+    merge->pairs[item] = (struct pair){.fingerprint = fingerprint};
+    CHAIN_APPEND(&site->pairs, merge->pairs, item);
     return true;
 }
 
 static void write_append(const struct merge_seen *merge, const struct site_pairs *site,
     struct slice key, struct buffer *out)
 {
-    size_t n = site->n * sizeof(merge->pairs[0].fingerprint);
+    size_t n = site->pairs.n * sizeof(merge->pairs[0].fingerprint);
     resp_head(out, 3);
     resp_text(out, "APPEND");
     resp_slice(out, key);
@@ -100,7 +95,8 @@ static void write_append(const struct merge_seen *merge, const struct site_pairs
     buffer_decimal(out, (int64_t)n);
     buffer_text(out, "\r\n");
     char *bytes = buffer_grow(out, n);
-    for (uint32_t p = site->first; bytes != NULL && p != INDEX_NONE; p = merge->pairs[p].next) {
+    for (uint32_t p = site->pairs.first; bytes != NULL && p != INDEX_NONE;
+         p = merge->pairs[p].next) {
         memcpy(bytes, &merge->pairs[p].fingerprint, sizeof(merge->pairs[p].fingerprint));
         bytes += sizeof(merge->pairs[p].fingerprint);
     }
@@ -148,7 +144,7 @@ void merge_seen_due(const struct merge_seen *merge, const char *tag, int64_t kee
             continue;
         }
         int64_t length = reply_integer(replies, 0);
-        int64_t more = (int64_t)(site->n * sizeof(merge->pairs[0].fingerprint));
+        int64_t more = (int64_t)(site->pairs.n * sizeof(merge->pairs[0].fingerprint));
         if (length >= SEEN_LOG_BYTES && length % SEEN_LOG_BYTES < more) {
             struct key named;
             struct slice key = log_key(site, tag, &named);

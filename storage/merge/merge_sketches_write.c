@@ -41,7 +41,7 @@ static uint32_t drop_known(struct merge_counts *merge, const struct page_count *
 {
     uint32_t n = 0;
     size_t most = merge->n_places + LEARN_MOST;
-    for (uint32_t m = page->first_member; m != MEMBER_NONE; m = merge->members[m].next) {
+    for (uint32_t m = page->members.first; m != INDEX_NONE; m = merge->members[m].next) {
         struct member *member = &merge->members[m];
         const uint8_t *element = element_of(merge, member, kind);
         if (element == NULL) {
@@ -116,7 +116,7 @@ static bool write_new(struct bucket_writer *w, const struct page_count *page, en
     struct hll_place places[HLL_FEW];
     uint8_t sketch[HLL_FEW_SIZE];
     size_t n = 0;
-    for (uint32_t m = page->first_member; m != MEMBER_NONE; m = merge->members[m].next) {
+    for (uint32_t m = page->members.first; m != INDEX_NONE; m = merge->members[m].next) {
         const uint8_t *element = element_of(merge, &merge->members[m], kind);
         if (element != NULL) {
             places[n++] = hll_place_of(element, SKETCH_ELEMENT);
@@ -151,7 +151,7 @@ static void write_sketch(
     struct bucket_writer *w, const struct page_count *page, enum key_kind kind, uint32_t *members)
 {
     struct key key;
-    uint32_t m = page->first_member;
+    uint32_t m = page->members.first;
     if (*members == 0) {
         return;
     }
@@ -179,7 +179,7 @@ static void write_sketch(
 
 void merge_write_sketches(struct bucket_writer *w)
 {
-    for (uint32_t p = w->bucket->first_page; p != INDEX_NONE; p = w->merge->pages[p].next) {
+    for (uint32_t p = w->bucket->pages.first; p != INDEX_NONE; p = w->merge->pages[p].next) {
         struct page_count *page = &w->merge->pages[p];
         write_sketch(w, page, KEY_UV, &page->n_visitors);
         write_sketch(w, page, KEY_IP, &page->n_addresses);

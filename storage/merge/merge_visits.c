@@ -53,7 +53,7 @@ static uint32_t find_group(struct merge_visits *merge, const struct row *row, in
 {
     for (size_t i = merge->n_groups; i-- > 0;) {
         const struct group *group = &merge->groups[i];
-        if (group->slot == slot && group->n_visitors < VISITORS_AT_ONCE &&
+        if (group->slot == slot && group->visitors.n < VISITORS_AT_ONCE &&
             group->site == row->site) {
             return (uint32_t)i;
         }
@@ -61,11 +61,8 @@ static uint32_t find_group(struct merge_visits *merge, const struct row *row, in
     if (!ARRAY_RESERVE(merge, groups)) {
         return INDEX_NONE;
     }
-    merge->groups[merge->n_groups] = (struct group){.site = row->site,
-        .slot = slot,
-        .last_slot = slot,
-        .first_visitor = INDEX_NONE,
-        .last_visitor = INDEX_NONE};
+    merge->groups[merge->n_groups] =
+        (struct group){.site = row->site, .slot = slot, .last_slot = slot, .visitors = CHAIN_EMPTY};
     return (uint32_t)merge->n_groups++;
 }
 
@@ -86,17 +83,6 @@ static struct index_slot *find_visitor(
     struct visitor_wanted wanted = {merge, id};
     memcpy(ret_hash, id->bytes, sizeof(*ret_hash));
     return index_find(&merge->visitor_index, *ret_hash, same_visitor, &wanted);
-}
-
-static void link_visitor(struct merge_visits *merge, struct group *group, uint32_t item)
-{
-    if (group->last_visitor == INDEX_NONE) {
-        group->first_visitor = item;
-    } else {
-        merge->visitors[group->last_visitor].next = item;
-    }
-    group->last_visitor = item;
-    group->n_visitors++;
 }
 
 /* The last slot that may have events of a visitor of whom one arrived in @slot. */
@@ -128,11 +114,10 @@ bool merge_visits_ask(
     uint32_t item = (uint32_t)merge->n_visitors++;
     merge->visitors[item] = (struct visitor){.id = row->visitor,
         .group = group,
-        .next = INDEX_NONE,
         .is_expected = expected != VISIT_ANYWHERE,
         .is_in_slot = expected == VISIT_IN_SLOT};
     index_set(&merge->visitor_index, slot, hash, item);
-    link_visitor(merge, &merge->groups[group], item);
+    CHAIN_APPEND(&merge->groups[group].visitors, merge->visitors, item);
     expect_until(merge, &merge->groups[group], merge->groups[group].slot);
     return true;
 }
@@ -154,7 +139,7 @@ static bool is_asked(const struct group *group, const struct visitor *visitor, s
 static void count_before(const struct merge_visits *merge, struct group *group)
 {
     group->n_before = 0;
-    for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+    for (uint32_t v = group->visitors.first; v != INDEX_NONE; v = merge->visitors[v].next) {
         group->n_before += !merge->visitors[v].is_in_slot;
     }
 }
@@ -163,10 +148,10 @@ static void write_question(const struct merge_visits *merge, const struct group 
     const char *tag, struct buffer *out)
 {
     int64_t slot = group->last_slot - (int64_t)back;
-    resp_head(out, 2 + (slot < group->slot ? group->n_before : group->n_visitors));
+    resp_head(out, 2 + (slot < group->slot ? group->n_before : group->visitors.n));
     resp_text(out, "HMGET");
     visit_write_key(out, tag, group->site->name, slot);
-    for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+    for (uint32_t v = group->visitors.first; v != INDEX_NONE; v = merge->visitors[v].next) {
         const struct visitor *visitor = &merge->visitors[v];
         if (is_asked(group, visitor, back)) {
             resp_word(out, visitor->id.bytes, sizeof(visitor->id.bytes));
@@ -223,11 +208,11 @@ static bool take_visitors(
     struct merge_visits *merge, const struct group *group, size_t back, const struct reply *reply)
 {
     bool before = group->last_slot - (int64_t)back < group->slot;
-    if (reply->type != REPLY_ARRAY || reply->n != (before ? group->n_before : group->n_visitors)) {
+    if (reply->type != REPLY_ARRAY || reply->n != (before ? group->n_before : group->visitors.n)) {
         return false;
     }
     const struct reply *value = reply->items;
-    for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+    for (uint32_t v = group->visitors.first; v != INDEX_NONE; v = merge->visitors[v].next) {
         struct visitor *visitor = &merge->visitors[v];
         if (!is_asked(group, visitor, back)) {
             continue;

@@ -7,7 +7,7 @@
 #define STORAGE_MERGE_MERGE_VISITS_STATE_H
 
 #include "storage/base/buffer.h"
-#include "storage/base/index.h"
+#include "storage/base/chain.h"
 #include "storage/schema/hashed_event.h"
 
 #define SLOT_TIMEOUTS    2           /* a slot is so long: how long a visitor is remembered */
@@ -31,7 +31,7 @@
 struct group {
     const struct row_site *site;
     int64_t slot, last_slot;
-    uint32_t first_visitor, last_visitor, n_visitors;
+    struct chain visitors;
     uint32_t n_before; /* who is asked for in the slot before, too */
     bool is_new;       /* Redis has no hash for the slot */
 };

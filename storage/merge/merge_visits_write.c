@@ -65,7 +65,7 @@ static size_t write_slot(const struct merge_visits *merge, const struct group *g
     const char *tag, int64_t slot, int64_t *next_slot, struct buffer *out)
 {
     size_t n = 0;
-    for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+    for (uint32_t v = group->visitors.first; v != INDEX_NONE; v = merge->visitors[v].next) {
         const struct visitor *visitor = &merge->visitors[v];
         int64_t is = merge_visits_slot(merge, visitor->arrival_s);
         n += visitor->is_added && is == slot;
@@ -79,7 +79,7 @@ static size_t write_slot(const struct merge_visits *merge, const struct group *g
     resp_head(out, 2 + 2 * n);
     resp_text(out, "HSET");
     visit_write_key(out, tag, group->site->name, slot);
-    for (uint32_t v = group->first_visitor; v != INDEX_NONE; v = merge->visitors[v].next) {
+    for (uint32_t v = group->visitors.first; v != INDEX_NONE; v = merge->visitors[v].next) {
         const struct visitor *visitor = &merge->visitors[v];
         if (visitor->is_added && merge_visits_slot(merge, visitor->arrival_s) == slot) {
             write_visitor(merge, visitor, out);

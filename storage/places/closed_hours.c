@@ -186,7 +186,7 @@ static bool may_fill(const struct places *places, uint32_t c)
 {
     const struct place_class *class = &places->classes[c];
     uint64_t n_new = 0;
-    uint32_t i = places->hours[class->hour].first_place;
+    uint32_t i = places->hours[class->hour].places.first;
     for (; class->full_ms == 0 && i != INDEX_NONE; i = places->all[i].next) {
         n_new += places->all[i].class == c && places->all[i].was != PLACE_HELD;
     }

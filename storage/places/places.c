@@ -102,8 +102,7 @@ static uint32_t find_hour(struct places *places, const struct row *row)
             .is_closed = closed_hours_is(&places->view, bucket),
             .before_is_closed = closed_hours_is(
                 &places->view, bucket_at(row->site->zone, LEVEL_HOUR, bucket.start_s - 1)),
-            .first_place = INDEX_NONE,
-            .last_place = INDEX_NONE,
+            .places = CHAIN_EMPTY,
             .first_class = INDEX_NONE};
         index_set(&places->hour_index, slot, hash, item);
     }
@@ -185,8 +184,7 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
         !array_reserve(&places->all, &places->capacity, places->n, sizeof(*places->all))) {
         return false;
     }
-    struct place place = {
-        .name = wanted->name, .class = class, .next = INDEX_NONE, .table = wanted->table};
+    struct place place = {.name = wanted->name, .class = class, .table = wanted->table};
     place.hash = identity_name(secret, wanted->name);
     place.known = mix(mix(place.hash, places->hours[hour].site->hash),
         (uint64_t)places->hours[hour].bucket.start_s ^ (uint64_t)places->partition << 48 ^
@@ -197,13 +195,7 @@ bool places_ask(struct places *places, const struct place_wanted *wanted)
     uint32_t item = (uint32_t)places->n++;
     places->all[item] = place;
     index_set(&places->index, slot, index_hash, item);
-    struct place_hour *of = &places->hours[hour];
-    if (of->last_place == INDEX_NONE) {
-        of->first_place = item;
-    } else {
-        places->all[of->last_place].next = item;
-    }
-    of->last_place = item;
+    CHAIN_APPEND(&places->hours[hour].places, places->all, item);
     return true;
 }
 
@@ -222,8 +214,7 @@ bool places_hours_are(const struct places *places, const struct places_view *vie
     for (size_t i = 0; i < places->n_hours; i++) {
         const struct place_hour *hour = &places->hours[i];
         if (hour->is_closed != closed_hours_is(view, hour->bucket) ||
-            (hour->first_place != INDEX_NONE &&
-                hour->before_is_closed != closed_hours_is(view, hour->before))) {
+            (hour->places.n > 0 && hour->before_is_closed != closed_hours_is(view, hour->before))) {
             return false;
         }
     }

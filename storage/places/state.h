@@ -7,7 +7,7 @@
 #define STORAGE_PLACES_STATE_H
 
 #include "storage/base/buffer.h"
-#include "storage/base/index.h"
+#include "storage/base/chain.h"
 #include "storage/base/known_hashes.h"
 #include "storage/core/core.h"
 #include "storage/places/wanted.h"
@@ -50,7 +50,7 @@ struct place_hour {
     struct bucket bucket, before;
     bool is_closed;        /* its counters tell its names */
     bool before_is_closed; /* the same of the hour before */
-    uint32_t first_place, last_place;
+    struct chain places;
     size_t first_staying, end_staying; /* names of the hour before that may stay */
     uint32_t first_class;              /* the last one that was made */
 };

@@ -23,7 +23,7 @@ static uint32_t hour_of(const struct places *places, uint32_t item)
 static bool choose_asked(struct places *places)
 {
     for (size_t hour = 0; hour < places->n_hours; hour++) {
-        uint32_t i = places->hours[hour].first_place;
+        uint32_t i = places->hours[hour].places.first;
         for (; i != INDEX_NONE; i = places->all[i].next) {
             if (places->all[i].was == PLACE_HELD) {
                 continue;
@@ -224,7 +224,7 @@ static size_t write_places(const struct places *places, const struct place_hour 
     const struct key *key, size_t n_new, size_t n_fields, int64_t now_ms, struct buffer *out)
 {
     size_t n = 0;
-    for (uint32_t i = hour->first_place; n_new > 0 || n_fields > 0; n++) {
+    for (uint32_t i = hour->places.first; n_new > 0 || n_fields > 0; n++) {
         size_t now = n_new < PLACES_AT_ONCE ? n_new : PLACES_AT_ONCE;
         resp_head(out, 2 + 2 * (now + n_fields));
         resp_text(out, "HSET");
