@@ -159,7 +159,7 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     const struct places_view view = take_known_hours(s);
     if (!sort_tasks(s) || s->cursors == NULL || s->targets == NULL ||
         !place_names_begin(
-            &s->names, batch->values, batch->n_values, cut->partition, &s->memory->places, &view)) {
+            &s->names, batch->values, batch->n_values, cut->partition, &s->memory->hashes, &view)) {
         return false;
     }
     for (uint32_t i = cut->from; i < cut->to; i++) {

@@ -114,7 +114,7 @@ static inline bool share_is_swept(const struct share *s)
 
 static inline struct known_keys share_known_keys(const struct share *s)
 {
-    return (struct known_keys){.expiries = &s->memory->expiries,
+    return (struct known_keys){.expiries = &s->memory->hashes,
         .sketches = &s->memory->sketches,
         .counts = share_is_swept(s) ? NULL : &s->memory->shared->counts,
         .partition = s->cut.partition};

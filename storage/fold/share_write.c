@@ -232,9 +232,9 @@ void share_learn(struct share *s)
     merge_visits_users(s->visits, learn_visitor, s);
     merge_activity_users(s->activity, learn_user, s);
     merge_counts_learn_elements(s->counts, &s->memory->sketches);
-    merge_counts_learn(s->counts, &s->memory->expiries);
-    merge_counts_learn(s->starts, &s->memory->expiries);
-    places_learn(s->names.places, &s->memory->places);
+    merge_counts_learn(s->counts, &s->memory->hashes);
+    merge_counts_learn(s->starts, &s->memory->hashes);
+    places_learn(s->names.places, &s->memory->hashes);
 }
 
 void share_show(const struct share *s, struct storage_stats *stats)

@@ -3,8 +3,7 @@
 void fold_memory_forget_keys(struct fold_memory *memory)
 {
     announced_forget(&memory->announced);
-    known_hashes_forget(&memory->expiries);
-    known_hashes_forget(&memory->places);
+    known_hashes_forget(&memory->hashes);
     known_sketches_forget(&memory->sketches);
 }
 
@@ -17,8 +16,7 @@ void fold_memory_forget(struct fold_memory *memory)
 void fold_memory_release(struct fold_memory *memory)
 {
     known_users_release(&memory->users);
-    known_hashes_release(&memory->expiries);
-    known_hashes_release(&memory->places);
+    known_hashes_release(&memory->hashes);
     known_sketches_release(&memory->sketches);
 }
 

@@ -24,8 +24,8 @@ struct fold_memory {
     struct announced announced;
     struct known_users users;          /* whose visits do not tell their indices */
     struct shared_memory *shared;      /* outlives the connection; not owned */
-    struct known_hashes expiries;      /* of keys: see merge_counts_write() */
-    struct known_hashes places;        /* of names: see places_begin() */
+    struct known_hashes hashes;        /* of names that have places (places_begin()), and of
+                                          keys that have expiries (merge_counts_write()) */
     struct known_sketches sketches;    /* see merge_counts_write() */
     uint8_t near_caps[PARTITIONS_MAX]; /* shares that expect a cap to be reached: share_fits() */
     char id[33];                       /* random: ids that are new begin with it.. */
