@@ -318,7 +318,7 @@ static enum storage_err offer_series(struct count_question *q, struct window out
     return STORAGE_NOT_KEPT;
 }
 
-enum storage_err count_plan(struct count_question *q, struct window *window)
+static enum storage_err plan_once(struct count_question *q, struct window *window)
 {
     struct count_job *job = q->job;
     enum storage_err err = plan_portions(q, STEP_NONE, *window);
@@ -344,5 +344,17 @@ enum storage_err count_plan(struct count_question *q, struct window *window)
         bool none = err == STORAGE_TOO_FINE && job->used == STEP_NONE;
         job->asked.answered = none ? later_part(q, *window) : (struct window){0, 0};
     }
-    return job->used == STEP_NONE ? plan_told(q->read.core, err) : err;
+    return err;
+}
+
+enum storage_err count_plan(struct count_question *q, struct window *window)
+{
+    struct core *core = q->read.core;
+    struct window asked = *window;
+    enum storage_err err = plan_once(q, window);
+    if (err == STORAGE_TOO_BROAD && q->job->used == STEP_NONE && !plan_lags(core)) {
+        *window = asked;
+        err = plan_once(q, window);
+    }
+    return q->job->used == STEP_NONE ? plan_told(core, err) : err;
 }

@@ -17,11 +17,15 @@ enum storage_err plan_error(enum cover_result result)
     return STORAGE_NOMEM;
 }
 
+bool plan_lags(struct core *core)
+{
+    return core_rollup_lag_s(core, LEVEL_HOUR) > HOUR_S ||
+           core_rollup_lag_s(core, LEVEL_DAY) > 2 * DAY_S;
+}
+
 enum storage_err plan_told(struct core *core, enum storage_err err)
 {
-    bool lags = err == STORAGE_TOO_BROAD && (core_rollup_lag_s(core, LEVEL_HOUR) > HOUR_S ||
-                                                core_rollup_lag_s(core, LEVEL_DAY) > 2 * DAY_S);
-    return lags ? STORAGE_LAGGING : err;
+    return err == STORAGE_TOO_BROAD && plan_lags(core) ? STORAGE_LAGGING : err;
 }
 
 struct cover_basis plan_basis(

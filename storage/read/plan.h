@@ -22,9 +22,15 @@ struct cover_basis plan_basis(
 /* The job's error where a cover could not be planned. */
 enum storage_err plan_error(enum cover_result result);
 
+/* Do rollups lag by more than at the end of each hour and day?  When they have caught up a question
+ * needs fewer keys.
+ *
+ * A plan that ended with STORAGE_TOO_BROAD where they do not lag is made once more: they may have
+ * caught up since the states were looked at by which it was made. */
+bool plan_lags(struct core *core) MUST_CHECK;
+
 /* What a question is told that ended with @err as a whole, not with one of several steps:
- * STORAGE_LAGGING in place of STORAGE_TOO_BROAD while rollups lag by more than at the end of each
- * hour and day.  When they have caught up the question needs fewer keys. */
+ * STORAGE_LAGGING in place of STORAGE_TOO_BROAD while rollups lag. */
 enum storage_err plan_told(struct core *core, enum storage_err err);
 
 #endif

@@ -48,20 +48,29 @@ bool window_widen(
     return true;
 }
 
-enum storage_err window_plan(struct proved_read *r, const struct part_set *partitions)
+static enum storage_err window_plan_once(struct proved_read *r, const struct part_set *partitions)
 {
     struct window outer = r->window;
     enum storage_err err = window_plan_all(r, partitions, r->window);
     r->asked->answered = r->window;
     if (err != STORAGE_NOT_KEPT) {
-        return plan_told(r->core, err);
+        return err;
     }
     if (!window_widen(r, partitions, &outer)) {
         r->asked->answered = (struct window){r->window.from_s, r->window.from_s};
         return err;
     }
     r->asked->answered = outer;
-    return r->asked->round_outer ? plan_told(r->core, window_plan_all(r, partitions, outer)) : err;
+    return r->asked->round_outer ? window_plan_all(r, partitions, outer) : err;
+}
+
+enum storage_err window_plan(struct proved_read *r, const struct part_set *partitions)
+{
+    enum storage_err err = window_plan_once(r, partitions);
+    if (err == STORAGE_TOO_BROAD && !plan_lags(r->core)) {
+        err = window_plan_once(r, partitions);
+    }
+    return plan_told(r->core, err);
 }
 
 /* ---- what was read ---- */

@@ -149,6 +149,22 @@ def test_until_it_has_caught_up_a_long_window_is_to_be_asked_again(start_world, 
     world.check(site, "2026-01-08", "2026-02-20")
 
 
+def test_a_long_window_is_never_refused_while_the_rollups_catch_up(start_world, site):
+    """The states by which it is planned, and those by which it is told why it cannot be: they catch up in between."""
+    world = start_world("2026-01-10 08:00:10", "--keep-minutes", "forever")
+    at, asked = epoch("2026-01-10 08:00:10"), 0
+    for _ in range(10):
+        at += 41 * 86400 + 3600
+        world.clock.set(at)
+        while True:
+            answer = world.http.get("/pv", site=site, from_="2020-01-03", to="now")
+            assert answer.status == 200 or (answer.status == 503 and "lag behind" in answer.json["detail"]), answer
+            asked += 1
+            if answer.status == 200 and epoch(answer.json["to"]) >= at:
+                break
+    assert asked > 10
+
+
 @pytest.mark.parametrize("now", ["2019-03-10 08:00:10", "2035-03-10 08:00:10"], ids=["years ahead", "years behind"])
 def test_a_machine_with_a_wrong_clock(start_world, site, now):
     """Redis's clock is trusted, and the log says so: what comes now is now, rolled up when Redis says that the hour is
