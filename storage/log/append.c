@@ -290,6 +290,31 @@ void appender_lost(struct appender *a)
 
 /* ---- a connection ---- */
 
+/* False: session->why. */
+static bool register_log(
+    struct appender *a, const char *id, struct session *session, int64_t deadline_ms)
+{
+    char head[64];
+    const struct reply *reply = NULL;
+    (void)snprintf(
+        head, sizeof(head), "0 %s %lld", a->era, (long long)redis_clock_ms(&a->core->clock));
+    buffer_clear(&a->out, APPEND_OUT_KEPT);
+    resp_head(&a->out, 4);
+    resp_text(&a->out, "HSETNX");
+    append_put_key(a, "heads", "");
+    resp_text(&a->out, id);
+    resp_text(&a->out, head);
+    enum redis_status status = redis_ask(session->redis, &a->out, deadline_ms, &reply);
+    if (status == REDIS_OK_STATUS && reply_integer(reply, 0) == 1) {
+        return true;
+    }
+    const char *why = status != REDIS_OK_STATUS    ? redis_status_text(status)
+                      : reply->type == REPLY_ERROR ? reply->text.p
+                                                   : "no answer of ours";
+    (void)snprintf(session->why, sizeof(session->why), "%s", why);
+    return false;
+}
+
 bool appender_connected(struct appender *a, struct session *session, int64_t deadline_ms)
 {
     random_id(a->era, sizeof(a->era));
@@ -299,19 +324,8 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
         return true;
     }
     char id[LOG_ID_TEXT + 1];
-    char head[64];
-    const struct reply *reply = NULL;
     random_id(id, sizeof(id));
-    (void)snprintf(
-        head, sizeof(head), "0 %s %lld", a->era, (long long)redis_clock_ms(&a->core->clock));
-    buffer_clear(&a->out, APPEND_OUT_KEPT);
-    resp_head(&a->out, 4);
-    resp_text(&a->out, "HSETNX");
-    append_put_key(a, "heads", "");
-    resp_text(&a->out, id);
-    resp_text(&a->out, head);
-    if (redis_ask(session->redis, &a->out, deadline_ms, &reply) != REDIS_OK_STATUS ||
-        reply_integer(reply, 0) != 1) {
+    if (!register_log(a, id, session, deadline_ms)) {
         return false; /* the id is not used again: an answer may be lost, the registration not */
     }
     memcpy(a->id, id, sizeof(a->id));

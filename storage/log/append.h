@@ -37,7 +37,7 @@ void appender_init(
 void appender_release(struct appender *a);
 
 /* A connection stands: register a log, unless one is, and begin an era.  Blocking.  False: the
- * connection must be given up. */
+ * connection must be given up, and session->why. */
 bool appender_connected(
     struct appender *a, struct session *session, int64_t deadline_ms) MUST_CHECK;
 

@@ -426,6 +426,20 @@ def test_a_question_tells_which_command_redis_refused(start_redis, start_tallyd,
     assert http.count("uv", site=site, from_="now-2h") == 1
 
 
+@pytest.mark.parametrize("forbid, allow, says", [
+    (("ACL", "SETUSER", "default", "-hsetnx"), ("ACL", "SETUSER", "default", "+@all"), "NOPERM"),
+    (("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0"), "OOM")], ids=["forbidden", "full"])
+def test_a_start_that_may_not_write_tells_why(start_redis, start_tallyd, forbid, allow, says):
+    redis = start_redis()
+    start_tallyd(*FEW, redis=redis).terminate()  # all is there but the log of the next process
+    redis.command(*forbid)
+    tallyd = start_tallyd(*FEW, redis=redis, wait_ready=False)
+    line = wait_until(lambda: [x for x in tallyd.log_text().splitlines() if "cannot use Redis" in x], "it says that it waits")[0]
+    assert f'reason="{says} ' in line, line
+    redis.command(*allow)
+    tallyd.wait_ready_line()
+
+
 @pytest.mark.some(10)
 @pytest.mark.parametrize("text", [
     "OOM command not allowed when used memory > 'maxmemory'.",
