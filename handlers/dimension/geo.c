@@ -3,43 +3,76 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <maxminddb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "handlers/dimension/language.h"
 
+#define COPY_STEP (1 << 20)
+
 struct geo {
     MMDB_s file;
 };
 
-/* NULL, or why no file can be read at @path.  libmaxminddb does not say, and waits for a pipe. */
-static const char *file_fault(const char *path)
+/* Copy the file into memory.  -1: *ret_error.  libmaxminddb maps what it reads, and a mapped file
+ * that is cut, as `cp` and `curl -o` cut what they write over, ends the process.  The library does
+ * not say why a file cannot be read, either, and waits for a pipe. */
+static int copy_file(const char *path, const char **ret_error)
 {
-    struct stat about;
+    struct stat about = {0};
+    int copy = -1;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) {
-        return strerror(errno);
+    bool ok = fd >= 0 && fstat(fd, &about) == 0;
+    if (ok && !S_ISREG(about.st_mode)) {
+        (void)close(fd);
+        *ret_error = "not a regular file";
+        return -1;
     }
-    bool is_file = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
-    (void)close(fd);
-    return is_file ? NULL : "not a regular file";
+    if (ok) {
+        copy = memfd_create("geo", MFD_CLOEXEC);
+        ok = copy >= 0;
+    }
+    for (ssize_t n = 1; ok && n > 0;) {
+        n = sendfile(copy, fd, NULL, COPY_STEP);
+        ok = n >= 0;
+    }
+    *ret_error = ok ? NULL : strerror(errno);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (!ok && copy >= 0) {
+        (void)close(copy);
+    }
+    return ok ? copy : -1;
+}
+
+/* By its descriptor. */
+static int open_copy(int copy, MMDB_s *ret)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", copy);
+    return MMDB_open(path, MMDB_MODE_MMAP, ret);
 }
 
 struct geo *geo_open(const char *path, const char **ret_error)
 {
-    const char *fault = file_fault(path);
-    if (fault != NULL) {
-        *ret_error = fault;
+    int copy = copy_file(path, ret_error);
+    if (copy < 0) {
         return NULL;
     }
     struct geo *geo = calloc(1, sizeof(*geo));
     if (geo == NULL) {
+        (void)close(copy);
         *ret_error = "out of memory";
         return NULL;
     }
-    int status = MMDB_open(path, MMDB_MODE_MMAP, &geo->file);
+    int status = open_copy(copy, &geo->file);
+    (void)close(copy);
     if (status != MMDB_SUCCESS) {
         *ret_error = MMDB_strerror(status);
         free(geo);

@@ -3,7 +3,8 @@
  * Layer: handlers.  Thread-safe: an open file is only read.
  *
  * The file is the operator's: GeoLite2-Country, DB-IP's or another one that has `country.iso_code`.
- * It is mapped into memory once, when the service starts.  A look-up asks nobody.
+ * It is copied into memory once, when the service starts: what happens to the file then changes
+ * nothing.  A look-up asks nobody.
  */
 #ifndef HANDLERS_DIMENSION_GEO_H
 #define HANDLERS_DIMENSION_GEO_H

@@ -208,18 +208,34 @@ $tree->write_tree($file);
 """
 
 
-def test_countries_by_address(tmp_path):
+@pytest.fixture
+def countries(tmp_path):
+    """A file for --geo-db."""
     path = tmp_path / "geo.mmdb"
     made = subprocess.run(["perl", "-e", GEO, path], capture_output=True, text=True)
     if made.returncode != 0 and "MaxMind/DB/Writer" in made.stderr:
         pytest.skip("libmaxmind-db-writer-perl is not here")
     assert made.returncode == 0, made.stderr
-    with running(Tallyd("--geo-db", path)) as tallyd:
+    return path
+
+
+def test_countries_by_address(countries):
+    with running(Tallyd("--geo-db", countries)) as tallyd:
         http = tallyd.client()
         http.accept([{"page": "/", "ip": ip, **more} for ip, more in (
             ("192.0.2.1", {}), ("::ffff:192.0.2.2", {}), ("2001:db8::1", {}), ("198.51.100.1", {}), ("192.0.2.129", {}),
             ("192.0.2.1", {"country": "fr"}))] + [{"page": "/", "user": "u"}])
         assert table(http, "default", "country") == {"DE": 2, "JP": 1, "FR": 1, "(none)": 3}
+
+
+@pytest.mark.parametrize("becomes", [b"", b"half of a new one" * 10], ids=["cut", "written over"])
+def test_a_file_of_countries_that_is_written_over(countries, becomes):
+    """As cp and curl -o do, in place."""
+    with running(Tallyd("--geo-db", countries)) as tallyd:
+        http = tallyd.client()
+        countries.write_bytes(becomes)
+        http.accept([{"page": "/", "ip": ip} for ip in ("192.0.2.1", "2001:db8::1", "198.51.100.1")])
+        assert table(http, "default", "country") == {"DE": 1, "JP": 1, "(none)": 1}
 
 
 def test_a_file_without_countries_is_named(tmp_path):
