@@ -147,6 +147,11 @@ void funnel_forget_old(struct guard *g, int64_t now_us)
     }
 }
 
+int64_t funnel_forget_ms(const struct guard *g)
+{
+    return g->oldest == NULL ? INT64_MAX : (g->oldest->used_us + FORGET_US) / 1000;
+}
+
 /* ---- what is known of a funnel ---- */
 
 static int64_t debt_us(const struct funnel *f, int64_t now_us)

@@ -83,6 +83,9 @@ void funnel_use(struct guard *guard, struct funnel *funnel, int64_t now_us);
 /* Forget up to 16 idle funnels that have not been used for a minute. */
 void funnel_forget_old(struct guard *guard, int64_t now_us);
 
+/* When one can be forgotten, ms, if it is idle then; INT64_MAX: there is none. */
+int64_t funnel_forget_ms(const struct guard *guard);
+
 /* The time until @n events can be had, by what is known; 0: now. */
 int64_t funnel_wait_us(
     const struct guard *guard, const struct funnel *funnel, int64_t n, int64_t now_us);

@@ -97,16 +97,9 @@ void lease_give_back(struct guard *g, struct funnel *f, int64_t now_us)
     (void)lease_ask(g, f, -n, now_us / 1000 + PREFETCH_MS, &ignored);
 }
 
-int64_t lease_tick(struct guard *g, int64_t now_ms)
+/* Give back what has lain idle.  With the lock held. */
+static void lease_give_back_idle(struct guard *g, int64_t now_us)
 {
-    int64_t now_us = now_ms * 1000;
-    pthread_mutex_lock(&g->lock);
-    if (g->n_holding == 0 || now_ms < g->tick_ms) {
-        int64_t when_ms = g->n_holding == 0 ? INT64_MAX : g->tick_ms;
-        pthread_mutex_unlock(&g->lock);
-        return when_ms;
-    }
-    funnel_forget_old(g, now_us);
     size_t holding = g->n_holding;
     for (struct funnel *f = g->oldest; f != NULL && holding > 0; f = f->newer) {
         if (now_us - f->used_us < IDLE_US) {
@@ -117,8 +110,21 @@ int64_t lease_tick(struct guard *g, int64_t now_ms)
             lease_give_back(g, f, now_us);
         }
     }
-    g->tick_ms = now_ms + IDLE_US / 1000 / 2;
-    int64_t again_ms = g->n_holding > 0 ? g->tick_ms : INT64_MAX;
+}
+
+int64_t lease_tick(struct guard *g, int64_t now_ms)
+{
+    pthread_mutex_lock(&g->lock);
+    if (now_ms >= g->tick_ms) {
+        funnel_forget_old(g, now_ms * 1000);
+        lease_give_back_idle(g, now_ms * 1000);
+        g->tick_ms = now_ms + IDLE_US / 1000 / 2;
+    }
+    int64_t again_ms = g->tick_ms;
+    int64_t forget_ms = funnel_forget_ms(g);
+    if (g->n_holding == 0 && forget_ms > again_ms) {
+        again_ms = forget_ms;
+    }
     pthread_mutex_unlock(&g->lock);
     return again_ms;
 }

@@ -36,8 +36,8 @@ void lease_prefetch(struct guard *guard, struct funnel *funnel, int64_t now_us);
 /* Give back what is left of the lease. */
 void lease_give_back(struct guard *guard, struct funnel *funnel, int64_t now_us);
 
-/* Give back the idle leases of all funnels.  Takes the lock itself.  Returns when to call again, as
- * guard_tick() does. */
+/* Give back the idle leases of all funnels, and forget some funnels that are idle for long.  Takes
+ * the lock itself.  Returns when to call again, as guard_tick() does. */
 int64_t lease_tick(struct guard *guard, int64_t now_ms);
 
 #endif

@@ -265,7 +265,7 @@ Test(guard, what_is_held_is_not_forgotten_for_want_of_room)
     cr_expect_eq(guard_try(guard, &one_more, 1, &state), GUARD_ASK, "it was used last");
 }
 
-/* A tick forgets a few at a time: it is on the writer's thread. */
+/* A tick forgets a few at a time: it is on a sender's thread. */
 Test(guard, idle_funnels_are_forgotten_after_a_minute)
 {
     struct limit_state state;
@@ -286,6 +286,39 @@ Test(guard, idle_funnels_are_forgotten_after_a_minute)
     now_us += SECOND_US;
     (void)guard_tick(guard, now_us / 1000);
     cr_expect_eq(guard->n, 2, "those that were used since stay");
+}
+
+/* Where all that Redis grants is handed out at once, nothing is ever held when a tick comes. */
+Test(guard, idle_funnels_are_forgotten_though_nothing_is_held)
+{
+    struct guard_charge charge = {SLICE("a"), 1};
+    struct limit_state state;
+    int64_t begun_ms = now_us / 1000;
+    cr_expect_eq(guard_tick(guard, begun_ms), INT64_MAX, "there is none");
+    cr_assert_eq(guard_try(guard, &charge, 1, &state), GUARD_ASK);
+    int64_t next_ms = guard_tick(guard, begun_ms);
+    cr_expect_eq(next_ms, begun_ms + 60000, "it is looked at when it can be forgotten");
+    cr_assert_eq(guard->n, 1);
+    cr_expect_eq(guard_tick(guard, begun_ms + 60000), INT64_MAX);
+    cr_expect_eq(guard->n, 0);
+}
+
+/* The tick for idle leases is not put off by that. */
+Test(guard, a_lease_is_looked_at_soon_where_others_are_forgotten_late)
+{
+    struct guard_charge charge = {SLICE("idle"), 1};
+    struct limit_state state;
+    int64_t begun_ms = now_us / 1000;
+    cr_assert_eq(guard_try(guard, &charge, 1, &state), GUARD_ASK);
+    (void)guard_tick(guard, begun_ms);
+    now_us += SECOND_US;
+    lease("a", LEASE + 1, 10, 0);
+    cr_expect_lt(guard_tick(guard, begun_ms + 1000), begun_ms + 1200);
+    now_us += SECOND_US;
+    n_sent = 0;
+    (void)guard_tick(guard, begun_ms + 2000);
+    cr_assert_eq(n_sent, 1);
+    cr_expect_lt(sent[0]->u.limit.need, 0, "it is given back");
 }
 
 Test(guard, a_job_whose_deadline_comes_while_it_waits_is_answered)
