@@ -141,21 +141,27 @@ static bool read_gone(
     return true;
 }
 
-/* Clear the bits of all indices of @partition that stand in `gone`.  *ret_bits: cleared bits of
- * @own, a member of `gone`. */
-static bool clear_gone(struct activity *a, unsigned partition, struct slice own, uint64_t *ret_bits)
+/* Clear the bits of the index that @member of `gone` names; *ret_bits grows by them. */
+static bool clear_member(
+    struct activity *a, unsigned partition, struct slice member, uint64_t *ret_bits)
 {
     const char *tag = a->core->partitions.tag[partition];
+    struct clearing c = {.activity = a, .partition = partition, .tag = tag, .member = member};
+    bool ok = !parse_gone(member, &c.site, &c.index) || clear_index(&c);
+    *ret_bits += c.bits;
+    return ok;
+}
+
+/* Clear the bits of all indices of @partition that stand in `gone`. */
+static bool clear_gone(struct activity *a, unsigned partition)
+{
     struct arena arena = {0};
     struct slice left[LEFT_MAX] = {0};
     size_t n = 0;
+    uint64_t ignored = 0;
     bool ok = read_gone(a, partition, &arena, left, &n);
     for (size_t i = 0; ok && i < n; i++) {
-        struct clearing c = {.activity = a, .partition = partition, .tag = tag, .member = left[i]};
-        if (parse_gone(left[i], &c.site, &c.index)) {
-            ok = clear_index(&c);
-            *ret_bits += slice_equal(left[i], own) ? c.bits : 0;
-        }
+        ok = clear_member(a, partition, left[i], &ignored);
     }
     arena_release(&arena);
     return ok;
@@ -205,10 +211,12 @@ enum storage_err forget_user_run(struct reader *reader, struct storage_job *job,
     size_t n = user->site.n + 1;
     memcpy(text, user->site.p, user->site.n);
     text[user->site.n] = ':';
-    n += decimal_print(index < 0 ? 0 : index, text + n);
+    n += decimal_print(index, text + n);
     user->known = user->known || index >= 0;
     activity_begin(&a, reader->core, &reader->session, job->deadline_ms);
-    (void)clear_gone(&a, partition, (struct slice){text, index < 0 ? 0 : n}, &user->bits);
+    /* This user first: others may be more than there is time for, or than are read at once. */
+    (void)((index < 0 || clear_member(&a, partition, (struct slice){text, n}, &user->bits)) &&
+           clear_gone(&a, partition));
     err = pipeline_answer(&a.pipe, job, ret_lost);
     return err == STORAGE_OK ? user_change_tell(reader, job, ret_lost) : err;
 }
@@ -241,13 +249,12 @@ bool activity_sweep(struct core *core, struct session *session, unsigned partiti
 {
     struct activity a;
     bool lost = false;
-    uint64_t ignored = 0;
     int64_t now_s = redis_clock_ms(&core->clock) / 1000;
     /* A day later than is needed: then the day is over in every zone. */
     int64_t before_day = activity_oldest_day(core, zone_utc(), now_s) - 1;
     activity_begin(&a, core, session, monotonic_ms() + SWEEP_MS);
     if (before_day <= 0 || sweep_partition(&a, partition, before_day)) {
-        (void)clear_gone(&a, partition, SLICE(""), &ignored);
+        (void)clear_gone(&a, partition);
     }
     (void)pipeline_end(&a.pipe, &lost); /* what is left is done in an hour */
     return !lost;

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "storage/read/operation.h"
 #include "tests/lib/fold_fixture.h"
 #include "tests/lib/stand_in.h"
 
@@ -72,6 +73,48 @@ Test(forget, all_bitmaps_that_a_scan_names_are_cleared)
     cr_assert(n_groups == COMMANDS && n_replies == COMMANDS);
     cr_expect_eq(kinds[2], DISPATCH_SINGLE);
     cr_expect_eq(kinds[3], DISPATCH_ORDERED);
+    buffer_release(&dispatcher.bytes);
+    fold_core_drop(core);
+}
+
+/* The replies to what a request to forget a user asks: its index, the bitmaps of its site, what was
+ * cleared; then whoever else is forgotten half way, and the end. */
+static const struct reply *to_a_request(struct dispatcher *of)
+{
+    static struct reply scan[2];
+    static struct reply replies[5];
+    (void)of;
+    scan[0] = fold_text("0");
+    scan[1] = fold_array(NULL, 0);
+    replies[0] = (struct reply){.type = REPLY_INTEGER, .integer = 5};
+    replies[1] = fold_array(scan, 2);
+    replies[2] = (struct reply){.type = REPLY_INTEGER, .integer = 1};
+    replies[3] = fold_array(NULL, 0);
+    replies[4] = (struct reply){.type = REPLY_INTEGER, .integer = 1};
+    cr_assert_lt(n_replies, 5);
+    return &replies[n_replies++];
+}
+
+static void any_group(unsigned partition, enum dispatcher_kind kind)
+{
+    (void)partition;
+    (void)kind;
+}
+
+/* More than are read at once may be forgotten half way, and take longer than the request may. */
+Test(forget, who_is_asked_for_is_cleared_before_what_others_have_left)
+{
+    struct core *core = fold_core_make(1);
+    struct reader reader = {.core = core, .session = {.dispatcher = &dispatcher}};
+    struct storage_job job = {.op = STORAGE_FORGET_USER, .deadline_ms = INT64_MAX / 2};
+    bool lost = false;
+    job.u.forget_user.site = SLICE("s");
+    job.u.forget_user.user = SLICE("u");
+    stand_in.group = any_group;
+    stand_in.dispatched = to_a_request;
+    cr_expect_eq(forget_user_run(&reader, &job, &lost), STORAGE_OK, "%s", job.detail);
+    cr_expect_eq(n_replies, 5);
+    cr_expect_eq(job.u.forget_user.bits, 1);
     buffer_release(&dispatcher.bytes);
     fold_core_drop(core);
 }
