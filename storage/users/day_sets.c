@@ -9,6 +9,7 @@
 #define BLOCK       (SLICED_WORDS * sizeof(uint64_t))
 #define WORDS_BYTES (16 * 1024 * 1024)
 #define AHEAD_BYTES (2 * 1024 * 1024) /* asked for and not answered */
+#define COUNT_PIECE (1024 * 1024)     /* of BITCOUNT: 0.2 ms */
 
 /* What a bitmap is read for. */
 struct day_use {
@@ -138,10 +139,19 @@ bool day_sets_make(
     return (make_uses(s) && make_words(s, piece)) || pipeline_fail(&a->pipe, STORAGE_NOMEM);
 }
 
+bool day_sets_make_counted(
+    struct day_sets *s, struct activity *a, const struct activity_question *asked)
+{
+    *s = (struct day_sets){.activity = a, .asked = asked, .piece = COUNT_PIECE};
+    s->counts = calloc(asked->n_sets, sizeof(*s->counts));
+    return (s->counts != NULL && make_uses(s)) || pipeline_fail(&a->pipe, STORAGE_NOMEM);
+}
+
 void day_sets_release(struct day_sets *s)
 {
     free(s->uses);
     free(s->words);
+    free(s->counts);
     *s = (struct day_sets){0};
 }
 
@@ -231,7 +241,8 @@ static void ask_range(
     struct day_sets *s, const struct day_use *use, unsigned partition, uint64_t at, size_t n)
 {
     struct key key;
-    struct buffer *out = pipeline_command(&s->activity->pipe, partition, "GETRANGE", 3);
+    const char *command = s->counts != NULL ? "BITCOUNT" : "GETRANGE";
+    struct buffer *out = pipeline_command(&s->activity->pipe, partition, command, 3);
     resp_slice(out, key_activity(&key, s->activity->core->partitions.tag[partition], s->asked->site,
                         s->asked->actions[use->action], use->day));
     resp_decimal(out, (int64_t)at);
@@ -296,22 +307,30 @@ static bool read_piece(struct reading *r, size_t n)
     struct day_sets *s = r->s;
     struct pipeline *pipe = &s->activity->pipe;
     size_t words = day_sets_words(n);
-    begin_piece(s, words);
+    if (s->counts == NULL) {
+        begin_piece(s, words);
+    }
     for (size_t i = 0; i < s->n_uses;) {
         ask_ahead(r);
         const struct reply *reply = pipeline_ask(pipe, false);
         if (reply == NULL) {
             return false;
         }
-        if (reply->type != REPLY_TEXT) {
+        if (reply->type != (s->counts != NULL ? REPLY_INTEGER : REPLY_TEXT)) {
             return pipeline_foreign(pipe, "a bitmap");
         }
         for (size_t end = next_bitmap(s, i); i < end; i++) {
-            use_bitmap(s, &s->uses[i], words, reply->text);
+            if (s->counts != NULL) {
+                s->counts[s->uses[i].set] += (uint64_t)reply->integer;
+            } else {
+                use_bitmap(s, &s->uses[i], words, reply->text);
+            }
         }
         r->ahead -= ACTIVITY_COMMAND + n;
     }
-    end_piece(s, words);
+    if (s->counts == NULL) {
+        end_piece(s, words);
+    }
     return true;
 }
 
@@ -325,7 +344,9 @@ static bool read_pieces(
         if (!read_piece(r, n)) {
             return false;
         }
-        take(r->s, place, day_sets_words(n), data);
+        if (take != NULL) {
+            take(r->s, place, day_sets_words(n), data);
+        }
         place->at += r->s->piece;
     }
     return true;

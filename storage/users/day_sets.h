@@ -35,6 +35,7 @@ struct day_sets {
     uint64_t *row;   /* a day's bitmap */
     uint64_t *known; /* the users who are not new, on the first day of the set at hand */
     struct sliced days, recent;
+    uint64_t *counts; /* owned: of sets that Redis counts, how many users each has; else NULL */
 };
 
 /* The sets of @asked, which lives longer, in pieces of at most @piece bytes.  False: memory is out,
@@ -42,6 +43,11 @@ struct day_sets {
 bool day_sets_make(struct day_sets *s, struct activity *a, const struct activity_question *asked,
     size_t piece) MUST_CHECK;
 void day_sets_release(struct day_sets *s);
+
+/* The same of sets of one bitmap each, which Redis counts: day_sets_read_all() adds to `counts`,
+ * and there is nothing to take. */
+bool day_sets_make_counted(
+    struct day_sets *s, struct activity *a, const struct activity_question *asked) MUST_CHECK;
 
 /* The users of set @i in the piece that was read, as day_sets_words(n) words. */
 static inline uint64_t *day_sets_users(const struct day_sets *s, size_t i)
@@ -69,7 +75,7 @@ typedef void day_sets_take(
 bool day_sets_read(struct day_sets *s, const uint64_t users[static PARTITIONS_MAX],
     struct day_place *place, size_t most, day_sets_take *take, void *data) MUST_CHECK;
 
-/* Read all pieces of all partitions.  day_sets_answer() must follow. */
+/* Read all pieces of all partitions; @take may be NULL.  day_sets_answer() must follow. */
 void day_sets_read_all(struct day_sets *s, day_sets_take *take, void *data);
 
 /* Are all days of @asked kept, as far as is known without asking Redis?  *ret_oldest is the first
