@@ -1,6 +1,5 @@
 /* add.c - adds items to a named filter, in scripts that hold Redis for a moment each. */
 #include <math.h>
-#include <string.h>
 
 #include "storage/filter/items.h"
 #include "storage/redis/resp.h"
@@ -8,6 +7,7 @@
 /* Bits that one script sets at most: a ms or two of Redis.  To zero a new string of
  * BLOOM_SEGMENT_BITS takes as long (measured: 1.2 and 1.6 ms; 0.1 for 256 KiB). */
 #define BITS_A_SCRIPT 2000
+#define STRINGS_MAX   256 /* of a script */
 
 /* Number of a shard's newest layer, from 0. */
 static unsigned newest(const struct items *it, unsigned s)
@@ -43,23 +43,42 @@ static size_t items_that_fit(
     return (size_t)fmax(1, fmin(bits / layer->hashes, items));
 }
 
-/* Put as many pending items of shard @s, from order[*at] on, into asked and groups as fit into a
- * script. */
+/* The strings of a script, by first use: their segments in the layer. */
+struct strings {
+    size_t n;
+    uint64_t segments[STRINGS_MAX];
+};
+
+/* The number of the string @segment, which may be a new one.  STRINGS_MAX: that does not fit. */
+static uint32_t string_number(struct strings *strings, uint64_t segment)
+{
+    uint32_t i = 0;
+    while (i < strings->n && strings->segments[i] != segment) {
+        i++;
+    }
+    if (i == strings->n && i < STRINGS_MAX) {
+        strings->segments[strings->n++] = segment;
+    }
+    return i;
+}
+
+/* Put as many pending items of shard @s, from order[*at] on, into asked as fit into a script. */
 static void gather(struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer,
-    bool first, uint32_t *at, struct items_sent *ret)
+    bool first, uint32_t *at, struct items_sent *ret, struct strings *strings)
 {
     size_t most = items_that_fit(it, s, index, layer, first);
     *ret = (struct items_sent){s, layer->hashes, it->n_asked, 0};
-    filter_groups_begin(it->groups);
+    strings->n = 0;
     for (; *at < it->first[s + 1] && ret->n < most; (*at)++) {
         uint32_t item = it->order[*at];
         if (!items_pending(it, item)) {
             continue;
         }
-        if (!filter_groups_add(it->groups, bloom_segment(layer, it->hashes[item]))) {
+        uint32_t string = string_number(strings, bloom_segment(layer, it->hashes[item]));
+        if (string == STRINGS_MAX) {
             break;
         }
-        it->asked[it->n_asked++] = item;
+        it->asked[it->n_asked++] = (struct items_asked){item, string};
         ret->n++;
     }
 }
@@ -70,20 +89,20 @@ static void write_script(struct items *it, unsigned s, bool first, uint32_t *at)
 {
     struct pipeline *p = &it->state->pipe;
     const struct filter_shape *shape = &it->state->shape;
-    const struct filter_groups *groups = it->groups;
     const char *tag = filter_tag(it->state, s);
     unsigned index = newest(it, s);
     struct bloom_layer layer = bloom_layer(&shape->shard, index);
     struct items_sent *sent = &it->sent[it->n_sent++];
     bool grows = shape->expansion > 0 && index + 1 < BLOOM_LAYERS_MAX;
+    struct strings strings;
     struct key key;
-    gather(it, s, index, &layer, first, at, sent);
+    gather(it, s, index, &layer, first, at, sent, &strings);
     struct buffer *out = pipeline_script(p, filter_place(it->state, s), SCRIPT_FILTER_ADD,
-        1 + groups->n_strings, 8 + sent->n * (1 + layer.hashes));
+        1 + strings.n, 8 + sent->n * (1 + layer.hashes));
     resp_slice(out, key_filter_shard(&key, tag, shape->site, shape->name));
-    for (size_t i = 0; i < groups->n_strings; i++) {
+    for (size_t i = 0; i < strings.n; i++) {
         resp_slice(out, key_filter_bits(&key, tag, shape->site, shape->name, shape->id, index,
-                            groups->segments[i]));
+                            strings.segments[i]));
     }
     resp_decimal(out, (int64_t)shape->id);
     resp_decimal(out, index + 1);
@@ -94,9 +113,10 @@ static void write_script(struct items *it, unsigned s, bool first, uint32_t *at)
     resp_decimal(out, (int64_t)sent->n);
     resp_decimal(out, strings_are_there(it, s, index, &layer) ? 0 : (int64_t)layer.bits);
     for (size_t i = 0; i < sent->n; i++) {
-        resp_decimal(out, groups->string[i] + 1);
+        const struct items_asked *asked = &it->asked[sent->first + i];
+        resp_decimal(out, asked->string + 1);
         for (unsigned bit = 0; bit < layer.hashes; bit++) {
-            resp_decimal(out, items_bit(it, &layer, it->asked[sent->first + i], bit));
+            resp_decimal(out, items_bit(it, &layer, asked->item, bit));
         }
     }
 }
@@ -137,7 +157,7 @@ static bool take_answers(
         if (text.p[i] < '0' || text.p[i] > '2') {
             return false;
         }
-        it->job->answers[it->asked[sent->first + i]] = (unsigned char)digits[text.p[i] - '0'];
+        it->job->answers[it->asked[sent->first + i].item] = (unsigned char)digits[text.p[i] - '0'];
         shard->items[newest(it, sent->shard)] += text.p[i] == '1';
     }
     shard->n = shard->n == 0 ? 1 : shard->n;
@@ -178,36 +198,25 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
     return ok;
 }
 
-/* Look into the layers that are full, and so never change.  The layers of an earlier round are
- * @known. */
-static bool probe_full(struct items *it, unsigned *known)
+/* Look into the layers that are full, and so never change, but for those of an earlier round. */
+static bool probe_full(struct items *it)
 {
-    unsigned full[FILTER_SHARDS_MAX] = {0};
-    bool ok = true;
     for (unsigned s = 0; s < it->state->shape.shards; s++) {
-        full[s] = it->state->shards[s].n > 1 ? it->state->shards[s].n - 1 : 0;
-        /* probed counts from the newest on: the layers below @known were looked into */
-        it->probed[s] = 0;
+        it->next[s] = newest(it, s);
     }
-    for (bool any = true; ok && any;) {
-        for (unsigned s = 0; s < it->state->shape.shards; s++) {
-            if (full[s] - it->probed[s] <= known[s]) {
-                it->probed[s] = full[s];
-            }
-        }
-        ok = items_probe(it, full, FILTER_NO, &any);
+    bool ok = items_probe(it, FILTER_NO);
+    for (unsigned s = 0; s < it->state->shape.shards; s++) {
+        it->known[s] = newest(it, s);
     }
-    memcpy(known, full, sizeof(full));
     return ok;
 }
 
 bool filter_add_items(struct filter_state *state, struct filter_job *job, bool *ret_gone)
 {
     struct items it;
-    unsigned known[FILTER_SHARDS_MAX] = {0};
     bool ok = items_init(&it, state, job);
     for (bool any = true; ok && any && !*ret_gone;) {
-        ok = probe_full(&it, known) && add_round(&it, &any, ret_gone);
+        ok = probe_full(&it) && add_round(&it, &any, ret_gone);
     }
     items_release(&it);
     return ok;

@@ -9,7 +9,6 @@
 #ifndef STORAGE_FILTER_ITEMS_H
 #define STORAGE_FILTER_ITEMS_H
 
-#include "storage/filter/groups.h"
 #include "storage/filter/state.h"
 
 /* A command under way: for items asked[first .. first + n) of a shard, each of @hashes bits. */
@@ -26,11 +25,14 @@ struct items {
     struct bloom_hash *hashes; /* by item */
     uint32_t *order;           /* items by shard */
     uint32_t first[FILTER_SHARDS_MAX + 1];
-    unsigned probed[FILTER_SHARDS_MAX]; /* how many of a shard's layers were looked into */
-    uint32_t *asked;                    /* items of the commands under way */
-    struct items_sent *sent;            /* at most one for each item */
+    /* Of each shard's layers, those before `known` were looked into, and those from `next` on. */
+    unsigned known[FILTER_SHARDS_MAX], next[FILTER_SHARDS_MAX];
+    struct items_asked {
+        uint32_t item;
+        uint32_t string;     /* its segment in the layer, or, in a script, its key's number */
+    } * asked;               /* items of the commands under way */
+    struct items_sent *sent; /* at most one for each item */
     size_t n_asked, n_sent;
-    struct filter_groups *groups;
 };
 
 /* False: see state->pipe.err.  items_release must follow in any case. */
@@ -49,11 +51,9 @@ static inline int64_t items_bit(
     return (int64_t)bloom_redis_bit(bloom_bit(layer, it->hashes[item], i));
 }
 
-/* Look for all pending items in one layer of each shard: the newest of its first @layers[s] layers
- * that was not looked into yet.  The items that are found are answered @found.  *ret_any: some
- * layer was asked.  False: see state->pipe.err. */
-bool items_probe(
-    struct items *it, const unsigned *layers, enum filter_answer found, bool *ret_any) MUST_CHECK;
+/* Look for all pending items in the layers from `known` up to `next` of each shard, the newest
+ * first.  The items that are found are answered @found.  False: see state->pipe.err. */
+bool items_probe(struct items *it, enum filter_answer found) MUST_CHECK;
 
 /* FILTER_CHECK of a filter that was learnt.  False: see state->pipe.err. */
 bool filter_check_items(struct filter_state *state, struct filter_job *job) MUST_CHECK;
