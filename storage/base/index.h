@@ -33,8 +33,8 @@ struct index {
 void index_clear(struct index *index);
 void index_release(struct index *index);
 
-/* Make room for @n items in all, of which each still needs an index_reserve() that then takes no
- * memory.  False: out of memory, and the index is as it was. */
+/* Make room for @n items in all: up to then index_reserve() need not be called.  False: out of
+ * memory, and the index is as it was. */
 bool index_expect(struct index *index, size_t n) MUST_CHECK;
 
 /* Make room for one more item.  False: out of memory, and the index is as it was. */

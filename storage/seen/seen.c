@@ -29,9 +29,9 @@ struct question {
     double of_page; /* the rate at which the filters so far say yes to a page by chance */
 };
 
-static bool want(struct question *q, struct slice page)
+static void want(struct question *q, struct slice page)
 {
-    return wanted_add(&q->wanted, seen_fingerprint(&q->user, page_hash(q->job->site, page)));
+    wanted_add(&q->wanted, seen_fingerprint(&q->user, page_hash(q->job->site, page)));
 }
 
 static enum storage_err seen_prepare(struct question *q)
@@ -49,9 +49,8 @@ static enum storage_err seen_prepare(struct question *q)
         struct slice page = q->job->pages[i];
         struct slice other = q->job->other_name(q->job->names, page);
         q->has_others |= !slice_equal(page, other);
-        if (!want(q, page) || !want(q, other)) {
-            return STORAGE_NOMEM;
-        }
+        want(q, page);
+        want(q, other);
     }
     q->partition = visitor_partition(&core->partitions, &q->user);
     q->tag = core->partitions.tag[q->partition];

@@ -29,18 +29,13 @@ bool wanted_expect(struct wanted *wanted, size_t n)
         return false;
     }
     wanted->pages = pages;
-    wanted->capacity = n;
     return index_expect(&wanted->index, n);
 }
 
-bool wanted_add(struct wanted *wanted, uint64_t fingerprint)
+void wanted_add(struct wanted *wanted, uint64_t fingerprint)
 {
     uint32_t i = (uint32_t)wanted->n;
     struct lookup lookup = {wanted, fingerprint};
-    if (!array_reserve(&wanted->pages, &wanted->capacity, wanted->n, sizeof(*wanted->pages)) ||
-        !index_reserve(&wanted->index)) {
-        return false;
-    }
     wanted->pages[i] = (struct wanted_page){.fingerprint = fingerprint, .first = i};
     struct index_slot *slot = index_find(&wanted->index, fingerprint, same, &lookup);
     if (slot->item == INDEX_NONE) {
@@ -50,7 +45,6 @@ bool wanted_add(struct wanted *wanted, uint64_t fingerprint)
         wanted->pages[i].first = slot->item;
     }
     wanted->n++;
-    return true;
 }
 
 void wanted_find(struct wanted *wanted, size_t i)

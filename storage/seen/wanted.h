@@ -24,18 +24,18 @@ struct wanted_page {
 /* Zeroed it is empty. */
 struct wanted {
     struct wanted_page *pages; /* owned; in the order in which they were added */
-    size_t n, capacity;
+    size_t n;
     size_t n_first, n_found; /* pages that differ, and those of them that were found */
     struct index index;      /* of first pages */
 };
 
 void wanted_release(struct wanted *wanted);
 
-/* Make room for @n pages, once instead of in steps.  False: out of memory. */
+/* Make room for @n pages in all.  False: out of memory. */
 bool wanted_expect(struct wanted *wanted, size_t n) MUST_CHECK;
 
-/* Add a page.  False: out of memory. */
-bool wanted_add(struct wanted *wanted, uint64_t fingerprint) MUST_CHECK;
+/* Add a page, for which there is room. */
+void wanted_add(struct wanted *wanted, uint64_t fingerprint);
 
 /* Page @i is found. */
 void wanted_find(struct wanted *wanted, size_t i);

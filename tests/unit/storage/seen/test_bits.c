@@ -46,8 +46,9 @@ static size_t found_in(const char *string, size_t n)
     stand_in.group = note_group;
     stand_in.dispatched = say_string;
     string_reply = (struct reply){.type = REPLY_TEXT, .text = {string, n}};
+    cr_assert(wanted_expect(&wanted, PAGES));
     for (uint64_t i = 1; i <= PAGES; i++) {
-        cr_assert(wanted_add(&wanted, i * UINT64_C(0x9e3779b97f4a7c15)));
+        wanted_add(&wanted, i * UINT64_C(0x9e3779b97f4a7c15));
     }
     const struct seen_bits bits = {
         .tag = "7", .site = {"s", 1}, .months = &month, .filters = &filter, .n_months = 1};
