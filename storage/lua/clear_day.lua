@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- clear_day.lua - clear the bit of one user, action and day.
--- KEYS: 1 state  2 uid  3 bitmap    ARGV: 1 cfg  2 user  3 id that field users gets
+-- KEYS: 1 state  2 uid  3 bitmap    ARGV: 1 cfg  2 user  3 id that field users gets  4 site
 -- Reply: 1: the bit was set; 0: it was not; -2: the settings differ
 local call = redis.call
 if call('HGET', KEYS[1], 'cfg') ~= ARGV[1] then return -2 end

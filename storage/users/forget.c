@@ -186,7 +186,6 @@ static enum storage_err forget_in_partition(struct reader *reader, struct storag
         .partition = partition,
         .keys = keys,
         .n_keys = 2,
-        .last = user->site,
     };
     enum storage_err err = user_change_run(reader, job, &change, ret_index, ret_lost);
     /* What a later try is told says nothing of one that was lost. */

@@ -14,8 +14,8 @@ enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
     struct key key;
     random_id(generation, sizeof(generation));
     pipeline_init(&p, &reader->session, job->deadline_ms);
-    struct buffer *out = pipeline_script(
-        &p, change->partition, change->script, 2 + change->n_keys, change->last.n > 0 ? 4 : 3);
+    struct buffer *out =
+        pipeline_script(&p, change->partition, change->script, 2 + change->n_keys, 4);
     key_put(out, tag, "state");
     resp_slice(out, key_user_index(&key, tag, change->site));
     for (size_t i = 0; i < change->n_keys; i++) {
@@ -24,9 +24,7 @@ enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
     resp_text(out, reader->core->cfg);
     resp_slice(out, change->user);
     resp_text(out, generation);
-    if (change->last.n > 0) {
-        resp_slice(out, change->last);
-    }
+    resp_slice(out, change->site);
     const struct reply *reply = pipeline_ask(&p, true);
     *ret_answer = reply == NULL ? *ret_answer : reply_integer(reply, OTHER_SETTINGS);
     enum storage_err err = pipeline_answer(&p, job, ret_lost);

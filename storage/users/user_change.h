@@ -17,12 +17,12 @@ struct user_change {
     unsigned partition;     /* the user's, see activity_partition() */
     const struct key *keys; /* n_keys of them, behind the partition's state and index of users */
     size_t n_keys;
-    struct slice last; /* an argument behind cfg, user and the new generation; empty: none */
 };
 
-/* Run the script, as a request of its own, so that its doubt is about nothing else.  It answers a
- * number; one of -2 says that nothing was done because the data is kept with other settings, and
- * becomes STORAGE_CONFIG.  *ret_answer is the number; without an answer it stays what it was. */
+/* Run the script on cfg, user, a new generation and the site, as a request of its own, so that its
+ * doubt is about nothing else.  It answers a number; one of -2 says that nothing was done because
+ * the data is kept with other settings, and becomes STORAGE_CONFIG.  *ret_answer is the number;
+ * without an answer it stays what it was. */
 enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
     const struct user_change *change, int64_t *ret_answer, bool *ret_lost) MUST_CHECK;
 
