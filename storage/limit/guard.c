@@ -131,21 +131,6 @@ void guard_peek(struct guard *g, struct slice who, struct limit_state *ret_state
 
 /* ---- jobs that wait ---- */
 
-static void finish_job(struct storage_job *job, enum storage_err err)
-{
-    storage_job_free_chunk(job);
-    job_done(job, err);
-}
-
-static void fail_list(struct storage_job *jobs, enum storage_err err)
-{
-    while (jobs != NULL) {
-        struct storage_job *next = jobs->next;
-        finish_job(jobs, err);
-        jobs = next;
-    }
-}
-
 /* Let @job wait for the lease of @f.  With the lock held. */
 static void park_job(struct guard *g, struct funnel *f, struct storage_job *job)
 {
@@ -206,7 +191,7 @@ void guard_submit(struct guard *g, struct storage_job *job)
         err = STORAGE_NOMEM;
     }
     if (err != STORAGE_OK) {
-        finish_job(job, err);
+        job_done(job, err);
     }
 }
 
@@ -215,7 +200,7 @@ void guard_submit(struct guard *g, struct storage_job *job)
 static void judge_again(struct guard *g, struct storage_job *waiting, enum storage_err err)
 {
     if (err != STORAGE_OK) { /* no event was sent, whatever became of the lease */
-        fail_list(waiting, err == STORAGE_UNKNOWN ? STORAGE_LATE : err);
+        jobs_done(waiting, err == STORAGE_UNKNOWN ? STORAGE_LATE : err);
         return;
     }
     while (waiting != NULL) {
@@ -275,7 +260,7 @@ static int64_t answer_late(struct guard *g, int64_t now_ms)
     }
     int64_t next_ms = g->late_ms;
     pthread_mutex_unlock(&g->lock);
-    fail_list(late.first, STORAGE_LATE);
+    jobs_done(late.first, STORAGE_LATE);
     return next_ms;
 }
 
