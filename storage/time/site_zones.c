@@ -99,9 +99,6 @@ bool site_zones_add(struct site_zones *zones, struct slice site, const struct zo
 
 const struct zone *site_zones_get(const struct site_zones *zones, struct slice site)
 {
-    if (zones->n == 0) {
-        return zone_utc();
-    }
     size_t at = site_position(zones, site);
     return at < zones->n && slice_equal(slice_of(zones->entries[at].site), site)
                ? zones->entries[at].zone

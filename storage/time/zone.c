@@ -124,11 +124,6 @@ static const char *append_change(struct zone *zone, struct zone_change change)
     return NULL;
 }
 
-static int64_t whole_minutes(int64_t s)
-{
-    return floor_to(s, MINUTE_S);
-}
-
 /* End the repetition of a zone whose rule changes nothing, such as saving time all the year.  Such
  * a rule has left one change behind at most, at the end of its last year. */
 static void end_repeats(struct zone *zone)
@@ -148,13 +143,13 @@ struct zone *zone_make(const char *name, int64_t first_offset_s, const struct zo
     const char *fault = zone == NULL ? "out of memory" : NULL;
     if (zone != NULL) {
         (void)snprintf(zone->name, sizeof(zone->name), "%s", name);
-        zone->first_offset_s = whole_minutes(first_offset_s);
+        zone->first_offset_s = floor_to(first_offset_s, MINUTE_S);
         zone->repeats = repeats;
         zone->repeats_s = repeats_s;
     }
     for (size_t i = 0; fault == NULL && i < n; i++) {
         struct zone_change change = {
-            whole_minutes(changes[i].at_s), whole_minutes(changes[i].offset_s)};
+            floor_to(changes[i].at_s, MINUTE_S), floor_to(changes[i].offset_s, MINUTE_S)};
         fault = change.offset_s > OFFSET_MAX || change.offset_s < -OFFSET_MAX
                     ? "its offset is more than a day"
                     : append_change(zone, change);

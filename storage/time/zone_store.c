@@ -19,7 +19,7 @@ static const char unknown[] = "no such time zone: give an IANA name such as Euro
 struct zone_store {
     char *directory;
     pthread_mutex_t lock; /* guards the members below */
-    struct zone **zones;  /* in order of their names */
+    struct zone **zones;  /* those that were asked for: a few */
     size_t n, capacity;
 };
 
@@ -128,29 +128,14 @@ static struct zone *load_zone(
     return zone;
 }
 
-/* The position of the first zone whose name is not before @name. */
-static size_t zone_position(const struct zone_store *store, const char *name)
-{
-    size_t low = 0;
-    size_t high = store->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(zone_name(store->zones[middle]), name) < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 /* The zone as it was read before, or else from its file.  With the lock held. */
 static const struct zone *find_zone(
     struct zone_store *store, const char *name, const char **ret_fault)
 {
-    size_t at = zone_position(store, name);
-    if (at < store->n && strcmp(zone_name(store->zones[at]), name) == 0) {
-        return store->zones[at];
+    for (size_t i = 0; i < store->n; i++) {
+        if (strcmp(zone_name(store->zones[i]), name) == 0) {
+            return store->zones[i];
+        }
     }
     struct zone *zone = load_zone(store, name, ret_fault);
     if (zone == NULL) {
@@ -161,9 +146,7 @@ static const struct zone *find_zone(
         *ret_fault = "out of memory";
         return NULL;
     }
-    memmove(store->zones + at + 1, store->zones + at, (store->n - at) * sizeof(struct zone *));
-    store->zones[at] = zone;
-    store->n++;
+    store->zones[store->n++] = zone;
     return zone;
 }
 
