@@ -47,9 +47,7 @@ static unsigned found_partition(const struct partitions *partitions, struct slic
 
 static bool has_page(const struct deletion_target *target, struct slice page)
 {
-    return target->is_prefix
-               ? page.n >= target->page.n && memcmp(page.p, target->page.p, target->page.n) == 0
-               : slice_equal(page, target->page);
+    return target->is_prefix ? slice_begins(page, target->page) : slice_equal(page, target->page);
 }
 
 /* @rest: what follows the site, in a key of @kind. */

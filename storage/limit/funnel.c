@@ -1,5 +1,6 @@
 #include "storage/limit/funnel.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 
 #include "storage/base/index.h"
@@ -60,7 +61,6 @@ static void forget_funnel(struct guard *g, struct funnel *f)
  * Redis.  False: Redis was never seen, so there is no key for the hash. */
 static bool name_funnel(const struct guard *g, struct slice who, struct funnel *f)
 {
-    static const char hex[] = "0123456789abcdef";
     if (g->core->config.guard_by != GUARD_IP) {
         f->id_n = who.n < sizeof(f->id) ? who.n : sizeof(f->id);
         memcpy(f->id, who.n > 0 ? who.p : "", f->id_n);
@@ -74,10 +74,8 @@ static bool name_funnel(const struct guard *g, struct slice who, struct funnel *
     }
     memcpy(event.address.bytes, who.n > 0 ? who.p : "", who.n);
     if (identity_address(&keys, &event, &id)) {
-        for (size_t i = 0; i < sizeof(id.bytes); i++) {
-            f->id[f->id_n++] = hex[id.bytes[i] >> 4];
-            f->id[f->id_n++] = hex[id.bytes[i] & 15];
-        }
+        (void)sodium_bin2hex(f->id, sizeof(f->id), id.bytes, sizeof(id.bytes));
+        f->id_n = 2 * sizeof(id.bytes);
     }
     return true;
 }

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void deletion_field_add(struct key *field, struct slice text)
@@ -45,23 +44,19 @@ void deletion_record_print(const struct deletion_record *record, char ret[static
 
 bool deletion_record_parse(struct slice value, struct deletion_record *ret)
 {
-    char text[DELETION_VALUE];
-    char *end;
-    if (value.n <= DELETION_ID || value.n >= sizeof(text) || value.p[DELETION_ID] != ' ') {
-        return false;
-    }
-    memcpy(text, value.p, value.n);
-    text[value.n] = '\0';
     struct deletion_record record = {.done = 0};
-    memcpy(record.id, text, DELETION_ID);
-    record.done = strtoll(text + DELETION_ID + 1, &end, 10);
-    if (*end != ' ' || end[1] == '\0' || record.done < 0 || record.done > DELETION_DONE) {
+    uint64_t done, until_ms;
+    if (value.n < DELETION_ID) {
         return false;
     }
-    record.until_ms = strtoll(end + 1, &end, 10);
-    if (*end != '\0' || record.until_ms < 0) {
+    memcpy(record.id, value.p, DELETION_ID);
+    value = (struct slice){value.p + DELETION_ID, value.n - DELETION_ID};
+    if (!slice_take(&value, ' ') || !slice_take_number(&value, &done) || done > DELETION_DONE ||
+        !slice_take(&value, ' ') || !slice_take_number(&value, &until_ms) || value.n > 0) {
         return false;
     }
+    record.done = (int64_t)done;
+    record.until_ms = (int64_t)until_ms;
     *ret = record;
     return true;
 }

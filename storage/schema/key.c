@@ -137,7 +137,7 @@ struct slice key_activity(
 
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest)
 {
-    if (member.n <= site.n || memcmp(member.p, site.p, site.n) != 0 || member.p[site.n] != ':') {
+    if (!slice_begins(member, site) || member.n == site.n || member.p[site.n] != ':') {
         return false;
     }
     *ret_rest = (struct slice){member.p + site.n + 1, member.n - site.n - 1};

@@ -21,12 +21,8 @@ bool log_head_parse(struct slice id, struct slice value, struct log_head *ret)
     if (!log_id_is(id) || !slice_take_number(&value, &head.n) || !slice_take(&value, ' ')) {
         return false;
     }
-    struct slice era = {value.p, 0};
-    while (era.n < value.n && value.p[era.n] != ' ') {
-        era.n++;
-    }
-    value = (struct slice){value.p + era.n, value.n - era.n};
-    if (era.n == 0 || era.n > LOG_ID_TEXT || !slice_take(&value, ' ') ||
+    struct slice era;
+    if (!slice_take_until(&value, ' ', &era) || era.n == 0 || era.n > LOG_ID_TEXT ||
         !slice_take_number(&value, &time_ms) || value.n > 0) {
         return false;
     }

@@ -182,10 +182,8 @@ static struct hll_figure figure_of(
 /* Where the search begins: at inclusion and exclusion, with at least one element a part. */
 static void first_guess(const struct hll *a, const struct hll *b, double ret[PARTS])
 {
-    struct hll both;
-    for (size_t i = 0; i < HLL_REGISTERS; i++) {
-        both.registers[i] = a->registers[i] > b->registers[i] ? a->registers[i] : b->registers[i];
-    }
+    struct hll both = *a;
+    hll_unite(&both, b);
     double size_a = (double)hll_estimate(a);
     double size_b = (double)hll_estimate(b);
     double either = (double)hll_estimate(&both);

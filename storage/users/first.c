@@ -148,15 +148,11 @@ static bool is_final(const struct reader *reader, struct storage_job *job, struc
         return true;
     }
     arena_clear(&first->arena);
-    char *copy = arena_alloc(&first->arena, text.n + 1);
-    *ret_ok = copy != NULL;
-    if (copy == NULL) {
+    *ret_ok = arena_copy(&first->arena, &text);
+    if (!*ret_ok) {
         return false;
     }
-    if (text.n > 0) {
-        memcpy(copy, text.p, text.n);
-    }
-    first->text = (struct slice){copy, text.n};
+    first->text = text;
     job->held_from_ms = begun_ms;
     job->held_to_ms = monotonic_ms() + 1 + go_back_ms;
     bool can_be_lost = go_back_ms > 0 || core->config.ack_replicas > 0;
