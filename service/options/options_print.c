@@ -73,7 +73,7 @@ static void fill_cell(const struct option *option, const char *value, char *cell
     (void)snprintf(cell, CELL, "%s%s%s", quoted ? "\"" : "", shown, quoted ? "\"" : "");
 }
 
-static void fill_row(const struct options *options, size_t at, struct row *row)
+static void fill_option(const struct options *options, size_t at, struct row *row)
 {
     static const char *const sources[] = {"default", "file", "environment", "flag"};
     const struct option *option = &option_table[at];
@@ -100,6 +100,16 @@ static void fill_entry(const struct options *options, size_t at, struct row *row
     (void)snprintf(row->cells[4], CELL, "file %s:%u", options->config, entry->line);
 }
 
+/* The options, and behind them the entries. */
+static void fill_row(const struct options *options, size_t at, struct row *row)
+{
+    if (at < option_table_n) {
+        fill_option(options, at, row);
+    } else {
+        fill_entry(options, at - option_table_n, row);
+    }
+}
+
 static void print_row(const struct row *row, const size_t *widths, FILE *out)
 {
     for (size_t i = 0; i + 1 < COLUMNS; i++) {
@@ -111,11 +121,11 @@ static void print_row(const struct row *row, const size_t *widths, FILE *out)
 void options_print(const struct options *options, FILE *out)
 {
     struct row head = {{"option", "value", "unit", "default", "from"}}, row;
-    size_t widths[COLUMNS];
+    size_t n_rows = option_table_n + options->n_entries, widths[COLUMNS];
     for (size_t j = 0; j < COLUMNS; j++) {
         widths[j] = strlen(head.cells[j]);
     }
-    for (size_t i = 0; i < option_table_n; i++) {
+    for (size_t i = 0; i < n_rows; i++) {
         fill_row(options, i, &row);
         for (size_t j = 0; j < COLUMNS; j++) {
             size_t width = strlen(row.cells[j]);
@@ -125,12 +135,8 @@ void options_print(const struct options *options, FILE *out)
         }
     }
     print_row(&head, widths, out);
-    for (size_t i = 0; i < option_table_n; i++) {
+    for (size_t i = 0; i < n_rows; i++) {
         fill_row(options, i, &row);
-        print_row(&row, widths, out);
-    }
-    for (size_t i = 0; i < options->n_entries; i++) {
-        fill_entry(options, i, &row);
         print_row(&row, widths, out);
     }
 }

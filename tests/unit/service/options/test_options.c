@@ -232,6 +232,30 @@ Test(options, a_burst_as_the_limit_is_a_number_where_there_is_one)
     options_release(&options);
 }
 
+/* A line of the file that has a name in it stands in the same columns as the others. */
+Test(options, columns_are_as_wide_as_what_stands_in_them)
+{
+    static const char *const columns[] = {"value", "unit", "default", "from"};
+    static const char file[] = "site.of-a-rather-long-name.tz = America/Argentina/Buenos_Aires\n";
+    const char *path = make_file(file, sizeof(file) - 1);
+    char error[OPTIONS_ERROR] = "", config[128], *rest = NULL;
+    (void)snprintf(config, sizeof(config), "TALLYD_CONFIG=%s", path);
+    struct options options;
+    cr_assert(options_load(&options, 0, NULL, LIST(config), error), "%s", error);
+    char *text = printed(&options), *head = strtok_r(text, "\n", &rest), *line;
+    while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
+        for (size_t i = 0; i < 4 && strncmp(line, "dimensions ", 11) != 0; i++) { /* too long */
+            size_t at = (size_t)(strstr(head, columns[i]) - head);
+            cr_expect(
+                strlen(line) > at && line[at] != ' ' && line[at - 1] == ' ' && line[at - 2] == ' ',
+                "%s\n%s", head, line);
+        }
+    }
+    free(text);
+    options_release(&options);
+    cr_assert_eq(unlink(path), 0);
+}
+
 Test(options, print_names_every_option_and_no_password)
 {
     struct options options = load_flag("--redis=redis://u:s3cret@db:6379/2");
