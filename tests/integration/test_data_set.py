@@ -102,6 +102,7 @@ def test_a_data_set_is_restored_under_a_living_connection(start_redis, start_tal
     http = tallyd.client()
     http.accept([{"site": site, "page": "/ours"}])
     assert http.count("pv", site=site, from_="now-1h") == 1
+    wait_until(lambda: redis.command("KEYS", "t:*:lock"), "it leads: what is on its way to the lock would be written behind the change")
     make_foreign(redis)
     before = content(redis)
     answer = http.post([{"site": site, "page": "/x"}])
