@@ -121,7 +121,7 @@ static void send_over_links(struct dispatcher *d)
         }
     }
     for (struct server_link *link = d->links.first; link != NULL; link = link->next) {
-        if (link->out.n > 0) {
+        if (link->out.n > 0 || link->out.failed) {
             (void)server_link_flush(link); /* dispatcher_await() meets the same failure */
         }
     }

@@ -47,10 +47,13 @@ void server_links_note_owners(struct server_links *s)
 bool server_link_flush(struct server_link *link)
 {
     bool left;
-    bool ok = redis_queue(link->session.redis, &link->out) &&
-              redis_send(link->session.redis, &left) == REDIS_OK_STATUS;
+    struct redis *redis = link->session.redis;
+    bool queued = redis != NULL && redis_queue(redis, &link->out);
     buffer_clear(&link->out, BYTES_KEPT);
-    return ok;
+    if (!queued) {
+        session_lost(&link->session); /* the next reply would be taken for one to this */
+    }
+    return queued && redis_send(redis, &left) == REDIS_OK_STATUS;
 }
 
 void server_link_leave(struct server_link *link)

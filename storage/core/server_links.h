@@ -57,7 +57,8 @@ struct server_link *server_links_to(struct server_links *links, const struct clu
 struct server_link *server_links_of(
     struct server_links *links, unsigned partition, int64_t deadline_ms) MUST_CHECK;
 
-/* Send what is in `out`, which is emptied.  False: the connection is of no use any more. */
+/* Send what is in `out`, which is emptied.  False: the connection is of no use any more; where
+ * memory was short it is closed. */
 bool server_link_flush(struct server_link *link);
 
 /* Close the connection; what was asked over it is not answered any more. */
