@@ -144,12 +144,11 @@ static bool learn_partitions(struct preparation *p)
     return ok;
 }
 
+/* (0: another process was faster; learn_partitions() decides next.) */
 static bool take_change(void *data, size_t i, const struct reply *reply)
 {
-    (void)data;
     (void)i;
-    return reply->type ==
-           REPLY_INTEGER; /* 0: another process was faster; learn_partitions() decides next */
+    return reply->type == REPLY_INTEGER || preparation_not_ours(data, reply);
 }
 
 static bool take_answer(void *data, size_t i, const struct reply *reply)
@@ -157,8 +156,7 @@ static bool take_answer(void *data, size_t i, const struct reply *reply)
     struct preparation *p = data;
     const struct zone_move *move = &p->moves.moves[i];
     if (reply->type != REPLY_INTEGER) {
-        return preparation_complain(
-            p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
+        return preparation_not_ours(p, reply);
     }
     if (reply->integer == 0) {
         return true;

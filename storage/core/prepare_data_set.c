@@ -145,11 +145,10 @@ static bool take_schema(void *data, size_t i, const struct reply *reply)
 {
     struct preparation *p = data;
     if (i == 0 && lacks_made(p)) {
-        return reply->type == REPLY_STATUS || preparation_complain(p, reply->text.p);
+        return reply->type == REPLY_STATUS || preparation_not_ours(p, reply);
     }
     if (reply->type != REPLY_ARRAY || reply->n != 2) {
-        return preparation_complain(
-            p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
+        return preparation_not_ours(p, reply);
     }
     if (!slice_equal(reply->items[0].text, slice_of(p->meta))) {
         return preparation_refuse_meta(p, reply->items[0].text, "the key meta is not one of ours");

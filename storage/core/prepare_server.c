@@ -13,6 +13,12 @@ bool preparation_complain(struct preparation *p, const char *text)
     return false;
 }
 
+bool preparation_not_ours(struct preparation *p, const struct reply *reply)
+{
+    return preparation_complain(
+        p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
+}
+
 bool preparation_refuse(struct preparation *p, const char *text)
 {
     atomic_store(&p->core->settings_differ, true);

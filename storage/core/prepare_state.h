@@ -60,6 +60,9 @@ void preparation_put_made(const struct preparation *p, struct asks *asks);
 /* p->session->why becomes @text.  False. */
 bool preparation_complain(struct preparation *p, const char *text);
 
+/* The same, of a reply that is an error, or is not one to what was asked. */
+bool preparation_not_ours(struct preparation *p, const struct reply *reply);
+
 /* The same, and refuse to serve: the server or its data is not ours, and waiting does not help. */
 bool preparation_refuse(struct preparation *p, const char *text);
 
