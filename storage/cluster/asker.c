@@ -155,8 +155,7 @@ static bool reply_take(void *data, size_t i, const struct reply *reply)
     }
     asking->refused = !taken;
     if (!taken) {
-        (void)snprintf(q->error, sizeof(q->error), "%.80s",
-            reply->type == REPLY_ERROR ? reply->text.p : "an answer that is not understood");
+        (void)snprintf(q->error, sizeof(q->error), "%.80s", reply_complaint(reply));
     }
     return taken;
 }

@@ -15,8 +15,7 @@ bool preparation_complain(struct preparation *p, const char *text)
 
 bool preparation_not_ours(struct preparation *p, const struct reply *reply)
 {
-    return preparation_complain(
-        p, reply->type == REPLY_ERROR ? reply->text.p : "no answer of ours");
+    return preparation_complain(p, reply_complaint(reply));
 }
 
 bool preparation_refuse(struct preparation *p, const char *text)

@@ -116,8 +116,7 @@ enum lock_answer lock_await(struct lock_server *server, int64_t deadline_ms, int
         server->refused(server->refused_data, reply);
     }
     if (reply->type != REPLY_INTEGER) { /* NOSCRIPT, READONLY..: look anew next time */
-        return lock_unknown(server,
-            reply->type == REPLY_ERROR ? reply->text.p : "an answer that is not understood");
+        return lock_unknown(server, reply_complaint(reply));
     }
     server->why[0] = '\0';
     if (reply->integer > 0) {

@@ -308,9 +308,8 @@ static bool register_log(
     if (status == REDIS_OK_STATUS && reply_integer(reply, 0) == 1) {
         return true;
     }
-    const char *why = status != REDIS_OK_STATUS    ? redis_status_text(status)
-                      : reply->type == REPLY_ERROR ? reply->text.p
-                                                   : "no answer of ours";
+    const char *why =
+        status != REDIS_OK_STATUS ? redis_status_text(status) : reply_complaint(reply);
     (void)snprintf(session->why, sizeof(session->why), "%s", why);
     return false;
 }

@@ -11,6 +11,11 @@ bool reply_is_error(const struct reply *reply, const char *code)
            memcmp(reply->text.p, code, n) == 0 && (reply->text.n == n || reply->text.p[n] == ' ');
 }
 
+const char *reply_complaint(const struct reply *reply)
+{
+    return reply->type == REPLY_ERROR ? reply->text.p : "an answer that is not understood";
+}
+
 int64_t reply_integer(const struct reply *reply, int64_t fallback)
 {
     if (reply->type == REPLY_INTEGER) {

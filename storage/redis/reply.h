@@ -24,6 +24,10 @@ struct reply {
 /* Is it an error reply that begins with this code ("OOM", "NOSCRIPT", ...)? */
 bool reply_is_error(const struct reply *reply, const char *code);
 
+/* What is said of a reply that is not of the kind that was asked for: Redis's own sentence, if it
+ * is an error. */
+const char *reply_complaint(const struct reply *reply);
+
 /* The value of an integer reply, or of a text of 1 to 18 decimal digits; @fallback for anything
  * else. */
 int64_t reply_integer(const struct reply *reply, int64_t fallback);
