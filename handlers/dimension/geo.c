@@ -19,36 +19,39 @@ struct geo {
     MMDB_s file;
 };
 
-/* Copy the file into memory.  -1: *ret_error.  libmaxminddb maps what it reads, and a mapped file
- * that is cut, as `cp` and `curl -o` cut what they write over, ends the process.  The library does
- * not say why a file cannot be read, either, and waits for a pipe. */
-static int copy_file(const char *path, const char **ret_error)
+/* Open a regular file.  -1: *ret_error.  libmaxminddb does not say why it cannot, and waits for a
+ * pipe. */
+static int open_file(const char *path, const char **ret_error)
 {
-    struct stat about = {0};
-    int copy = -1;
+    struct stat about;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    bool ok = fd >= 0 && fstat(fd, &about) == 0;
-    if (ok && !S_ISREG(about.st_mode)) {
-        (void)close(fd);
-        *ret_error = "not a regular file";
-        return -1;
+    if (fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
+        return fd;
     }
-    if (ok) {
-        copy = memfd_create("geo", MFD_CLOEXEC);
-        ok = copy >= 0;
-    }
-    for (ssize_t n = 1; ok && n > 0;) {
-        n = sendfile(copy, fd, NULL, COPY_STEP);
-        ok = n >= 0;
-    }
-    *ret_error = ok ? NULL : strerror(errno);
+    *ret_error = fd < 0 ? strerror(errno) : "not a regular file";
     if (fd >= 0) {
         (void)close(fd);
     }
-    if (!ok && copy >= 0) {
+    return -1;
+}
+
+/* Copy the file into memory.  -1: *ret_error.  The library maps what it reads, and a mapped file
+ * that is cut, as `cp` and `curl -o` cut what they write over, ends the process. */
+static int copy_file(int fd, const char **ret_error)
+{
+    int copy = memfd_create("geo", MFD_CLOEXEC);
+    ssize_t n = copy < 0 ? -1 : 1;
+    while (n > 0) {
+        n = sendfile(copy, fd, NULL, COPY_STEP);
+    }
+    if (n == 0) {
+        return copy;
+    }
+    *ret_error = strerror(errno);
+    if (copy >= 0) {
         (void)close(copy);
     }
-    return ok ? copy : -1;
+    return -1;
 }
 
 /* By its descriptor. */
@@ -61,7 +64,12 @@ static int open_copy(int copy, MMDB_s *ret)
 
 struct geo *geo_open(const char *path, const char **ret_error)
 {
-    int copy = copy_file(path, ret_error);
+    int fd = open_file(path, ret_error);
+    if (fd < 0) {
+        return NULL;
+    }
+    int copy = copy_file(fd, ret_error);
+    (void)close(fd);
     if (copy < 0) {
         return NULL;
     }
