@@ -335,14 +335,3 @@ bool appender_connected(struct appender *a, struct session *session, int64_t dea
     }
     return true;
 }
-
-int64_t appender_due_ms(struct appender *a, bool connected)
-{
-    int64_t due_ms = connected && !a->is_gone ? append_beat_due_ms(a) : INT64_MAX;
-    for (const struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
-        for (const struct storage_job *job = e->jobs; job != NULL; job = job->next) {
-            due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
-        }
-    }
-    return due_ms;
-}

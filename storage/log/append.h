@@ -68,7 +68,8 @@ bool appender_has_jobs(const struct appender *a);
  * the same. */
 void appender_answer_late(struct appender *a, int64_t now_ms);
 
-/* Earliest deadline of a job, or time of the next heartbeat; INT64_MAX: none. */
-int64_t appender_due_ms(struct appender *a, bool connected);
+/* When there is something to be sent, CLOCK_MONOTONIC: a heartbeat, or what was refused just now.
+ * INT64_MAX: never.  There is a connection. */
+int64_t appender_due_ms(struct appender *a, int64_t now_ms);
 
 #endif

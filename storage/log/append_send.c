@@ -110,7 +110,8 @@ static bool send_entries(struct appender *a, const struct session *session, int6
     return true;
 }
 
-int64_t append_beat_due_ms(struct appender *a)
+/* When the next heartbeat is due. */
+static int64_t beat_due_ms(struct appender *a)
 {
     int64_t wanted_ms = standing_wanted_ms(append_standing(a));
     bool is_wanted = wanted_ms != INT64_MIN;
@@ -124,7 +125,7 @@ int64_t append_beat_due_ms(struct appender *a)
  * Redis has not gone back for those who want to know (core/standing.h). */
 static bool send_heartbeat(struct appender *a, const struct session *session, int64_t now_ms)
 {
-    if (now_ms < append_beat_due_ms(a)) {
+    if (now_ms < beat_due_ms(a)) {
         return true;
     }
     a->beat_ms = now_ms;
@@ -157,4 +158,9 @@ bool appender_pump(struct appender *a, const struct session *session, int64_t no
     }
     return send_entries(a, session, now_ms) && send_heartbeat(a, session, now_ms) &&
            send_wait(a, now_ms) && !a->out.failed;
+}
+
+int64_t appender_due_ms(struct appender *a, int64_t now_ms)
+{
+    return a->is_gone ? INT64_MAX : now_ms < a->hold_until_ms ? a->hold_until_ms : beat_due_ms(a);
 }

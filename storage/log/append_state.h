@@ -79,9 +79,6 @@ static inline const struct log_entry *append_under_way(const struct appender *a)
 /* What the connection proves of its server: of one server it counts for all that core knows. */
 struct standing *append_standing(struct appender *a);
 
-/* When the next heartbeat is due, CLOCK_MONOTONIC. */
-int64_t append_beat_due_ms(struct appender *a);
-
 /* Put @entry behind the last one: it is open. */
 void held_append(struct appender *a, struct log_entry *entry);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define LOOK_MS   50 /* how often is looked after what does not wake the thread: look_after_ms() */
+#define LOOK_MS   50   /* how often is looked after what does not wake the thread */
 #define DIFFER_MS 1000 /* how often it is seen what other threads have found of the data */
 #define HINT_MS   500  /* no reply for so long: the topology looks whether the server lives */
 
@@ -173,40 +173,8 @@ static void writer_work(struct writer *w)
     }
 }
 
-/* While replies are awaited, who comes does not wake the thread, and has a deadline.  What is kept
- * is not kept for long.  Where there is no room folds may stall. */
-static int64_t look_after_ms(struct writer *w)
-{
-    const struct appender *a = &w->appender;
-    bool soon =
-        a->n_awaited > 0 || a->unacknowledged != a->open || unfolded_room(a->unfolded, 0) == 0;
-    return soon ? LOOK_MS : w->session.redis != NULL ? DIFFER_MS : INT64_MAX;
-}
-
-/* How long poll() may sleep, in ms; -1 for ever. */
-static int writer_patience(struct writer *w)
-{
-    int64_t now_ms = monotonic_ms();
-    int64_t wake_ms = writer_next_deadline_ms(w);
-    int64_t look_ms = look_after_ms(w);
-    int64_t hold_ms = w->appender.hold_until_ms;
-    if (w->session.redis == NULL && w->next_connect_ms < wake_ms) {
-        wake_ms = w->next_connect_ms;
-    }
-    if (hold_ms > now_ms && w->appender.first != NULL && hold_ms < wake_ms) {
-        wake_ms = hold_ms;
-    }
-    if (look_ms < wake_ms - now_ms) {
-        wake_ms = now_ms + look_ms;
-    }
-    if (wake_ms == INT64_MAX) {
-        return -1;
-    }
-    return wake_ms <= now_ms ? 0 : wake_ms - now_ms > 60000 ? 60000 : (int)(wake_ms - now_ms);
-}
-
-/* Decide whether there is work at once; else the next job wakes us. */
-static bool may_sleep(struct writer *w)
+/* Is there work at once?  Else the next job wakes us. */
+static bool may_sleep(struct writer *w, bool *ret_busy)
 {
     bool connected = w->session.redis != NULL;
     size_t begin = events_to_begin(w); /* behind "no room" unfolded_tell_room() wakes the thread */
@@ -217,22 +185,36 @@ static bool may_sleep(struct writer *w)
         w->busy = false;
         pthread_cond_broadcast(&w->idle);
     }
+    *ret_busy = w->busy;
     pthread_mutex_unlock(&w->lock);
     return sleep;
+}
+
+/* How long poll() may sleep, in ms.  Requests have deadlines, and what is kept is not kept for
+ * long.  While replies are awaited, who comes does not wake the thread.  Where there is no room
+ * folds may stall. */
+static int writer_patience(struct writer *w)
+{
+    bool busy;
+    if (!may_sleep(w, &busy)) {
+        return 0;
+    }
+    int64_t now_ms = monotonic_ms();
+    int64_t due_ms =
+        w->session.redis != NULL ? appender_due_ms(&w->appender, now_ms) : w->next_connect_ms;
+    bool soon = busy || w->appender.n_awaited > 0 || unfolded_room(w->appender.unfolded, 0) == 0;
+    int most_ms = soon ? LOOK_MS : DIFFER_MS;
+    return due_ms <= now_ms ? 0 : due_ms - now_ms < most_ms ? (int)(due_ms - now_ms) : most_ms;
 }
 
 static void wait_for_events(struct writer *w)
 {
     struct pollfd fds[2] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = -1}};
-    int timeout = 0;
     if (w->session.redis != NULL) {
         fds[1].fd = redis_fd(w->session.redis);
         fds[1].events = (short)(POLLIN | (w->output_left ? POLLOUT : 0));
     }
-    if (may_sleep(w)) {
-        timeout = writer_patience(w);
-    }
-    if (poll(fds, 2, timeout) < 0 && errno != EINTR) {
+    if (poll(fds, 2, writer_patience(w)) < 0 && errno != EINTR) {
         return;
     }
     if ((fds[0].revents & POLLIN) != 0) {

@@ -153,21 +153,6 @@ void writer_fail_waiting(struct writer *w, enum storage_err err)
     }
 }
 
-int64_t writer_next_deadline_ms(struct writer *w)
-{
-    int64_t next = INT64_MAX;
-    pthread_mutex_lock(&w->lock);
-    if (w->queue.first != NULL) {
-        next = w->queue.first->deadline_ms;
-    }
-    if (w->draining && w->busy && w->drain_deadline_ms < next) {
-        next = w->drain_deadline_ms;
-    }
-    pthread_mutex_unlock(&w->lock);
-    int64_t under_way = appender_due_ms(&w->appender, w->session.redis != NULL);
-    return under_way < next ? under_way : next;
-}
-
 /* ---- life ---- */
 
 enum storage_err writer_away(const struct writer *w)

@@ -60,11 +60,6 @@ void writer_fail_late(struct writer *writer, int64_t now_ms);
 /* All requests that wait for an entry; what may go to another writer goes there. */
 void writer_fail_waiting(struct writer *writer, enum storage_err err);
 
-/* Earliest deadline of a job, or INT64_MAX.  Jobs wait in order of arrival, and all have the same
- * time, so the first is the earliest but for requests with another clock; a second late does no
- * harm. */
-int64_t writer_next_deadline_ms(struct writer *writer);
-
 /* ---- connection.c ---- */
 
 /* One attempt.  Requests that are late meanwhile are answered. */

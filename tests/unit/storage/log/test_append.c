@@ -353,12 +353,10 @@ static void check_state(void)
 
 static void check_deadlines(void)
 {
-    int64_t due_ms = appender_due_ms(&w.appender, w.is_connected);
     for (size_t i = 0; i < w.n_requests; i++) {
         const struct request *r = &w.requests[i];
         if (r->is_handed && !r->is_done) {
             CHECK(r->job.deadline_ms > now_ms(), "request %zu is late", i);
-            CHECK(r->job.deadline_ms >= due_ms, "request %zu is due before %" PRId64, i, due_ms);
         }
     }
 }
