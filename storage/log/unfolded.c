@@ -77,14 +77,6 @@ void unfolded_release(struct unfolded *u)
     pthread_mutex_destroy(&u->lock);
 }
 
-/* Under the lock. */
-static void tell_awaiting(struct unfolded *u)
-{
-    if (u->n_awaiting > 0) {
-        pthread_cond_broadcast(&u->put);
-    }
-}
-
 void unfolded_begin(struct unfolded *u, unsigned place, const char *id)
 {
     struct unfolded_log *log = &u->logs[place];
@@ -95,7 +87,7 @@ void unfolded_begin(struct unfolded *u, unsigned place, const char *id)
     note_oldest(u);
     memcpy(log->id, id, sizeof(log->id));
     log->last = log->shown = log->kept_behind = 0;
-    tell_awaiting(u);
+    pthread_cond_broadcast(&u->put);
     unfolded_show(u);
     unfolded_tell_room(u);
     pthread_mutex_unlock(&u->lock);
@@ -124,7 +116,7 @@ bool unfolded_put(struct unfolded *u, unsigned place, struct log_entry *entry)
         u->n_bytes += entry_bytes(entry);
     }
     log->last = entry->n;
-    tell_awaiting(u);
+    pthread_cond_broadcast(&u->put);
     unfolded_show(u);
     void (*arrived)(void *) = u->arrived;
     pthread_mutex_unlock(&u->lock);
@@ -148,7 +140,7 @@ void unfolded_hides(struct unfolded *u, unsigned place, uint64_t n)
     struct unfolded_log *log = &u->logs[place];
     pthread_mutex_lock(&u->lock);
     log->shown -= log->shown == n;
-    tell_awaiting(u);
+    pthread_cond_broadcast(&u->put);
     pthread_mutex_unlock(&u->lock);
 }
 
@@ -180,13 +172,11 @@ bool unfolded_await_shown(struct unfolded *u, int64_t deadline_us)
     for (unsigned i = 0; i < u->n_logs; i++) {
         shown[i] = u->logs[i].shown;
     }
-    u->n_awaiting++;
     bool has = has_put(u, shown);
     while (!has && monotonic_us() < deadline_us) {
         cond_wait_until_us(&u->put, &u->lock, deadline_us);
         has = has_put(u, shown);
     }
-    u->n_awaiting--;
     pthread_mutex_unlock(&u->lock);
     return has;
 }
@@ -267,22 +257,6 @@ void unfolded_on_room(struct unfolded *u, void (*has_room)(void *data), void *da
     pthread_mutex_unlock(&u->lock);
 }
 
-/* Under the lock: take what is wanted of the log's last @n entries. */
-static void take_last(const struct unfolded_log *log, size_t n, uint64_t after, size_t max_events,
-    struct log_entry ***ret, size_t *ret_n)
-{
-    size_t events = 0;
-    *ret_n = 0;
-    *ret = n == 0 ? NULL : malloc(n * sizeof(void *));
-    for (size_t i = log->n - n; *ret != NULL && i < log->n && events < max_events; i++) {
-        struct log_entry *entry = log->entries[log->first + i];
-        if (entry->n > after) {
-            (*ret)[(*ret_n)++] = entry_reference(entry);
-            events += entry_events(entry);
-        }
-    }
-}
-
 uint64_t unfolded_last(struct unfolded *u, unsigned place, char ret_id[LOG_ID_TEXT + 1])
 {
     const struct unfolded_log *log = &u->logs[place];
@@ -297,22 +271,23 @@ uint64_t unfolded_take(struct unfolded *u, unsigned place, uint64_t after, size_
     char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n)
 {
     const struct unfolded_log *log = &u->logs[place];
+    size_t events = 0;
     pthread_mutex_lock(&u->lock);
     memcpy(ret_id, log->id, sizeof(log->id));
-    take_last(log, log->n, after, max_events, ret, ret_n);
+    size_t end = log->first + log->n;
+    size_t i = end;
+    while (i > log->first && log->entries[i - 1]->n > after) {
+        i--;
+    }
+    *ret_n = 0;
+    *ret = i == end ? NULL : malloc((end - i) * sizeof(void *));
+    for (; *ret != NULL && i < end && events < max_events; i++) {
+        (*ret)[(*ret_n)++] = entry_reference(log->entries[i]);
+        events += entry_events(log->entries[i]);
+    }
     uint64_t last = log->last;
     pthread_mutex_unlock(&u->lock);
     return last;
-}
-
-void unfolded_take_newest(struct unfolded *u, unsigned place, size_t most,
-    char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n)
-{
-    const struct unfolded_log *log = &u->logs[place];
-    pthread_mutex_lock(&u->lock);
-    memcpy(ret_id, log->id, sizeof(log->id));
-    take_last(log, log->n < most ? log->n : most, 0, SIZE_MAX, ret, ret_n);
-    pthread_mutex_unlock(&u->lock);
 }
 
 void unfolded_done(struct unfolded *u, unsigned place, const char *id, uint64_t n)

@@ -43,8 +43,7 @@ struct unfolded {
     bool has_told;        /* ..something was acknowledged since.. */
     bool is_kept;         /* ..and something waits to be */
     int64_t oldest_ms;    /* CLOCK_MONOTONIC: since when the first one waits; 0: none does */
-    unsigned n_awaiting;  /* threads in unfolded_await_shown() */
-    pthread_cond_t put;   /* signalled for them */
+    pthread_cond_t put;   /* for unfolded_await_shown() */
 
     void (*arrived)(
         void *data); /* called, without the lock, when an entry was put in; NULL: nobody */
@@ -121,10 +120,6 @@ uint64_t unfolded_last(struct unfolded *unfolded, unsigned place, char ret_id[LO
  * Returns the number of the last entry that was put in, taken or not.  *ret is NULL where none
  * wait, or memory is out. */
 uint64_t unfolded_take(struct unfolded *unfolded, unsigned place, uint64_t after, size_t max_events,
-    char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n);
-
-/* The same of the @most entries that were put in last. */
-void unfolded_take_newest(struct unfolded *unfolded, unsigned place, size_t most,
     char ret_id[LOG_ID_TEXT + 1], struct log_entry ***ret, size_t *ret_n);
 
 /* All entries of log @id, at @place, up to @n are folded. */

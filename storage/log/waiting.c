@@ -31,7 +31,9 @@ void waiting_take(struct waiting *ret, struct core *core, size_t most)
     if (core->is_spread || atomic_load(&core->deletions.n) > 0) {
         return;
     }
-    unfolded_take_newest(core->unfolded, 0, most, ret->id, &ret->entries, &ret->n);
+    uint64_t last = unfolded_last(core->unfolded, 0, ret->id);
+    (void)unfolded_take(core->unfolded, 0, last > most ? last - most : 0, SIZE_MAX, ret->id,
+        &ret->entries, &ret->n);
     ret->last = unfolded_shown(core->unfolded, 0);
     if (is_old(ret)) {
         waiting_release(ret);
