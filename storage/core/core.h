@@ -86,7 +86,7 @@ struct core {
     _Atomic unsigned questions;             /* that are being read now */
     _Atomic int64_t settled_us;             /* see read/settled.h; CLOCK_MONOTONIC */
     _Atomic int64_t folded_us;              /* a round of folds has ended that counted events */
-    _Atomic size_t held_bytes;              /* of a cluster: what all writers hold (log/held.c) */
+    _Atomic size_t held_bytes;              /* what all writers hold (log/held.c) */
     /* By place of the log: when the first entry of this process was answered that a crash of Redis
      * may still take (log/append.h), CLOCK_MONOTONIC; 0: there is none. */
     _Atomic int64_t unsafe_since_us[LOG_PARTITIONS_MAX];

@@ -13,7 +13,7 @@ bool acknowledge_wait_is_due(const struct appender *a)
         return false;
     }
     bool open_answers = a->unacknowledged != a->open || a->lag_ms != 0;
-    if (a->lag_ms != 0 && a->n_open > a->n_sent) {
+    if (a->lag_ms != 0 && a->last != NULL && a->last->state == ENTRY_WAITING) {
         return false; /* few of those that go again would come between two WAITs */
     }
     return (a->lag_ms == 0 && a->n_out > 0) || (a->n_waits == 0 && open_answers);
@@ -39,10 +39,9 @@ void acknowledge_let_fold_all(struct appender *a)
 static void acknowledge_up_to(struct appender *a, uint64_t most)
 {
     acknowledge_let_fold_all(a);
-    for (; a->unacknowledged != a->open && a->unacknowledged->n <= most; a->n_unacknowledged--) {
-        struct log_entry *entry = a->unacknowledged;
-        appender_mark_all_done(a, entry, STORAGE_OK);
-        a->unacknowledged = entry->next;
+    for (; a->unacknowledged != a->open && a->unacknowledged->n <= most;
+         a->unacknowledged = a->unacknowledged->next) {
+        appender_mark_all_done(a, a->unacknowledged, STORAGE_OK);
     }
 }
 

@@ -85,9 +85,7 @@ static void take_appended(struct appender *a, struct log_entry *entry, const str
     bool first_time = entry->era[0] == '\0';
     entry->state = ENTRY_ANSWERED;
     entry->answered_ms = monotonic_ms();
-    for (; a->open != NULL && a->open->state == ENTRY_ANSWERED; a->n_open--) {
-        a->open = a->open->next; /* answers come in order, and so do entries in Redis */
-    }
+    a->open = entry->next; /* answers come in order, and so do entries in Redis */
     if (a->told_refusal) {
         a->told_refusal = false;
         core_notice(a->core, STORAGE_TAKES_WRITES, "");
@@ -212,14 +210,13 @@ static void begin_again(struct appender *a)
     acknowledge_kept(a);
     struct log_entry *held = a->first;
     a->first = a->last = a->open = a->unacknowledged = a->last_safe = NULL;
-    a->n_open = a->n_unacknowledged = 0;
-    a->held_bytes = 0;
     a->next_n = 1;
     a->id[0] = '\0';
     a->is_gone = a->may_jump = false;
     atomic_fetch_add(&a->core->stats.logs_gone, 1);
     for (; held != NULL; held = next) {
         next = held->next;
+        held_forget(a, held);
         bool again = held->state != ENTRY_ANSWERED && !held->on_lost && held->era[0] == '\0';
         if (!again) {
             atomic_fetch_add(&a->core->stats.entries_in_doubt, held->era[0] == '\0');
@@ -276,11 +273,9 @@ void appender_lost(struct appender *a)
     a->hold_until_ms = a->lag_ms = 0;
     for (struct log_entry *e = a->first; e != NULL; e = e->next) {
         e->on_lost = e->on_lost || e->state != ENTRY_WAITING;
-        a->n_open += e->state == ENTRY_ANSWERED;
         e->state = ENTRY_WAITING;
     }
     a->open = a->unacknowledged = a->first; /* another server may have them, and other replicas */
-    a->n_unacknowledged = a->n_open;
     a->last_safe = NULL;
     if (a->is_gone) {
         begin_again(a);

@@ -52,10 +52,8 @@ bool appender_give_up_last(struct appender *a, enum storage_err err)
         a->last->next = NULL;
     }
     a->open = a->open == entry ? NULL : a->open;
-    a->n_open--;
     a->unacknowledged = a->unacknowledged == entry ? NULL : a->unacknowledged;
-    a->n_unacknowledged--;
-    a->held_bytes -= entry_bytes(entry);
+    held_forget(a, entry);
     a->next_n = entry->n;
     unfolded_hides(a->unfolded, a->place, entry->n);
     appender_mark_all_done(a, entry, err);

@@ -37,13 +37,10 @@ struct appender {
     struct log_entry *first,
         *last;              /* held, in order of number: answered ones, then the open ones.. */
     struct log_entry *open; /* ..from this one on; NULL: all are answered */
-    size_t n_open;
     /* The first one that is not acknowledged (acknowledge.h): `open`, or before it; NULL: all are.
      */
     struct log_entry *unacknowledged;
-    size_t n_unacknowledged;
-    struct log_entry *last_safe;   /* of those held, in order; NULL: none is */
-    size_t held_bytes, told_bytes; /* told: that core->held_bytes has of them */
+    struct log_entry *last_safe; /* of those held, in order; NULL: none is */
     uint64_t next_n;
     size_t n_sent;            /* entries under way */
     bool is_taking;           /* the connection has taken an entry, and refused none since */
@@ -81,6 +78,9 @@ struct standing *append_standing(struct appender *a);
 
 /* Put @entry behind the last one: it is open. */
 void held_append(struct appender *a, struct log_entry *entry);
+
+/* @entry was taken out of the list. */
+void held_forget(struct appender *a, const struct log_entry *entry);
 
 /* Tell core_may_lose() since when there is one that was acknowledged and is not safe. */
 void held_show(const struct appender *a);

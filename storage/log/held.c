@@ -12,43 +12,32 @@ void held_append(struct appender *a, struct log_entry *entry)
 {
     entry->next = NULL;
     entry->before = a->last;
-    a->held_bytes += entry_bytes(entry);
     a->open = a->open == NULL ? entry : a->open;
-    a->n_open++;
     a->unacknowledged = a->unacknowledged == NULL ? entry : a->unacknowledged;
-    a->n_unacknowledged++;
     if (a->last == NULL) {
         a->first = entry;
     } else {
         a->last->next = entry;
     }
     a->last = entry;
+    atomic_fetch_add(&a->core->held_bytes, entry_bytes(entry));
 }
 
-/* What is held, by all writers of the process. */
-static size_t held_bytes(const struct appender *a)
+void held_forget(struct appender *a, const struct log_entry *entry)
 {
-    return a->core->is_spread ? atomic_load(&a->core->held_bytes) : a->held_bytes;
-}
-
-/* Of a cluster: have the others know. */
-static void tell_held(struct appender *a)
-{
-    if (a->core->is_spread && a->held_bytes != a->told_bytes) {
-        atomic_fetch_add(&a->core->held_bytes, a->held_bytes - a->told_bytes);
-        a->told_bytes = a->held_bytes;
-    }
-}
-
-static size_t n_under_way(const struct appender *a)
-{
-    return a->core->config.ack_replicas > 0 ? a->n_unacknowledged : a->n_open;
+    atomic_fetch_sub(&a->core->held_bytes, entry_bytes(entry));
 }
 
 bool appender_has_room(const struct appender *a)
 {
-    return a->id[0] != '\0' && !a->is_gone && n_under_way(a) < UNDER_WAY_MAX &&
-           held_bytes(a) < HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0);
+    size_t n = 0;
+    for (const struct log_entry *e = append_under_way(a); e != NULL && n < UNDER_WAY_MAX;
+         e = e->next) {
+        n++;
+    }
+    return a->id[0] != '\0' && !a->is_gone && n < UNDER_WAY_MAX &&
+           atomic_load(&a->core->held_bytes) <
+               HELD_BYTES_MAX + (a->core->hold_ms > 0 ? FAILOVER_BYTES : 0);
 }
 
 bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_ms)
@@ -61,7 +50,6 @@ bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_
     entry->n = a->next_n++;
     entry->begun_us = a->core->is_spread ? monotonic_us() : 0;
     held_append(a, entry);
-    tell_held(a);
     return true;
 }
 
@@ -113,9 +101,8 @@ void appender_let_go(struct appender *a)
         } else {
             a->first->before = NULL;
         }
-        a->held_bytes -= entry_bytes(entry);
+        held_forget(a, entry);
         a->last_safe = entry == a->last_safe ? NULL : a->last_safe;
         entry_release(entry);
     }
-    tell_held(a);
 }

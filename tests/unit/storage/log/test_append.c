@@ -320,8 +320,7 @@ static void check_unacknowledged(size_t n_open)
         n++;
     }
     CHECK(!has_jobs, "an acknowledged entry has jobs");
-    CHECK(n == a->n_unacknowledged && n >= n_open, "%zu entries are not acknowledged, not %zu", n,
-        a->n_unacknowledged);
+    CHECK(n >= n_open, "%zu entries are open, and %zu not acknowledged", n_open, n);
     CHECK(
         w.core->config.ack_replicas > 0 || n == n_open, "without replicas they are the open ones");
 }
@@ -342,7 +341,6 @@ static void check_state(void)
     }
     check_unacknowledged(n_open);
     check_shown();
-    CHECK(n_open == a->n_open, "%zu entries are open, not %zu", n_open, a->n_open);
     CHECK(before == 0 || a->next_n == before + 1, "the next number is %" PRIu64, a->next_n);
     for (size_t i = 0; i < w.unfolded.n; i++) {
         struct log_entry *const *at = &w.unfolded.logs[0].entries[w.unfolded.logs[0].first + i];

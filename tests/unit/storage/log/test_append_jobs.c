@@ -187,7 +187,7 @@ Test(append_jobs, go_again_in_one_stream, .init = setup, .fini = teardown)
     cr_assert(take(2));
     pass(0);
     expect_done(n, STORAGE_OK);
-    cr_expect_eq(w.appender.n_open, 0u);
+    cr_expect_null(w.appender.open);
     for (unsigned i = 0; i <= n; i++) {
         cr_expect_eq(fake_log_has(&w.redis, (uint8_t)i), 1u, "job %u", i);
     }
@@ -212,14 +212,14 @@ Test(append_jobs, large_ones_go_again_some_at_a_time, .init = setup, .fini = tea
         entry->packed.p = realloc(entry->packed.p, 300000);
         cr_assert_not_null(entry->packed.p);
         entry->packed.capacity = 300000;
-        w.appender.held_bytes += entry_bytes(entry) - before;
+        w.core->held_bytes += entry_bytes(entry) - before;
         send();
         cr_assert(take(1));
     }
     lose_and_prove();
     send();
     cr_expect_eq(w.appender.n_sent, 4u, "%zu: 1.2 MB", w.appender.n_sent);
-    while (w.appender.n_open > 0) {
+    while (w.appender.open != NULL) {
         cr_assert(take(1));
         send();
         cr_expect_leq(w.appender.n_sent, 4u);
@@ -270,7 +270,7 @@ Test(append_jobs, are_answered_in_order, .init = setup, .fini = teardown)
     expect_done(1, STORAGE_OK);
     cr_expect_eq(w.unfolded.logs[0].entries[0]->n, 1u);
     cr_expect_eq(w.unfolded.logs[0].last, 2u);
-    cr_expect_eq(w.appender.n_open, 0u);
+    cr_expect_null(w.appender.open);
     cr_expect_eq(fake_log_has(&w.redis, 0), 1u);
     cr_expect_eq(fake_log_has(&w.redis, 1), 1u);
 }
