@@ -39,21 +39,13 @@ static void writer_tell(struct writer *w, enum storage_notice what, const char *
 static void show_connected(struct writer *w, bool is)
 {
     atomic_store(&w->is_connected, is);
-    if (w->share->changed != NULL) {
-        w->share->changed(w->share->data);
-        return;
-    }
-    atomic_store(&w->core->ready, is);
-    atomic_store(&w->core->stats.redis_connected, is);
+    w->share->changed(w->share->data);
 }
 
 /* To be away is a matter of a second: an ordered failover takes less. */
 static void show_away(struct writer *w, enum storage_err why)
 {
-    int was = atomic_exchange(&w->away, (int)why);
-    if (w->share->changed == NULL) {
-        atomic_store(&w->core->refusing, why != STORAGE_OK);
-    } else if (was != (int)why) {
+    if (atomic_exchange(&w->away, (int)why) != (int)why) {
         w->share->changed(w->share->data);
     }
 }

@@ -146,7 +146,7 @@ static struct storage_job *send_elsewhere(
 
 void writer_fail_waiting(struct writer *w, enum storage_err err)
 {
-    bool moves = (err == STORAGE_DOWN || err == STORAGE_ALONE) && w->share->elsewhere != NULL;
+    bool moves = (err == STORAGE_DOWN || err == STORAGE_ALONE) && w->core->is_spread;
     for (struct storage_job *jobs = writer_take_jobs(w, 1, SIZE_MAX); jobs != NULL;
          jobs = writer_take_jobs(w, 1, SIZE_MAX)) {
         jobs_done(moves ? send_elsewhere(w, jobs, err) : jobs, err);

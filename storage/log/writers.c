@@ -95,25 +95,28 @@ static struct writer *writer_at_home(struct writers *ws)
     return w;
 }
 
-/* What the writers of a cluster say of their servers, as one figure for all. */
+/* What the writers say of their servers, as one figure for all. */
 static void look_at_all(void *data)
 {
     struct writers *ws = data;
     bool any_connected = false;
     bool all_away = true;
+    pthread_mutex_lock(&ws->lock); /* the caller may just be started, and not be among them yet */
     for (unsigned i = 0; i < core_logs(ws->core); i++) {
         const struct writer *w = atomic_load(&ws->all[i]);
         any_connected = any_connected || (w != NULL && writer_is_connected(w));
         all_away = all_away && (w == NULL || writer_away(w) == STORAGE_DOWN);
     }
+    pthread_mutex_unlock(&ws->lock);
     if (!any_connected) {
         (void)writer_at_home(ws); /* a process without requests, too, goes where it is served */
     }
     atomic_store(&ws->core->ready, any_connected);
     atomic_store(&ws->core->stats.redis_connected, any_connected);
-    atomic_store(
-        &ws->core->refusing, !any_connected && all_away &&
-                                 topology_n_unserved(ws->core->topology) == ws->core->partitions.n);
+    atomic_store(&ws->core->refusing,
+        !any_connected && all_away &&
+            (!ws->core->is_spread ||
+                topology_n_unserved(ws->core->topology) == ws->core->partitions.n));
 }
 
 static bool send_elsewhere(void *data, struct storage_job *job)
@@ -156,11 +159,9 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded)
     ws->core = core;
     ws->unfolded = unfolded;
     atomic_store(&ws->home, core->is_spread ? randombytes_uniform(core_logs(core)) : 0);
-    if (core->is_spread) {
-        ws->share.changed = look_at_all;
-        ws->share.elsewhere = send_elsewhere;
-        ws->share.data = ws;
-    }
+    ws->share.changed = look_at_all;
+    ws->share.elsewhere = send_elsewhere;
+    ws->share.data = ws;
     unfolded_on_room(unfolded, wake_all, ws);
     core->standing.on_want = wake_all;
     core->standing.on_want_data = ws;

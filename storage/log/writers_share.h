@@ -18,9 +18,10 @@ struct writers_share {
     bool prepared_once;        /* whoever prepares, at a time one, has this and the above */
     pthread_mutex_t news_lock; /* around what is told of connections, and: */
     bool has_told;             /* that there is a connection */
-    /* Of a cluster.  Called on a writer's thread; NULL with one server. */
+    /* Called on a writer's thread. */
     void (*changed)(void *data); /* what writer_away() or writer_is_connected() says */
-    /* Take over a job of which nothing was sent, because its server is away.  False: not taken. */
+    /* Of a cluster: take over a job of which nothing was sent, because its server is away.  False:
+     * not taken. */
     bool (*elsewhere)(void *data, struct storage_job *job);
     void *data;
 };

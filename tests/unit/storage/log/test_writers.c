@@ -144,6 +144,11 @@ Test(writers, what_waits_for_any_of_them_is_one_queue)
     free(core);
 }
 
+static void is_changed(void *data)
+{
+    (void)data;
+}
+
 static bool take_over(void *data, struct storage_job *job)
 {
     return writer_take_over(data, job);
@@ -155,7 +160,7 @@ Test(writers, what_moves_is_not_refused_and_counted_once)
 {
     struct core *core = core_of_a_cluster();
     struct unfolded unfolded;
-    struct writers_share share = {.elsewhere = take_over};
+    struct writers_share share = {.changed = is_changed, .elsewhere = take_over};
     const int64_t now_ms = monotonic_ms();
     core->config.queue_events = 25;
     stand_in.connect = no_connection;
