@@ -175,13 +175,10 @@ static bool take_fields(void *data, size_t i, const struct reply *reply)
 static void forget_if_changed(struct closing *c)
 {
     struct log_closer *closer = c->closer;
-    bool same = c->core->is_spread ? closer->stood_us == closer->dispatcher.links.stood_us
-                                   : closer->connection == c->session->n_opened;
-    closer->connection = c->session->n_opened;
-    closer->stood_us = closer->dispatcher.links.stood_us;
-    if (!same) {
+    if (closer->stood_us != session_stands_since(c->session)) {
         closer->strays.n = closer->counted.n = 0;
     }
+    closer->stood_us = session_stands_since(c->session);
 }
 
 /* Read all cursors.  The heads are read after them: a log is registered before it has a cursor. */
@@ -236,7 +233,7 @@ static struct session *closer_begin(
 /* Did the connections stand through all that was read? */
 static bool closer_stood(const struct closing *c)
 {
-    return !c->core->is_spread || c->closer->stood_us == c->closer->dispatcher.links.stood_us;
+    return c->closer->stood_us == session_stands_since(c->session);
 }
 
 bool log_close_silent(
@@ -290,7 +287,7 @@ static void close_own_spread(struct log_closer *closer, struct core *core, int64
         servers_each(core, &servers) && topology_n_unserved(core->topology) == 0 &&
         session_by_dispatcher(c.session, core) &&
         log_progress_read(&closer->progress, core, c.session, deadline_ms, &c.lost) == STORAGE_OK;
-    closer->stood_us = closer->dispatcher.links.stood_us;
+    closer->stood_us = session_stands_since(c.session);
     int64_t left_ms = deadline_ms - monotonic_ms();
     if (read && left_ms > 0 &&
         replicated_ask(core, c.session, &servers, n, left_ms, deadline_ms, &acked) ==

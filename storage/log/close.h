@@ -42,7 +42,7 @@
 struct log_closer {
     struct log_progress progress;
     struct watched_logs strays; /* cursors without a head */
-    uint64_t connection;        /* on which the strays were seen: session->n_opened */
+    int64_t stood_us;           /* session_stands_since() when they were seen, and `counted` */
     int64_t next_count_ms;
     /* Logs that are closed although their writers were heard of; NULL: none are. */
     struct unfolded *own;
@@ -51,7 +51,6 @@ struct log_closer {
     struct dispatcher dispatcher;
     struct session session;      /* of the dispatcher; its core is NULL: not begun */
     struct watched_logs counted; /* silent ones */
-    int64_t stood_us;            /* of the dispatcher, when they and the strays were seen */
 };
 
 void log_closer_release(struct log_closer *closer);

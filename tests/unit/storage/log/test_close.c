@@ -71,7 +71,7 @@ static void setup(void)
     stand_in.now_us = now;
     core = fold_core_make(PARTITIONS);
     atomic_store(&core->go_back_ms, BACK_MS);
-    session = (struct session){.core = core, .redis = stand_in_redis(), .n_opened = 1};
+    session = (struct session){.core = core, .redis = stand_in_redis(), .opened_us = 1};
     stand_in.answer = answer;
     struct fake_stream_log *log = fake_streams_add(LOG, 5);
     log->cursor = "5";
@@ -135,7 +135,7 @@ Test(close, over_another_connection_a_stray_is_new)
     fake_streams.logs[0].time_ms = redis_clock_ms(&core->clock);
     redis.has_stray = true;
     look(0, "");
-    session.n_opened++;
+    session.opened_us++;
     look(BACK_MS, "");
     look(BACK_MS, "delete " STRAY ";delete " STRAY ";");
 }
