@@ -237,7 +237,6 @@ bool appender_take_reply(struct appender *a, const struct reply *reply)
     }
     struct append_sent sent = a->sent[a->sent_first++];
     a->n_awaited--;
-    a->proved_ms = sent.sent_ms;
     standing_answered(append_standing(a), sent.sent_ms);
     bool ok = true;
     if (sent.command == COMMAND_APPEND) {

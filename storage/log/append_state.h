@@ -53,7 +53,6 @@ struct appender {
     size_t sent_first, n_awaited, sent_capacity;
     size_t n_waits;           /* of COMMAND_WAIT among those */
     int64_t lag_ms;           /* since when too few replicas acknowledge; 0: enough do */
-    int64_t proved_ms;        /* sending of the newest command that this connection has answered */
     int64_t wrote_ms;         /* sending of the newest heartbeat that it has answered */
     int64_t beat_ms;          /* of the last heartbeat */
     int64_t hold_until_ms;    /* send nothing before: Redis asked for patience */

@@ -53,16 +53,12 @@ bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_
     return true;
 }
 
-static int64_t go_back_ms(const struct appender *a)
-{
-    return atomic_load(&a->core->go_back_ms);
-}
-
 /* Do the answers prove that the entry was there, @for_ms after it was answered? */
-static bool is_proved(const struct appender *a, const struct log_entry *entry, int64_t for_ms)
+static bool is_proved(struct appender *a, const struct log_entry *entry, int64_t for_ms)
 {
     return entry->state == ENTRY_ANSWERED &&
-           (for_ms == 0 || entry->answered_ms + for_ms <= a->proved_ms);
+           (for_ms == 0 ||
+               entry->answered_ms + for_ms <= atomic_load(&append_standing(a)->until_ms));
 }
 
 void held_show(const struct appender *a)
@@ -79,7 +75,8 @@ static void note_safe(struct appender *a)
 {
     bool any = false;
     struct log_entry *next = a->last_safe == NULL ? a->first : a->last_safe->next;
-    for (; next != NULL && is_proved(a, next, go_back_ms(a)); next = next->next) {
+    for (; next != NULL && is_proved(a, next, atomic_load(&a->core->go_back_ms));
+         next = next->next) {
         a->last_safe = next;
         any = any || !next->is_safe;
         next->is_safe = true;
