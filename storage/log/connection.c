@@ -96,15 +96,11 @@ static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms)
         memcpy(w->session.why, session.why, sizeof(session.why));
     }
     share->prepared_once = share->prepared_once || ok;
-    if (is_prepared && core_refuses(w->core) == STORAGE_OK) { /* the rest can wait */
-        atomic_store(&share->is_partial, !ok || share->prepared.n_away > 0);
-        ok = true;
-    } else {
-        atomic_store(&share->is_partial, ok && share->prepared.n_away > 0);
-    }
-    atomic_store(&share->is_prepared, ok);
+    is_prepared = is_prepared && core_refuses(w->core) == STORAGE_OK; /* then the rest can wait */
+    atomic_store(&share->is_partial, ok ? share->prepared.n_away > 0 : is_prepared);
+    atomic_store(&share->is_prepared, ok || is_prepared);
     atomic_store(&share->is_preparing, false);
-    return ok;
+    return ok || is_prepared;
 }
 
 /* Is the server ours, and the data? */
@@ -164,8 +160,8 @@ void writer_mind_stall(struct writer *w, int64_t now_ms)
         }
         return;
     }
-    int64_t since_us = w->appender.open == NULL ? 0 : w->appender.open->begun_us;
-    bool stalls = since_us != 0 && now_ms - since_us / 1000 >= SERVER_PATIENCE_MS;
+    const struct log_entry *open = w->appender.open;
+    bool stalls = open != NULL && now_ms - open->begun_ms >= SERVER_PATIENCE_MS;
     if (lags) {
         acknowledge_let_fold_all(&w->appender);
     }

@@ -63,7 +63,7 @@ struct log_entry {
     /* The appender's. */
     enum entry_state state;
     bool on_lost;             /* a copy may be in Redis, or under way on a lost connection */
-    int64_t begun_us;         /* of a cluster: CLOCK_MONOTONIC, made; else 0 */
+    int64_t begun_ms;         /* CLOCK_MONOTONIC: made */
     int64_t sent_us;          /* CLOCK_MONOTONIC, of the last copy */
     int64_t answered_ms;      /* CLOCK_MONOTONIC */
     int64_t acknowledged_us;  /* CLOCK_MONOTONIC: answered for the first time; 0: never */

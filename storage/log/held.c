@@ -48,7 +48,7 @@ bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_
     }
     memcpy(entry->id, a->id, sizeof(entry->id));
     entry->n = a->next_n++;
-    entry->begun_us = a->core->is_spread ? monotonic_us() : 0;
+    entry->begun_ms = monotonic_ms();
     held_append(a, entry);
     return true;
 }
