@@ -44,8 +44,8 @@ static enum storage_err make_chunk(
 /* Hand a write with its chunk to the writer.  If it does not take the job the chunk is freed. */
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
-    enum storage_err err;
-    if (!writers_submit(s->writers, job, &err)) {
+    enum storage_err err = writers_submit(s->writers, job);
+    if (err != STORAGE_OK) {
         storage_job_free_chunk(job);
     }
     return err;
@@ -160,8 +160,11 @@ static enum storage_err submit_read(struct storage *s, struct storage_job *job)
 bool storage_send(void *data, struct storage_job *job, enum storage_err *ret_err)
 {
     struct storage *s = data;
-    return job->op == STORAGE_WRITE ? writers_submit(s->writers, job, ret_err)
-                                    : limit_senders_submit(s->limits, job, ret_err);
+    if (job->op != STORAGE_WRITE) {
+        return limit_senders_submit(s->limits, job, ret_err);
+    }
+    *ret_err = writers_submit(s->writers, job);
+    return *ret_err == STORAGE_OK;
 }
 
 void storage_submit(struct storage *s, struct storage_job *job)

@@ -37,8 +37,7 @@ static bool is_full(const struct writer *w, const struct storage_job *job)
     return w->queue.events > 0 && all + job->cost > w->core->config.queue_events;
 }
 
-/* STORAGE_OK: @job is in the queue. */
-static enum storage_err take_job(struct writer *w, struct storage_job *job, bool is_new)
+enum storage_err writer_submit(struct writer *w, struct storage_job *job, bool is_new)
 {
     bool wake = false;
     bool later = job->more_follow; /* the job may be gone once it is in the queue */
@@ -48,6 +47,7 @@ static enum storage_err take_job(struct writer *w, struct storage_job *job, bool
         err = STORAGE_SHUTDOWN;
     } else if (is_new && is_full(w, job)) {
         err = STORAGE_FULL;
+        atomic_fetch_add(&w->core->stats.queue_refused, 1);
     } else {
         job_queue_append(&w->queue, job);
         show_queue(w);
@@ -62,20 +62,6 @@ static enum storage_err take_job(struct writer *w, struct storage_job *job, bool
         writer_wake(w);
     }
     return err;
-}
-
-bool writer_submit(struct writer *w, struct storage_job *job, enum storage_err *ret_err)
-{
-    *ret_err = take_job(w, job, true);
-    if (*ret_err == STORAGE_FULL) {
-        atomic_fetch_add(&w->core->stats.queue_refused, 1);
-    }
-    return *ret_err == STORAGE_OK;
-}
-
-bool writer_take_over(struct writer *w, struct storage_job *job)
-{
-    return take_job(w, job, false) == STORAGE_OK;
 }
 
 void writer_flush(struct writer *w)

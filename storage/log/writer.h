@@ -24,13 +24,11 @@ struct writer;
 struct writer *writer_start(
     struct core *core, unsigned place, struct unfolded *unfolded, struct writers_share *share);
 
-/* Take a job with its chunk made.  Thread-safe.  False (and *ret_err): not taken, done() was not
- * called. */
-bool writer_submit(struct writer *writer, struct storage_job *job, enum storage_err *ret_err);
-
-/* The same of a job that another writer had taken, and sent nothing of: it is in the queue's bound
- * already. */
-bool writer_take_over(struct writer *writer, struct storage_job *job) MUST_CHECK;
+/* Take a job with its chunk made.  One that is not @is_new another writer had taken, and sent
+ * nothing of: it is in the queue's bound already.  Thread-safe.  Anything but STORAGE_OK: not
+ * taken, done() was not called. */
+enum storage_err writer_submit(
+    struct writer *writer, struct storage_job *job, bool is_new) MUST_CHECK;
 
 /* Wake the thread for jobs that were submitted with `more_follow`.  Thread-safe. */
 void writer_flush(struct writer *writer);

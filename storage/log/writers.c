@@ -123,27 +123,28 @@ static bool send_elsewhere(void *data, struct storage_job *job)
 {
     struct writer *w = writer_at_home(data);
     job->more_follow = false; /* the caller is a writer, which flushes nobody */
-    return w != NULL && writer_away(w) == STORAGE_OK && writer_take_over(w, job);
+    return w != NULL && writer_away(w) == STORAGE_OK && writer_submit(w, job, false) == STORAGE_OK;
 }
 
-bool writers_submit(struct writers *ws, struct storage_job *job, enum storage_err *ret_err)
+enum storage_err writers_submit(struct writers *ws, struct storage_job *job)
 {
     if (!ws->core->is_spread) {
-        return writer_submit(ws->first, job, ret_err);
+        return writer_submit(ws->first, job, true);
     }
     const struct request_key *keyed = job->u.write.keyed;
     unsigned place = keyed == NULL ? 0 : core_log_of_key(ws->core, &keyed->key);
     struct writer *w = keyed == NULL ? writer_at_home(ws) : writer_at(ws, place);
-    *ret_err = w != NULL                ? writer_away(w)
-               : atomic_load(&ws->ends) ? STORAGE_SHUTDOWN
-                                        : STORAGE_NOMEM;
-    if (*ret_err == STORAGE_OK && keyed != NULL && is_away(ws, place)) {
-        *ret_err = STORAGE_DOWN;
+    if (w == NULL) {
+        return atomic_load(&ws->ends) ? STORAGE_SHUTDOWN : STORAGE_NOMEM;
     }
-    if (*ret_err == STORAGE_DOWN) {
+    enum storage_err err = writer_away(w);
+    if (err == STORAGE_OK && keyed != NULL && is_away(ws, place)) {
+        err = STORAGE_DOWN;
+    }
+    if (err == STORAGE_DOWN) {
         servers_blame(ws->core, job->detail, sizeof(job->detail));
     }
-    return *ret_err == STORAGE_OK && writer_submit(w, job, ret_err);
+    return err == STORAGE_OK ? writer_submit(w, job, true) : err;
 }
 
 /* ---- life ---- */

@@ -27,7 +27,7 @@ struct writers;
 struct writers *writers_start(struct core *core, struct unfolded *unfolded);
 
 /* Take a STORAGE_WRITE: see writer_submit(). */
-bool writers_submit(struct writers *writers, struct storage_job *job, enum storage_err *ret_err);
+enum storage_err writers_submit(struct writers *writers, struct storage_job *job) MUST_CHECK;
 
 /* See writer_flush(): each writer that a job of `more_follow` was given to. */
 void writers_flush(struct writers *writers);

@@ -71,15 +71,12 @@ static struct storage_job jobs[PLACES];
 /* Submit request @i, of @cost events, whose key is made. */
 static enum storage_err submit_keyed(struct writers *writers, unsigned i, size_t cost)
 {
-    enum storage_err err;
     jobs[i] = (struct storage_job){.op = STORAGE_WRITE,
         .cost = cost,
         .deadline_ms = INT64_MAX,
         .done = is_done,
         .u.write = {.keyed = &keys[i]}};
-    bool taken = writers_submit(writers, &jobs[i], &err);
-    cr_expect_eq(taken, err == STORAGE_OK);
-    return err;
+    return writers_submit(writers, &jobs[i]);
 }
 
 /* The same, with a key that leads to place @i, where a writer is started. */
@@ -151,7 +148,7 @@ static void is_changed(void *data)
 
 static bool take_over(void *data, struct storage_job *job)
 {
-    return writer_take_over(data, job);
+    return writer_submit(data, job, false) == STORAGE_OK;
 }
 
 /* What one writer gives to another was in the bound already, and is counted once; so are those who
@@ -169,15 +166,15 @@ Test(writers, what_moves_is_not_refused_and_counted_once)
     struct writer *from = writer_start(core, 0, &unfolded, &share);
     struct writer *to = writer_start(core, 1, &unfolded, &share);
     cr_assert(from != NULL && to != NULL);
-    enum storage_err err;
     for (unsigned i = 0; i < 3; i++) {
         jobs[i] = (struct storage_job){.op = STORAGE_WRITE,
             .cost = 10,
             .deadline_ms = i == 1 ? now_ms + 100 : INT64_MAX,
             .done = is_done};
     }
-    cr_expect(writer_submit(to, &jobs[0], &err) && writer_submit(from, &jobs[1], &err));
-    cr_expect(writer_take_over(to, &jobs[2]), "beyond the bound");
+    cr_expect_eq(writer_submit(to, &jobs[0], true), STORAGE_OK);
+    cr_expect_eq(writer_submit(from, &jobs[1], true), STORAGE_OK);
+    cr_expect_eq(writer_submit(to, &jobs[2], false), STORAGE_OK, "beyond the bound");
     cr_expect_eq(atomic_load(&core->stats.queue_events), 30);
     int64_t until_ms = monotonic_ms() + LONG_MS;
     while (atomic_load(&n_done) == 0 && monotonic_ms() < until_ms) {
