@@ -8,7 +8,6 @@
 #include "storage/base/index.h"
 #include "storage/job/counted_name.h"
 #include "storage/log/chunk_format.h"
-#include "storage/schema/partition.h"
 
 #define VARINT_MAX 10 /* bytes of a 64-bit number */
 
@@ -42,103 +41,74 @@ struct chunk_sender {
     bool asks;                       /* there was one */
 };
 
-/* The pages of the chunk so far: the first event of each. */
-struct chunk_pages {
-    const struct event *events;
+/* The pages of the chunk so far, or the values, each as it came first. */
+struct numbered {
+    bool single; /* of one event: no two are alike */
     struct index index;
-    uint32_t *numbers; /* of the page of the event at that place */
-    uint32_t n;
+    const void **all; /* owned */
+    size_t n_all, all_capacity;
 };
 
-struct page_wanted {
-    const struct event *events;
-    struct slice page;
+struct wanted {
+    const void *const *all;
+    const void *what;
 };
 
 static bool same_page(const void *context, uint32_t item)
 {
-    const struct page_wanted *wanted = context;
-    return slice_equal(wanted->events[item].page, wanted->page);
+    const struct wanted *wanted = context;
+    return slice_equal(
+        *(const struct slice *)wanted->all[item], *(const struct slice *)wanted->what);
 }
-
-/* The number of the page of event @i.  *ret_new: it is the first with this page.  INDEX_NONE: out
- * of memory. */
-static uint32_t number_page(struct chunk_pages *pages, uint32_t i, bool *ret_new)
-{
-    struct page_wanted wanted = {pages->events, pages->events[i].page};
-    *ret_new = wanted.page.n > 0;
-    if (pages->numbers == NULL || !*ret_new) { /* a single event, or no page */
-        return 0;
-    }
-    if (!index_reserve(&pages->index)) {
-        return INDEX_NONE;
-    }
-    uint64_t hash = page_hash(SLICE(""), wanted.page);
-    struct index_slot *slot = index_find(&pages->index, hash, same_page, &wanted);
-    *ret_new = slot->item == INDEX_NONE;
-    if (*ret_new) {
-        pages->numbers[i] = pages->n++;
-        index_set(&pages->index, slot, hash, i);
-        return pages->numbers[i];
-    }
-    return pages->numbers[slot->item];
-}
-
-/* The values of the chunk so far, each as it came first. */
-struct chunk_values {
-    bool single; /* one event: no two values are alike */
-    struct index index;
-    const struct event_value **all; /* owned */
-    size_t n, capacity;
-};
-
-struct value_wanted {
-    const struct chunk_values *values;
-    const struct event_value *value;
-};
 
 static bool same_value(const void *context, uint32_t item)
 {
-    const struct value_wanted *wanted = context;
-    const struct event_value *a = wanted->values->all[item];
-    const struct event_value *b = wanted->value;
+    const struct wanted *wanted = context;
+    const struct event_value *a = wanted->all[item];
+    const struct event_value *b = wanted->what;
     return a->dimension == b->dimension && a->with_visitors == b->with_visitors &&
            slice_equal(a->text, b->text);
 }
 
-/* The number of a value.  *ret_new: it comes for the first time.  INDEX_NONE: out of memory. */
-static uint32_t number_value(
-    struct chunk_values *values, const struct event_value *value, bool *ret_new)
+/* The number of @what, which has @text.  *ret_new: it comes for the first time.  INDEX_NONE: out of
+ * memory. */
+static uint32_t number_of(struct numbered *numbered, const void *what, struct slice text,
+    bool (*same)(const void *context, uint32_t item), bool *ret_new)
 {
-    struct value_wanted wanted = {values, value};
     *ret_new = true;
-    if (values->single) {
-        return (uint32_t)values->n++;
+    if (numbered->single) {
+        return (uint32_t)numbered->n_all++;
     }
-    if (!index_reserve(&values->index) ||
-        !array_reserve(&values->all, &values->capacity, values->n, sizeof(struct event_value *))) {
+    if (!index_reserve(&numbered->index) || !ARRAY_RESERVE(numbered, all)) {
         return INDEX_NONE;
     }
-    uint64_t hash = XXH3_64bits_withSeed(value->text.p, value->text.n, value->dimension);
-    struct index_slot *slot = index_find(&values->index, hash, same_value, &wanted);
+    struct wanted wanted = {numbered->all, what};
+    uint64_t hash = XXH3_64bits(text.p, text.n);
+    struct index_slot *slot = index_find(&numbered->index, hash, same, &wanted);
     *ret_new = slot->item == INDEX_NONE;
-    if (*ret_new) {
-        uint32_t number = (uint32_t)values->n++;
-        values->all[number] = value;
-        index_set(&values->index, slot, hash, number);
-        return number;
+    if (!*ret_new) {
+        return slot->item;
     }
-    return slot->item;
+    uint32_t number = (uint32_t)numbered->n_all++;
+    numbered->all[number] = what;
+    index_set(&numbered->index, slot, hash, number);
+    return number;
+}
+
+static void numbered_release(struct numbered *numbered)
+{
+    index_release(&numbered->index);
+    free(numbered->all);
 }
 
 /* False: out of memory. */
-static bool put_values(struct buffer *out, const struct event *event, struct chunk_values *values)
+static bool put_values(struct buffer *out, const struct event *event, struct numbered *values)
 {
     buffer_append(out, &event->n_values, 1);
     for (unsigned i = 0; i < event->n_values; i++) {
         const struct event_value *value = &event->values[i];
         bool is_new;
-        uint32_t number = number_value(values, value, &is_new);
+        uint32_t number = number_of(values, value, value->text, same_value, &is_new);
         if (number == INDEX_NONE) {
             return false;
         }
@@ -172,17 +142,17 @@ static void put_first(struct buffer *out, struct chunk_sender *sender, uint32_t 
 }
 
 static bool put_event(struct buffer *out, const struct event *event, const struct event *before,
-    struct chunk_pages *pages, struct chunk_values *values, struct chunk_sender *sender)
+    struct numbered *pages, struct numbered *values, struct chunk_sender *sender)
 {
     struct visitor_id visitor;
     struct address_id address;
-    bool new_page = true;
-    uint32_t page = number_page(pages, (uint32_t)(event - pages->events), &new_page);
+    bool no_page = event->page.n == 0;
+    bool new_page = false;
+    uint32_t page = no_page ? 0 : number_of(pages, &event->page, event->page, same_page, &new_page);
     if (page == INDEX_NONE) {
         return false;
     }
     bool site = before == NULL || !slice_equal(event->site, before->site);
-    bool no_page = event->page.n == 0;
     bool is_user = event->user.n > 0 && event->visitor.n == 0; /* the visitor */
     bool has_visitor = !no_page && !is_user && identity_visitor(sender->keys, event, &visitor);
     bool has_address =
@@ -224,15 +194,11 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,
     const struct identity_keys *keys, const struct key_digest *ticket)
 {
-    struct chunk_pages pages = {.events = events};
-    struct chunk_values values = {.single = n == 1};
+    struct numbered pages = {.single = n == 1};
+    struct numbered values = {.single = n == 1};
     struct chunk_sender sender = {keys, ticket, ticket != NULL};
     size_t before = out->n;
     bool ok = !out->failed;
-    if (n > 1) {
-        pages.numbers = malloc(n * sizeof(*pages.numbers));
-        ok = ok && pages.numbers != NULL;
-    }
     if (ok) {
         put_number(out, n);
     }
@@ -240,10 +206,8 @@ bool chunk_write(struct buffer *out, const struct event *events, size_t n,
         const struct event *last = i == 0 ? NULL : &events[i - 1];
         ok = put_event(out, &events[i], last, &pages, &values, &sender);
     }
-    index_release(&pages.index);
-    index_release(&values.index);
-    free(values.all);
-    free(pages.numbers);
+    numbered_release(&pages);
+    numbered_release(&values);
     if (!ok || out->failed) {
         out->n = before;
         return false;
