@@ -1,5 +1,6 @@
 #include "storage/log/entry.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,11 +145,9 @@ static bool entry_parse_head(struct log_entry *entry, struct slice head)
     if (head.n != ENTRY_HEAD || head.p[0] != ENTRY_VERSION) {
         return false;
     }
-    uint64_t ms = 0;
-    for (size_t i = ENTRY_HEAD; i-- > 1;) {
-        ms = ms << 8 | (uint8_t)head.p[i];
-    }
-    entry->arrival_ms = (int64_t)ms;
+    uint64_t ms;
+    memcpy(&ms, head.p + 1, sizeof(ms));
+    entry->arrival_ms = (int64_t)le64toh(ms);
     return true;
 }
 
@@ -258,9 +257,7 @@ enum packed_err entry_chunks(
 
 void entry_print_head(const struct log_entry *entry, uint8_t head[ENTRY_HEAD])
 {
-    uint64_t ms = (uint64_t)entry->arrival_ms;
+    uint64_t ms = htole64((uint64_t)entry->arrival_ms);
     head[0] = ENTRY_VERSION;
-    for (size_t i = 1; i < ENTRY_HEAD; i++, ms >>= 8) {
-        head[i] = (uint8_t)ms;
-    }
+    memcpy(head + 1, &ms, sizeof(ms));
 }

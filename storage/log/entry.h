@@ -27,7 +27,7 @@
 #include "storage/schema/log_state.h"
 
 #define ENTRY_VERSION 2 /* log_age.lua knows it, too */
-#define ENTRY_HEAD    9
+#define ENTRY_HEAD    (1 + sizeof(uint64_t))
 
 /* A request with a key. */
 struct entry_keyed {

@@ -1,27 +1,12 @@
 #include "storage/log/packed.h"
 
+#include <endian.h>
 #include <lz4.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH_BYTES 4
+#define LENGTH_BYTES sizeof(uint32_t)
 #define RATIO_MAX    255 /* a byte of a block says that so many bytes are repeated */
-
-static void put_length(char *out, size_t n)
-{
-    for (size_t i = 0; i < LENGTH_BYTES; i++, n >>= 8) {
-        out[i] = (char)(n & 0xff);
-    }
-}
-
-static size_t take_length(const char *from)
-{
-    size_t n = 0;
-    for (size_t i = LENGTH_BYTES; i-- > 0;) {
-        n = n << 8 | (uint8_t)from[i];
-    }
-    return n;
-}
 
 bool packed_write(struct buffer *out, struct slice chunks)
 {
@@ -33,7 +18,8 @@ bool packed_write(struct buffer *out, struct slice chunks)
     if (!buffer_expect(out, LENGTH_BYTES + room)) {
         return false;
     }
-    put_length(out->p, chunks.n);
+    uint32_t length = htole32((uint32_t)chunks.n);
+    memcpy(out->p, &length, LENGTH_BYTES);
     char *block = out->p + LENGTH_BYTES;
     int n = is_long ? 0 : LZ4_compress_default(chunks.p, block, (int)chunks.n, (int)room);
     bool is_shorter = n > 0 && (size_t)n < chunks.n;
@@ -53,7 +39,9 @@ enum packed_err packed_read(struct slice packed, struct arena *arena, struct sli
     if (packed.n <= LENGTH_BYTES) {
         return PACKED_BROKEN;
     }
-    size_t n = take_length(packed.p);
+    uint32_t length;
+    memcpy(&length, packed.p, LENGTH_BYTES);
+    size_t n = le32toh(length);
     struct slice block = {packed.p + LENGTH_BYTES, packed.n - LENGTH_BYTES};
     if (n == block.n) {
         *ret = block;
