@@ -75,7 +75,7 @@ struct chunk_reader {
     uint64_t n_left;          /* events of the chunk at hand */
     struct chunk_event event; /* the last one */
     struct slice *pages;      /* owned: of the chunk at hand */
-    size_t n_pages, capacity;
+    size_t n_pages, pages_capacity;
     struct chunk_value *values; /* owned: of the chunk at hand */
     size_t n_values, values_capacity;
     uint32_t numbers[EVENT_VALUES_MAX]; /* of the values of the event at hand */

@@ -100,8 +100,7 @@ static bool get_page(struct chunk_reader *reader, unsigned flags, struct chunk_e
     if (!get_text(reader, EVENT_PAGE_MAX, &event->page)) {
         return false;
     }
-    if (!array_reserve(
-            &reader->pages, &reader->capacity, reader->n_pages, sizeof(*reader->pages))) {
+    if (!ARRAY_RESERVE(reader, pages)) {
         return run_out(reader);
     }
     reader->pages[reader->n_pages++] = event->page;
