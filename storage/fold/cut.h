@@ -13,7 +13,6 @@
 #include <stdatomic.h>
 
 #include "storage/fold/batch.h"
-#include "storage/known/known_sketches.h"
 #include "storage/schema/part_set.h"
 #include "storage/time/write_plan.h"
 
@@ -45,7 +44,6 @@ struct cutter {
     uint32_t task;               /* ..its first task that is not done.. */
     uint8_t first_stripe;        /* ..and its first stripe */
     struct cut_shares *shares;   /* NULL: it is alone */
-    const struct known_sketches *sketches; /* of its thread; NULL: nothing is known */
 };
 
 void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch);

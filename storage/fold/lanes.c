@@ -126,7 +126,6 @@ static void lane_begin(struct lane *lane, const struct batch *batch, struct head
     lane->by = heads;
     lane->trim = -1;
     cutter_begin(&lane->cutter, lane->lanes->core, batch);
-    lane->cutter.sketches = transaction_sketches(lane->tx);
 }
 
 /* What the next transaction counts; none at the end. */

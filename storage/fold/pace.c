@@ -26,5 +26,5 @@ void pace_learn(struct pace *pace, uint64_t estimated_us, int64_t measured_us)
 
 uint32_t pace_limit_us(const struct pace *pace, uint32_t goal_us)
 {
-    return goal_us * (pace->percent == 0 ? PACE_START : pace->percent) / 100;
+    return pace->percent == 0 ? goal_us : goal_us * pace->percent / 100;
 }

@@ -2,10 +2,10 @@
  *
  * Layer: storage, pure.  One owner.
  *
- * Transactions are cut by constants that were measured on one machine (cut.c).  A slower Redis, or
- * one that shares its processor, would be held up longer by the same transaction.  So each of them
- * says how long it took, and the cut follows: the limit on the estimate is a goal divided by what a
- * microsecond of estimate took lately.
+ * Transactions are cut by a constant for each kind of task (cut.c).  What a task takes depends on
+ * its names, on what comes together, and on the machine.  So each transaction says how long it
+ * took, and the cut follows: the limit on the estimate is a goal divided by what a microsecond of
+ * estimate took lately.
  *
  * Requests are acknowledged between transactions.  Requests of few events come in great numbers,
  * and whoever comes during a transaction waits for its end: there the goal is a short one.  With 64
@@ -26,11 +26,10 @@
 /* The limit is the goal times a factor, which stays within these (percent): what is cheap now may
  * be followed by what is not, and a transaction has a cost of its own that small ones pay too
  * often. */
-#define PACE_MIN 40
+#define PACE_MIN 25
 #define PACE_MAX 250
 
-/* Zeroed: nothing is known, and the factor is PACE_START. */
-#define PACE_START 80
+/* Zeroed: nothing is known, and the estimate is trusted. */
 struct pace {
     uint32_t percent;                   /* 0: nothing known */
     uint64_t estimated_us, measured_us; /* sums that forget */

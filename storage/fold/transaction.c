@@ -47,11 +47,6 @@ uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *
     return pace_limit_us(&tx->pace, batch_has_many(batch) ? PACE_GOAL_SHORT_US : PACE_GOAL_US);
 }
 
-const struct known_sketches *transaction_sketches(const struct transaction *tx)
-{
-    return &tx->memory.sketches;
-}
-
 /* ---- the look ---- */
 
 /* Put what the transaction before has done into the memory. */

@@ -48,9 +48,6 @@ void transaction_forget(struct transaction *tx);
 /* How much a transaction may be estimated to cost: see pace.h. */
 uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch);
 
-/* What the transaction remembers of sketches, for a cutter on the same thread. */
-const struct known_sketches *transaction_sketches(const struct transaction *tx);
-
 /* Count @cuts of @batch, by @deadline_ms.  @next (none where @next.n is 0) are what the following
  * call counts, of the same batch, if this one ends with FOLD_DONE.  @trim: number of the log in the
  * batch whose entries all partitions have counted once this is done, so that its stream is cut; -1:

@@ -1,9 +1,7 @@
 #include "storage/fold/cut.h"
 
 #include <criterion/criterion.h>
-#include <xxhash.h>
 
-#include "storage/schema/key.h"
 #include "tests/lib/fold_fixture.h"
 
 /* Of a cluster: each transaction has one partition, and only those that were asked for. */
@@ -54,53 +52,6 @@ Test(cut, with_one_server_partitions_share_a_transaction)
     cutter_begin(&cutter, core, &batch);
     cr_expect_eq(cutter_next(&cutter, UINT32_MAX, cuts, &last), (unsigned)PARTITIONS);
     cr_expect(last);
-    batch_release(&batch);
-    fold_core_drop(core);
-}
-
-/* How many transactions of at most 1 ms the partition of the site takes, by the estimate. */
-static unsigned transactions(struct core *core, const struct batch *batch, unsigned partition,
-    const struct known_sketches *sketches)
-{
-    struct cutter cutter;
-    struct cut cuts[CUTS_MAX];
-    struct part_set only = {.words = {0}};
-    bool last = false;
-    unsigned n = 0;
-    part_set_add(&only, partition);
-    cutter_begin(&cutter, core, batch);
-    cutter.only = &only;
-    cutter.sketches = sketches;
-    while (!last) {
-        cr_assert_eq(cutter_next(&cutter, 1000, cuts, &last), 1u);
-        n++;
-    }
-    return n;
-}
-
-/* Hardly any event of a busy site raises a register of its sketch. */
-Test(cut, a_site_whose_sketch_is_known_costs_little)
-{
-    struct core *core = fold_core_make(PARTITIONS);
-    static struct batch batch;
-    static struct known_sketches sketches;
-    struct key key;
-    unsigned p = 0;
-    cr_assert_not_null(batch_add_log(&batch, "00000000000000aa", 0));
-    cr_assert(batch_add(&batch, fold_entry("00000000000000aa", 1, FOLD_NOW_S, 3000)));
-    cr_assert(batch_finish(&batch, core));
-    for (unsigned i = 0; i < PARTITIONS; i++) {
-        p = batch.tasks[i].n > batch.tasks[p].n ? i : p;
-    }
-    const struct row *row = &batch.rows[0];
-    unsigned unknown = transactions(core, &batch, p, NULL);
-    cr_expect_eq(transactions(core, &batch, p, &sketches), unknown);
-    struct bucket minute = bucket_at(row->site->zone, LEVEL_MINUTE, row->at_s);
-    key_bucket(&key, core->partitions.tag[p], KEY_UV, row->site->name, minute, SLICE(""));
-    cr_assert_not_null(
-        known_sketches_take(&sketches, XXH3_64bits(key.p, key.n), 3000, FOLD_NOW_S * 1000));
-    cr_expect_lt(2 * transactions(core, &batch, p, &sketches), unknown);
-    known_sketches_release(&sketches);
     batch_release(&batch);
     fold_core_drop(core);
 }

@@ -11,11 +11,11 @@ static double after(uint64_t estimated_us, int64_t measured_us, unsigned transac
     return pace_limit_us(&pace, PACE_GOAL_US);
 }
 
-Test(pace, begins_with_a_guess)
+Test(pace, begins_with_the_estimate)
 {
     struct pace pace = {0};
-    cr_expect_eq(pace_limit_us(&pace, PACE_GOAL_US), PACE_GOAL_US * PACE_START / 100);
-    cr_expect_eq(pace_limit_us(&pace, PACE_GOAL_SHORT_US), PACE_GOAL_SHORT_US * PACE_START / 100);
+    cr_expect_eq(pace_limit_us(&pace, PACE_GOAL_US), PACE_GOAL_US);
+    cr_expect_eq(pace_limit_us(&pace, PACE_GOAL_SHORT_US), PACE_GOAL_SHORT_US);
 }
 
 Test(pace, follows_what_transactions_took)
@@ -33,9 +33,9 @@ Test(pace, stays_within_bounds)
 
 Test(pace, learns_nothing_from_small_transactions_and_from_a_redis_that_does_not_say)
 {
-    cr_expect_eq(after(10, 1000000, 100), PACE_GOAL_US * PACE_START / 100);
-    cr_expect_eq(after(3000, 0, 100), PACE_GOAL_US * PACE_START / 100);
-    cr_expect_eq(after(3000, -1, 100), PACE_GOAL_US * PACE_START / 100);
+    cr_expect_eq(after(10, 1000000, 100), PACE_GOAL_US);
+    cr_expect_eq(after(3000, 0, 100), PACE_GOAL_US);
+    cr_expect_eq(after(3000, -1, 100), PACE_GOAL_US);
 }
 
 Test(pace, forgets)
