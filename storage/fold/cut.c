@@ -15,11 +15,6 @@ static size_t task_cost(struct write_plan *plan, const struct row *row, enum tas
     return in_one_bucket[kind] * (size_t)plan->n;
 }
 
-void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch)
-{
-    *cutter = (struct cutter){.core = core, .batch = batch};
-}
-
 unsigned cut_first(const struct batch *batch, unsigned n_partitions)
 {
     unsigned most = 0;
@@ -31,24 +26,30 @@ unsigned cut_first(const struct batch *batch, unsigned n_partitions)
     return batch->tasks[most].n * n_partitions > 2 * all ? most : 0;
 }
 
-/* Take the next partition from @first on that no other cutter has taken.  None is left: all is
- * done. */
-static void take_shared(struct cutter *cutter, unsigned first)
+void cut_all_left(struct cut_left *left, const struct core *core)
+{
+    for (unsigned p = 0; p < core->partitions.n; p++) {
+        atomic_store(&left->has[p], true);
+    }
+}
+
+static void take_partition(struct cutter *cutter, unsigned first)
 {
     const unsigned n = cutter->core->partitions.n;
     cutter->partition = n;
     for (unsigned i = 0; i < n && cutter->partition == n; i++) {
         unsigned p = (first + i) % n;
-        if (!atomic_exchange(&cutter->shares->is_taken[p], true)) {
+        if (atomic_exchange(&cutter->left->has[p], false)) {
             cutter->partition = p;
         }
     }
 }
 
-void cutter_share(struct cutter *cutter, struct cut_shares *shares, unsigned first)
+void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch,
+    struct cut_left *left, unsigned first)
 {
-    cutter->shares = shares;
-    take_shared(cutter, first);
+    *cutter = (struct cutter){.core = core, .batch = batch, .left = left};
+    take_partition(cutter, first);
 }
 
 /* Where the tasks of a partition may be cut: behind a stripe, an entry, an event. */
@@ -117,41 +118,27 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
     return true;
 }
 
-/* The first partition from @p on that is to be counted; their number: none. */
-static unsigned next_partition(const struct cutter *cutter, unsigned p)
-{
-    while (
-        cutter->only != NULL && p < cutter->core->partitions.n && !part_set_has(cutter->only, p)) {
-        p++;
-    }
-    return p;
-}
-
 unsigned cutter_next(
     struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last)
 {
     unsigned n = 0;
     size_t us = 0;
-    const unsigned most = cutter->only == NULL ? CUTS_MAX : 1;
-    cutter->partition = next_partition(cutter, cutter->partition);
-    while (n < most && cutter->partition < cutter->core->partitions.n) {
-        bool whole = cut_partition(cutter, limit_us, &ret[n]);
+    bool whole = true;
+    const unsigned n_partitions = cutter->core->partitions.n;
+    const unsigned most = cutter->core->is_spread ? 1 : CUTS_MAX;
+    while (whole && n < most && cutter->partition < n_partitions) {
+        whole = cut_partition(cutter, limit_us, &ret[n]);
         if (n > 0 && (!whole || us + ret[n].us > limit_us)) {
             break; /* the next transaction begins with it */
         }
         us += ret[n].us;
         cutter->task = whole ? 0 : ret[n].to;
         cutter->first_stripe = whole ? 0 : ret[n].end_stripe;
-        if (whole && cutter->shares != NULL) {
-            take_shared(cutter, cutter->partition + 1);
-        } else {
-            cutter->partition = next_partition(cutter, cutter->partition + whole);
+        if (whole) {
+            take_partition(cutter, cutter->partition + 1);
         }
         n++;
-        if (!whole) {
-            break;
-        }
     }
-    *ret_last = cutter->partition == cutter->core->partitions.n;
+    *ret_last = cutter->partition == n_partitions;
     return n;
 }

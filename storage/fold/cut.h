@@ -13,7 +13,6 @@
 #include <stdatomic.h>
 
 #include "storage/fold/batch.h"
-#include "storage/schema/part_set.h"
 #include "storage/time/write_plan.h"
 
 /* Partitions of one transaction, at most.  WATCH compares each key with all that are watched
@@ -30,23 +29,28 @@ struct cut {
     uint32_t us; /* what it is estimated to cost Redis */
 };
 
-/* Which partitions of a batch one of several cutters has taken. */
-struct cut_shares {
-    _Atomic bool is_taken[PARTITIONS_MAX];
+/* Partitions of a batch that no cutter has taken yet; zeroed there are none. */
+struct cut_left {
+    _Atomic bool has[PARTITIONS_MAX];
 };
 
 /* How far the partitions of a batch have come. */
 struct cutter {
     struct core *core;
     const struct batch *batch;
-    const struct part_set *only; /* of a cluster: these partitions, one a transaction; NULL: all */
-    unsigned partition;          /* the first one that is not done.. */
-    uint32_t task;               /* ..its first task that is not done.. */
-    uint8_t first_stripe;        /* ..and its first stripe */
-    struct cut_shares *shares;   /* NULL: it is alone */
+    struct cut_left *left;
+    unsigned partition;   /* the one that is taken; their number: none is left.. */
+    uint32_t task;        /* ..its first task that is not done.. */
+    uint8_t first_stripe; /* ..and its first stripe */
 };
 
-void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch);
+/* All partitions of @core are left. */
+void cut_all_left(struct cut_left *left, const struct core *core);
+
+/* Cut the partitions in @left, from @first on and around, and take the first one.  Several cutters,
+ * each on its own thread, may share them. */
+void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch,
+    struct cut_left *left, unsigned first);
 
 /* Where the first of several cutters begins: at a partition that has far more to do than others, as
  * that of a busy site.  It takes several transactions, one after the other.  Begun late, they would
@@ -54,13 +58,8 @@ void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *
  * again that it knows. */
 unsigned cut_first(const struct batch *batch, unsigned n_partitions);
 
-/* Several cutters, each on its own thread, share the partitions.  Each takes one after the other
- * that none has taken, from @first on and around.  For each of them, right after cutter_begin().
- * @shares is zeroed at first. */
-void cutter_share(struct cutter *cutter, struct cut_shares *shares, unsigned first);
-
-/* Take the next transaction, of at most about @limit_us: ret[0 .. result).  0: all is done.
- * *ret_last: nothing comes behind it. */
+/* Take the next transaction, of at most about @limit_us: ret[0 .. result); in a cluster it has one
+ * partition.  0: all is done.  *ret_last: nothing comes behind it. */
 unsigned cutter_next(
     struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last);
 

@@ -33,8 +33,8 @@ struct lane {
     /* Of the batch at hand. */
     bool has_work, has_thread;
     pthread_t thread;
-    struct part_set set; /* of a cluster: partitions of the lane's server */
     struct cutter cutter;
+    struct cut_left left; /* of a cluster: the partitions of the lane's server */
     struct session *over; /* the connection.. */
     struct heads *by;     /* ..and the heads that it goes by */
     int trim;             /* by the last transaction: see transaction_run() */
@@ -118,14 +118,15 @@ static bool lane_connect(struct lane *lane)
     return true;
 }
 
-/* The lane gets work: what its cutter takes of @batch, by @heads. */
-static void lane_begin(struct lane *lane, const struct batch *batch, struct heads *heads)
+/* The lane gets work: of @batch the partitions in @left, from @first on, by @heads. */
+static void lane_begin(struct lane *lane, const struct batch *batch, struct cut_left *left,
+    unsigned first, struct heads *heads)
 {
     lane->has_work = true;
     lane->over = &lane->session;
     lane->by = heads;
     lane->trim = -1;
-    cutter_begin(&lane->cutter, lane->lanes->core, batch);
+    cutter_begin(&lane->cutter, lane->lanes->core, batch, left, first);
 }
 
 /* What the next transaction counts; none at the end. */
@@ -216,23 +217,22 @@ static struct fold_result lanes_run(struct lanes *lanes)
 static struct fold_result count_on_one(struct lanes *lanes, struct session *session,
     const struct batch *batch, struct heads *heads, int trim)
 {
-    struct cut_shares shares = {0};
+    struct cut_left left = {0};
     struct lane *first = lanes->all;
     assert(first != NULL && first->next != NULL); /* made by lanes_init() */
     struct lane *second = first->next;
     const unsigned n = lanes->core->partitions.n;
     bool both = batch->n_rows >= BESIDE_ROWS && n > 1 && lane_connect(second) &&
                 session_is_current(session); /* else they may be of two servers */
-    lane_begin(first, batch, heads);
+    /* Each lane takes its first partition here, before another thread runs.  So the first one
+     * always has a transaction, whose reading of the heads the round's goal rests on. */
+    unsigned from = both ? cut_first(batch, n) : 0;
+    cut_all_left(&left, lanes->core);
+    lane_begin(first, batch, &left, from, heads);
     first->over = session;
     first->trim = both ? -1 : trim;
     if (both) {
-        /* Each lane takes its first partition here, before another thread runs.  So the first one
-         * always has a transaction, whose reading of the heads the round's goal rests on. */
-        unsigned from = cut_first(batch, n);
-        lane_begin(second, batch, &second->heads);
-        cutter_share(&first->cutter, &shares, from);
-        cutter_share(&second->cutter, &shares, from + n / 2);
+        lane_begin(second, batch, &left, from + n / 2, &second->heads);
     }
     struct fold_result result = lanes_run(lanes);
     if (both && result.end == FOLD_DONE && trim >= 0) { /* only now both lanes have counted it */
@@ -275,9 +275,8 @@ static void drop_left(struct lanes *lanes)
     }
 }
 
-/* Give each partition that gets something of the batch to its lane; *ret_with: all of these. */
-static enum storage_err share_out(
-    struct lanes *lanes, const struct batch *batch, struct heads *heads, struct part_set *ret_with)
+/* Give each partition that gets something of the batch to its server's lane. */
+static enum storage_err share_out(struct lanes *lanes, const struct batch *batch)
 {
     drop_left(lanes);
     for (unsigned p = 0; p < lanes->core->partitions.n; p++) {
@@ -293,12 +292,10 @@ static enum storage_err share_out(
             return STORAGE_NOMEM;
         }
         if (!lane->has_work) {
-            lane_begin(lane, batch, heads);
-            lane->set = (struct part_set){.words = {0}};
-            lane->cutter.only = &lane->set;
+            lane->left = (struct cut_left){0};
         }
-        part_set_add(&lane->set, p);
-        part_set_add(ret_with, p);
+        lane->has_work = true;
+        atomic_store(&lane->left.has[p], true);
     }
     return STORAGE_OK;
 }
@@ -306,15 +303,19 @@ static enum storage_err share_out(
 static struct fold_result count_spread(
     struct lanes *lanes, struct session *session, const struct batch *batch, struct heads *heads)
 {
-    struct part_set with = {.words = {0}};
-    enum storage_err err = share_out(lanes, batch, heads, &with);
+    enum storage_err err = share_out(lanes, batch);
     if (err != STORAGE_OK) {
         return fold_failed(err);
+    }
+    for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
+        if (lane->has_work) {
+            lane_begin(lane, batch, &lane->left, 0, heads);
+        }
     }
     struct fold_result result = lanes_run(lanes);
     return result.end != FOLD_DONE
                ? result
-               : pass_by(lanes->core, session, batch, &with, heads, monotonic_ms() + FOLD_STEP_MS);
+               : pass_by(lanes->core, session, batch, heads, monotonic_ms() + FOLD_STEP_MS);
 }
 
 struct fold_result lanes_count(struct lanes *lanes, struct session *session,

@@ -43,7 +43,7 @@ static bool pass_by_take(void *data, size_t i, const struct reply *reply)
 }
 
 struct fold_result pass_by(struct core *core, struct session *session, const struct batch *batch,
-    const struct part_set *except, const struct heads *heads, int64_t deadline_ms)
+    const struct heads *heads, int64_t deadline_ms)
 {
     struct passing p = {.core = core, .batch = batch, .result = {.end = FOLD_DONE}};
     struct buffer out = {0};
@@ -54,7 +54,7 @@ struct fold_result pass_by(struct core *core, struct session *session, const str
         }
     }
     for (unsigned i = 0; p.n_logs > 0 && i < core->partitions.n; i++) {
-        if (!part_set_has(except, i)) {
+        if (batch->tasks[i].n == 0) {
             p.asked[asks.n] = (uint16_t)i;
             write_script(&p, session, i, asks_begin(&asks, i));
         }

@@ -12,11 +12,10 @@
 
 #include "storage/core/asks.h"
 #include "storage/fold/transaction.h"
-#include "storage/schema/part_set.h"
 
-/* Move the cursors of @batch in all partitions but @except, by @heads, over the dispatcher of
- * @session, until @deadline_ms. */
+/* Move the cursors of @batch in all partitions that get nothing of it, by @heads, over the
+ * dispatcher of @session, until @deadline_ms. */
 struct fold_result pass_by(struct core *core, struct session *session, const struct batch *batch,
-    const struct part_set *except, const struct heads *heads, int64_t deadline_ms) MUST_CHECK;
+    const struct heads *heads, int64_t deadline_ms) MUST_CHECK;
 
 #endif

@@ -231,13 +231,15 @@ static void check_cut(const struct batch *batch, const struct cut *cut, struct p
 
 static void cut_all(struct core *core, const struct batch *batch, uint32_t limit_us)
 {
+    struct cut_left left = {0};
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
     static struct progress done;
     unsigned complete = 0;
     bool last = false;
     memset(&done, 0, sizeof(done));
-    cutter_begin(&cutter, core, batch);
+    cut_all_left(&left, core);
+    cutter_begin(&cutter, core, batch, &left, 0);
     while (!last) {
         unsigned n = cutter_next(&cutter, limit_us, cuts, &last);
         size_t us = 0;
@@ -305,14 +307,14 @@ Test(batch, sharing_cutters_hold_every_task_once)
         static struct progress done;
         bool last[3] = {false};
         unsigned complete = 0;
-        struct cut_shares shares = {0};
+        struct cut_left left = {0};
         memset(&done, 0, sizeof(done));
         cr_assert_not_null(batch_add_log(&batch, A, 0));
         add(&batch, A, 1, NOW_S, 200);
         cr_assert(batch_finish(&batch, core));
+        cut_all_left(&left, core);
         for (unsigned c = 0; c < 3; c++) {
-            cutter_begin(&cutters[c], core, &batch);
-            cutter_share(&cutters[c], &shares, c * core->partitions.n / 3);
+            cutter_begin(&cutters[c], core, &batch, &left, c * core->partitions.n / 3);
         }
         while (!last[0] || !last[1] || !last[2]) {
             unsigned who = (unsigned)dice_below(&dice, 3);
@@ -336,13 +338,15 @@ Test(batch, a_small_fold_is_one_transaction)
 {
     struct core *core = fold_core_make(64);
     struct batch batch = {0};
+    struct cut_left left = {0};
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
     bool last = false;
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 3);
     cr_assert(batch_finish(&batch, core));
-    cutter_begin(&cutter, core, &batch);
+    cut_all_left(&left, core);
+    cutter_begin(&cutter, core, &batch, &left, 0);
     cr_expect_eq(cutter_next(&cutter, 2000, cuts, &last), 64u);
     cr_expect(last);
     batch_release(&batch);
@@ -353,13 +357,15 @@ Test(batch, a_transaction_has_a_bounded_number_of_partitions)
 {
     struct core *core = fold_core_make(2 * CUTS_MAX + 1);
     struct batch batch = {0};
+    struct cut_left left = {0};
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
     bool last = false;
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 3);
     cr_assert(batch_finish(&batch, core));
-    cutter_begin(&cutter, core, &batch);
+    cut_all_left(&left, core);
+    cutter_begin(&cutter, core, &batch, &left, 0);
     cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);
     cr_expect(!last);
     cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);

@@ -13,7 +13,7 @@ Test(cut, one_partition_a_transaction)
 {
     struct core *core = fold_core_make(PARTITIONS);
     static struct batch batch;
-    struct part_set only = {.words = {0}};
+    struct cut_left left = {0};
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
     bool last = false;
@@ -21,11 +21,9 @@ Test(cut, one_partition_a_transaction)
     cr_assert_not_null(batch_add_log(&batch, "00000000000000aa", 0));
     cr_assert(batch_add(&batch, fold_entry("00000000000000aa", 1, FOLD_NOW_S, 200)));
     cr_assert(batch_finish(&batch, core));
-    part_set_add(&only, 1);
-    part_set_add(&only, 4);
-    part_set_add(&only, 7);
-    cutter_begin(&cutter, core, &batch);
-    cutter.only = &only;
+    left.has[1] = left.has[4] = left.has[7] = true;
+    core->is_spread = true;
+    cutter_begin(&cutter, core, &batch, &left, 0);
     unsigned expected[] = {1, 4, 7};
     while (!last) {
         cr_assert_eq(cutter_next(&cutter, UINT32_MAX, cuts, &last), 1u);
@@ -43,13 +41,15 @@ Test(cut, with_one_server_partitions_share_a_transaction)
 {
     struct core *core = fold_core_make(PARTITIONS);
     static struct batch batch;
+    struct cut_left left = {0};
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
     bool last = false;
     cr_assert_not_null(batch_add_log(&batch, "00000000000000aa", 0));
     cr_assert(batch_add(&batch, fold_entry("00000000000000aa", 1, FOLD_NOW_S, 20)));
     cr_assert(batch_finish(&batch, core));
-    cutter_begin(&cutter, core, &batch);
+    cut_all_left(&left, core);
+    cutter_begin(&cutter, core, &batch, &left, 0);
     cr_expect_eq(cutter_next(&cutter, UINT32_MAX, cuts, &last), (unsigned)PARTITIONS);
     cr_expect(last);
     batch_release(&batch);

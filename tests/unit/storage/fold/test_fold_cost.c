@@ -114,6 +114,7 @@ static struct cost fold_arrays(int64_t age_s)
     core->config.retention.keep_s[LEVEL_MINUTE] = 172800;
     struct share *share = share_new(core, &memory);
     struct cost cost = {0};
+    struct cut_left left = {0};
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
     bool last = false;
@@ -125,7 +126,8 @@ static struct cost fold_arrays(int64_t age_s)
         cr_assert(batch_add(&batch, make_array(&dice, n, age_s, events)));
     }
     cr_assert(batch_finish(&batch, core));
-    cutter_begin(&cutter, core, &batch);
+    cut_all_left(&left, core);
+    cutter_begin(&cutter, core, &batch, &left, 0);
     while (!last) {
         unsigned n = cutter_next(&cutter, LIMIT_US, cuts, &last);
         cost.transactions++;

@@ -21,7 +21,6 @@ static struct core *core;
 static struct session session;
 static struct batch batch;
 static struct heads heads;
-static struct part_set except;
 
 static struct {
     int64_t answers[PARTITIONS]; /* of the scripts, in order */
@@ -69,7 +68,7 @@ static void setup(void)
     (void)fake_streams_add(OWN, 9);
     (void)fake_streams_add(OTHER, 1);
     cr_assert(heads_take(&heads, fake_streams_heads()));
-    part_set_add(&except, 2);
+    cr_assert(batch_tasks_add(&batch.tasks[2], 0, TASK_PAGE));
 }
 
 static void teardown(void)
@@ -81,7 +80,7 @@ static void teardown(void)
 
 static void expect(enum fold_end end, enum storage_err err, const char *log)
 {
-    struct fold_result is = pass_by(core, &session, &batch, &except, &heads, INT64_MAX);
+    struct fold_result is = pass_by(core, &session, &batch, &heads, INT64_MAX);
     cr_expect_eq(is.end, end, "%d", (int)is.end);
     if (end == FOLD_STALE) {
         cr_expect_str_eq(batch.logs[is.log].id, log);
