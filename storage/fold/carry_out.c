@@ -24,12 +24,13 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
             core_notice(tx->core, STORAGE_REFUSING, replies[i].text.p);
         }
     }
-    const struct look *look = at_hand(tx);
+    const struct look *look = &tx->look;
     for (unsigned i = 0; i < look->cuts.n; i++) {
         core_note_open_slot(tx->core, look->cuts.cuts[i].partition, false);
         if (tx->n_commands[i] > 0) {
             buffer_clear(&tx->due, OUT_KEPT);
             share_done(look->shares[i], replies + at, &tx->due);
+            share_learn(look->shares[i]);
             share_show(look->shares[i], &tx->core->stats);
             struct slice due = {tx->due.p, tx->due.n};
             seen_fold_due(tx->seen_fold, look->cuts.cuts[i].partition, due);
@@ -45,7 +46,7 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
 static void learn_pace(struct transaction *tx, const struct reply *first, const struct reply *last)
 {
     uint64_t us = 0;
-    const struct look *look = at_hand(tx);
+    const struct look *look = &tx->look;
     for (unsigned i = 0; i < look->cuts.n; i++) {
         us += tx->n_commands[i] > 0 ? look->cuts.cuts[i].us : 0;
     }
@@ -57,7 +58,7 @@ static bool take_refusal(struct transaction *tx, const struct reply *reply)
 {
     tx->found.end = FOLD_ERR;
     return fold_refused(
-        tx->core, &tx->session->server, at_hand(tx)->cuts.cuts[0].partition, reply, &tx->found.err);
+        tx->core, &tx->session->server, tx->look.cuts.cuts[0].partition, reply, &tx->found.err);
 }
 
 /* Behind MULTI: TIME, the commands, TIME, EXEC. */
@@ -84,7 +85,7 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
 /* What follows MULTI: between two TIME the commands of all shares, and the trim; then EXEC. */
 static void write_commands(struct transaction *tx, int trim)
 {
-    const struct look *look = at_hand(tx);
+    const struct look *look = &tx->look;
     buffer_clear(&tx->commands, OUT_KEPT);
     resp_command(&tx->commands, "TIME", NULL);
     tx->counts_from = tx->commands.n;
@@ -105,22 +106,15 @@ static void write_commands(struct transaction *tx, int trim)
     resp_command(&tx->commands, "EXEC", NULL);
 }
 
-/* Send the commands at hand.  Behind EXEC goes the look for @next, which is written while Redis
- * carries the commands out. */
-static enum redis_status transaction_execute(struct transaction *tx, struct fold_cuts next)
+/* The commands stay: fold.lua may have to carry them out. */
+static enum redis_status transaction_execute(struct transaction *tx)
 {
     struct redis *redis = tx->session->redis;
-    bool left;
     tx->found = (struct fold_result){.err = STORAGE_OK};
-    at_hand(tx)->is_open = false;
+    tx->look.is_open = false;
+    buffer_clear(&tx->out, OUT_KEPT);
     if (!redis_queue(redis, &tx->commands)) {
         return REDIS_LOST; /* out of memory */
-    }
-    (void)redis_send(redis, &left);
-    buffer_clear(&tx->out, OUT_KEPT);
-    if (next.n > 0 &&
-        !look_write(the_other(tx), tx->core, &tx->memory, tx->batch, next, &tx->out)) {
-        return REDIS_LOST;
     }
     return redis_ask_all(redis, &tx->out, tx->n_all + 3, tx->deadline_ms, take_exec, tx);
 }
@@ -141,8 +135,8 @@ static size_t write_expected(struct transaction *tx, struct buffer *out)
             resp_text(out, tx->batch->logs[l].id);
         }
     }
-    for (unsigned i = 0; i < at_hand(tx)->cuts.n; i++) {
-        n += share_write_expected(at_hand(tx)->shares[i], out);
+    for (unsigned i = 0; i < tx->look.cuts.n; i++) {
+        n += share_write_expected(tx->look.shares[i], out);
     }
     return n + n_logs;
 }
@@ -166,7 +160,7 @@ static bool take_script(void *data, size_t i, const struct reply *reply)
 static enum redis_status execute_beyond(struct transaction *tx)
 {
     struct key key;
-    struct fold_cuts cuts = at_hand(tx)->cuts;
+    struct fold_cuts cuts = tx->look.cuts;
     buffer_clear(&tx->words, OUT_KEPT);
     buffer_clear(&tx->out, OUT_KEPT);
     size_t n = write_expected(tx, &tx->words);
@@ -187,11 +181,10 @@ static enum redis_status execute_beyond(struct transaction *tx)
     return redis_ask_all(tx->session->redis, &tx->out, 1, tx->deadline_ms, take_script, tx);
 }
 
-struct fold_result transaction_carry_out(struct transaction *tx, struct fold_cuts next, int trim)
+struct fold_result transaction_carry_out(struct transaction *tx, int trim)
 {
     write_commands(tx, trim);
-    if (transaction_execute(tx, next) != REDIS_OK_STATUS ||
-        (tx->found.end != FOLD_DONE && !transaction_drop_ahead(tx)) ||
+    if (transaction_execute(tx) != REDIS_OK_STATUS ||
         (tx->found.err == STORAGE_OOM && execute_beyond(tx) != REDIS_OK_STATUS)) {
         return (struct fold_result){.end = FOLD_LOST};
     }

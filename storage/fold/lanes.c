@@ -129,29 +129,20 @@ static void lane_begin(struct lane *lane, const struct batch *batch, struct cut_
     cutter_begin(&lane->cutter, lane->lanes->core, batch, left, first);
 }
 
-/* What the next transaction counts; none at the end. */
-static struct fold_cuts next_cuts(struct lane *lane, struct cut cuts[CUTS_MAX], bool *no_more)
-{
-    if (*no_more) {
-        return (struct fold_cuts){.n = 0};
-    }
-    unsigned n = cutter_next(
-        &lane->cutter, transaction_limit_us(lane->tx, lane->cutter.batch), cuts, no_more);
-    return (struct fold_cuts){cuts, n};
-}
-
 static void lane_count(struct lane *lane)
 {
     const struct lanes *lanes = lane->lanes;
-    struct cut cuts[2][CUTS_MAX]; /* of this transaction and the next, in turn */
-    bool no_more = false;
-    struct fold_cuts next = next_cuts(lane, cuts[0], &no_more);
+    const struct batch *batch = lane->cutter.batch;
+    struct cut cuts[CUTS_MAX];
+    bool last = false;
     lane->result.end = FOLD_DONE;
-    for (unsigned i = 1; lane->result.end == FOLD_DONE && next.n > 0; i++) {
-        struct fold_cuts now = next;
-        next = next_cuts(lane, cuts[i % 2], &no_more);
-        lane->result = transaction_run(lane->tx, lane->over, lane->cutter.batch, now, next,
-            next.n == 0 ? lane->trim : -1, monotonic_ms() + FOLD_STEP_MS, lane->by);
+    while (lane->result.end == FOLD_DONE && !last) {
+        unsigned n = cutter_next(&lane->cutter, transaction_limit_us(lane->tx, batch), cuts, &last);
+        if (n == 0) {
+            break;
+        }
+        lane->result = transaction_run(lane->tx, lane->over, batch, (struct fold_cuts){cuts, n},
+            last ? lane->trim : -1, monotonic_ms() + FOLD_STEP_MS, lane->by);
         if (lane->result.end == FOLD_DONE && lanes->moved != NULL && !lanes->core->is_spread) {
             lanes->moved(lanes->moved_data);
         }

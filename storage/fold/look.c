@@ -69,30 +69,6 @@ static void write_step(struct look *look, enum share_step step, size_t n, struct
     }
 }
 
-bool look_write(struct look *look, struct core *core, struct fold_memory *memory,
-    const struct batch *batch, struct fold_cuts cuts, struct buffer *out)
-{
-    look->core = core;
-    look->cuts = cuts;
-    look->err = STORAGE_OK;
-    look->is_open = look->has_multi = false;
-    if (!begin_shares(look, memory, batch)) {
-        return false;
-    }
-    write_watch(look, out);
-    write_step(look, SHARE_STATE, fixed_replies(look), out);
-    look->asks_more = look->asks_last = false;
-    for (unsigned i = 0; i < cuts.n; i++) {
-        look->asks_more = look->asks_more || share_asks_more(look->shares[i]);
-        look->asks_last = look->asks_last || share_asks_last(look->shares[i]);
-    }
-    if (!look->asks_more && !look->asks_last) {
-        write_multi(look, out);
-    }
-    look->is_sent = true;
-    return true;
-}
-
 /* ---- the answers ---- */
 
 bool fold_note_error(struct core *core, const struct reply *reply, enum storage_err *err)
@@ -153,22 +129,45 @@ static bool look_take(void *data, size_t i, const struct reply *reply)
     return share_take(look->shares[look->at], look->step, look->question++, reply);
 }
 
-enum redis_status look_read(struct look *look, struct session *session, struct buffer *out,
-    int64_t deadline_ms, struct heads *heads)
+static enum redis_status look_ask(
+    struct look *look, struct session *session, struct buffer *out, int64_t deadline_ms)
 {
-    look->heads = heads;
+    return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, look_take, look);
+}
+
+enum redis_status look_begin(struct look *look, struct session *session, struct fold_memory *memory,
+    const struct batch *batch, struct fold_cuts cuts, struct buffer *out, int64_t deadline_ms,
+    struct heads *heads)
+{
+    bool more = false;
+    bool last = false;
+    look->core = session->core;
     look->server = &session->server;
-    look->is_sent = false;
-    enum redis_status status =
-        redis_ask_all(session->redis, out, look->n_replies, deadline_ms, look_take, look);
-    if (status != REDIS_OK_STATUS || look->err != STORAGE_OK || !look->asks_more) {
+    look->heads = heads;
+    look->cuts = cuts;
+    look->is_open = look->has_multi = false;
+    look->err = begin_shares(look, memory, batch) ? STORAGE_OK : STORAGE_NOMEM;
+    if (look->err != STORAGE_OK) {
+        return REDIS_OK_STATUS;
+    }
+    for (unsigned i = 0; i < cuts.n; i++) {
+        more = more || share_asks_more(look->shares[i]);
+        last = last || share_asks_last(look->shares[i]);
+    }
+    write_watch(look, out);
+    write_step(look, SHARE_STATE, fixed_replies(look), out);
+    if (!more && !last) {
+        write_multi(look, out);
+    }
+    enum redis_status status = look_ask(look, session, out, deadline_ms);
+    if (status != REDIS_OK_STATUS || look->err != STORAGE_OK || !more) {
         return status;
     }
     write_step(look, SHARE_MORE, 0, out);
-    if (!look->asks_last) {
+    if (!last) {
         write_multi(look, out);
     }
-    return redis_ask_all(session->redis, out, look->n_replies, deadline_ms, look_take, look);
+    return look_ask(look, session, out, deadline_ms);
 }
 
 /* Do all shares go on? */
@@ -193,9 +192,7 @@ enum redis_status look_end(
             write_multi(look, out);
         }
         enum redis_status status =
-            look->n_replies == 0
-                ? REDIS_OK_STATUS
-                : redis_ask_all(session->redis, out, look->n_replies, deadline_ms, look_take, look);
+            look->n_replies == 0 ? REDIS_OK_STATUS : look_ask(look, session, out, deadline_ms);
         if (status != REDIS_OK_STATUS || look->err != STORAGE_OK) {
             return status;
         }

@@ -13,9 +13,6 @@
  * What a share asks in SHARE_MORE goes out behind the answers to the first questions, and what it
  * asks behind its decision in look_end(), step by step.  MULTI goes out with the last questions
  * that there are.
- *
- * A look may go out behind the EXEC of the transaction before it.  Redis then reads for the next
- * transaction as soon as it has carried out this one.
  */
 #ifndef STORAGE_FOLD_LOOK_H
 #define STORAGE_FOLD_LOOK_H
@@ -53,16 +50,14 @@ struct fold_cuts {
 struct look {
     struct share *shares[CUTS_MAX]; /* owned; by place in the cuts; made when needed */
     struct fold_cuts cuts;
-    bool is_sent;         /* its answers are awaited */
     bool is_open;         /* MULTI was answered, and neither EXEC nor DISCARD was sent */
     int64_t now_ms;       /* Redis's clock */
-    enum storage_err err; /* of an error reply: nothing was done */
+    enum storage_err err; /* of an error reply, or memory is out: nothing was done */
 
     size_t n_questions[CUTS_MAX], n_replies;
     struct core *core;
     struct server *server; /* that answers */
     struct heads *heads;
-    bool asks_more, asks_last;
     bool has_multi;       /* MULTI was written */
     enum share_step step; /* what was asked last.. */
     unsigned at;          /* ..whose answer comes next.. */
@@ -71,14 +66,11 @@ struct look {
 
 void look_release(struct look *look);
 
-/* Begin shares for @cuts of @batch, and append the commands to @out.  False: out of memory. */
-bool look_write(struct look *look, struct core *core, struct fold_memory *memory,
-    const struct batch *batch, struct fold_cuts cuts, struct buffer *out) MUST_CHECK;
-
-/* Send @out, which may be empty, and take the look's answers.  @heads are replaced; of a
- * cluster they stay. */
-enum redis_status look_read(struct look *look, struct session *session, struct buffer *out,
-    int64_t deadline_ms, struct heads *heads) MUST_CHECK;
+/* Begin shares for @cuts of @batch, and have answered what goes before their decision.  @out is
+ * empty.  @heads are replaced; of a cluster they stay. */
+enum redis_status look_begin(struct look *look, struct session *session, struct fold_memory *memory,
+    const struct batch *batch, struct fold_cuts cuts, struct buffer *out, int64_t deadline_ms,
+    struct heads *heads) MUST_CHECK;
 
 /* The shares are decided: have their last questions answered, and MULTI, unless it was answered.
  * @out is empty.  The look is not open where the answers do not let a share go on (share_fits()).

@@ -212,20 +212,10 @@ void share_done(struct share *s, const struct reply *replies, struct buffer *ret
         s->seen, s->tag, s->core->config.seen.keep_s, s->now_ms, replies + s->seen_reply, ret_due);
 }
 
-/* Are the users those of when the share was decided?  Meanwhile somebody may have been forgotten,
- * or something deleted, and the look ahead may have told so already. */
-static bool users_are_same(const struct share *s)
-{
-    struct slice was = s->read[FIELD_USERS];
-    was = was.n == 1 ? was : (struct slice){was.p + 1, was.n - 1}; /* "-": no field */
-    return slice_equal(was, slice_of(known_users_relied_on(&s->memory->users, s->cut.partition)));
-}
-
 void share_learn(struct share *s)
 {
-    /* What was done may be undone, or is being taken away while pages are deleted. */
-    if (!users_are_same(s) || share_is_swept(s)) {
-        return;
+    if (share_is_swept(s)) {
+        return; /* what was done is being taken away while pages are deleted */
     }
     learn_members(s, &s->open);
     learn_members(s, &s->sites);

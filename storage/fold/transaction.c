@@ -26,8 +26,7 @@ void transaction_free(struct transaction *tx)
     }
     transaction_forget(tx);
     fold_memory_release(&tx->memory);
-    look_release(&tx->looks[0]);
-    look_release(&tx->looks[1]);
+    look_release(&tx->look);
     buffer_release(&tx->out);
     buffer_release(&tx->due);
     buffer_release(&tx->commands);
@@ -38,8 +37,6 @@ void transaction_free(struct transaction *tx)
 void transaction_forget(struct transaction *tx)
 {
     fold_memory_forget(&tx->memory);
-    tx->looks[0].is_sent = tx->looks[1].is_sent = false;
-    tx->learns = false;
 }
 
 uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch)
@@ -48,16 +45,6 @@ uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *
 }
 
 /* ---- the look ---- */
-
-/* Put what the transaction before has done into the memory. */
-static void transaction_learn(struct transaction *tx)
-{
-    const struct look *look = the_other(tx);
-    for (unsigned i = 0; tx->learns && i < look->cuts.n; i++) {
-        share_learn(look->shares[i]);
-    }
-    tx->learns = false;
-}
 
 /* A look's answers came, or did not. */
 static struct fold_result look_result(const struct look *look, enum redis_status status)
@@ -71,24 +58,18 @@ static struct fold_result look_result(const struct look *look, enum redis_status
     return (struct fold_result){.end = FOLD_DONE};
 }
 
-/* Watch, and read all that is needed to decide, unless that went out before. */
+/* Watch, and read all that is needed to decide. */
 static struct fold_result transaction_look(struct transaction *tx, struct fold_cuts cuts)
 {
-    struct look *look = at_hand(tx);
     buffer_clear(&tx->out, OUT_KEPT);
-    if (!look->is_sent) {
-        transaction_learn(tx);
-        if (!look_write(look, tx->core, &tx->memory, tx->batch, cuts, &tx->out)) {
-            return fold_failed(STORAGE_NOMEM);
-        }
-    }
-    return look_result(look, look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads));
+    return look_result(&tx->look, look_begin(&tx->look, tx->session, &tx->memory, tx->batch, cuts,
+                                      &tx->out, tx->deadline_ms, tx->heads));
 }
 
 /* What counters have is asked once the shares are decided. */
 static struct fold_result end_look(struct transaction *tx)
 {
-    struct look *look = at_hand(tx);
+    struct look *look = &tx->look;
     buffer_clear(&tx->out, OUT_KEPT);
     struct fold_result result =
         look_result(look, look_end(look, tx->session, &tx->out, tx->deadline_ms));
@@ -96,24 +77,6 @@ static struct fold_result end_look(struct transaction *tx)
         result.end = FOLD_AGAIN;
     }
     return result;
-}
-
-/* False: the connection is lost. */
-static bool transaction_discard(struct transaction *tx, struct look *look)
-{
-    buffer_clear(&tx->out, OUT_KEPT);
-    return look_discard(look, tx->session, tx->deadline_ms, &tx->out);
-}
-
-bool transaction_drop_ahead(struct transaction *tx)
-{
-    struct look *look = the_other(tx);
-    if (!look->is_sent) {
-        return true;
-    }
-    buffer_clear(&tx->out, OUT_KEPT);
-    return look_read(look, tx->session, &tx->out, tx->deadline_ms, tx->heads) == REDIS_OK_STATUS &&
-           transaction_discard(tx, look);
 }
 
 /* ---- deciding ---- */
@@ -148,7 +111,7 @@ static struct fold_result judge_logs(struct transaction *tx)
 /* Ask the shares.  tx->counts becomes true where one counts something. */
 static struct fold_result transaction_decide(struct transaction *tx)
 {
-    const struct look *look = at_hand(tx);
+    const struct look *look = &tx->look;
     struct fold_result result = judge_logs(tx);
     for (unsigned i = 0; result.end <= FOLD_AGAIN && i < look->cuts.n; i++) {
         enum share_look found = share_decide(look->shares[i], tx->fates, look->now_ms, &result.log);
@@ -191,7 +154,7 @@ static bool are_heads_young(const struct transaction *tx)
 }
 
 static struct fold_result transaction_attempt(
-    struct transaction *tx, struct fold_cuts cuts, struct fold_cuts next, int trim)
+    struct transaction *tx, struct fold_cuts cuts, int trim)
 {
     tx->counts = false;
     struct fold_result result = transaction_look(tx, cuts);
@@ -202,25 +165,26 @@ static struct fold_result transaction_attempt(
         result = end_look(tx);
     }
     if (result.end == FOLD_DONE && tx->counts) {
-        transaction_learn(tx); /* no share rests on the memory now */
-        return transaction_carry_out(tx, next, trim);
+        return transaction_carry_out(tx, trim);
     }
-    if (result.end == FOLD_LOST || !transaction_discard(tx, at_hand(tx))) {
+    buffer_clear(&tx->out, OUT_KEPT);
+    if (result.end == FOLD_LOST ||
+        !look_discard(&tx->look, tx->session, tx->deadline_ms, &tx->out)) {
         result.end = FOLD_LOST;
     }
     return result;
 }
 
 struct fold_result transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
-    int64_t deadline_ms, struct heads *heads)
+    const struct batch *batch, struct fold_cuts cuts, int trim, int64_t deadline_ms,
+    struct heads *heads)
 {
     struct fold_result result;
     tx->session = session;
     tx->deadline_ms = deadline_ms;
     tx->batch = batch;
     tx->heads = heads;
-    while ((result = transaction_attempt(tx, cuts, next, trim)).end == FOLD_AGAIN) {
+    while ((result = transaction_attempt(tx, cuts, trim)).end == FOLD_AGAIN) {
         atomic_fetch_add(&tx->core->stats.fold_again, 1);
         if (monotonic_ms() >= deadline_ms) {
             result.end = FOLD_LOST;
@@ -230,7 +194,5 @@ struct fold_result transaction_run(struct transaction *tx, struct session *sessi
     if (result.end == FOLD_LOST) {
         transaction_forget(tx);
     }
-    tx->learns = result.end == FOLD_DONE && tx->counts;
-    tx->side = 1 - tx->side;
     return result;
 }

@@ -4,10 +4,10 @@
  *
  * All that a decision rests on is in the states of the partitions, and these are watched: whoever
  * changes it makes the EXEC void, and the transaction begins again.  Counts and cursors change in
- * one EXEC.  So an event is counted once, whoever folds, and whenever a connection is lost.  Each
- * transaction is one round trip, because the look for the next one goes out behind the EXEC:
+ * one EXEC.  So an event is counted once, whoever folds, and whenever a connection is lost.  A
+ * transaction is two round trips as a rule:
  *
- *     the commands of the shares, EXEC; WATCH of the next states, what their shares ask, MULTI
+ *     WATCH of the states, what the shares ask, MULTI (look.h); the commands of the shares, EXEC
  *
  * Rules (storage/log/PROTOCOL.md, "Fold"; model-checked in tests/model):
  *
@@ -48,12 +48,11 @@ void transaction_forget(struct transaction *tx);
 /* How much a transaction may be estimated to cost: see pace.h. */
 uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch);
 
-/* Count @cuts of @batch, by @deadline_ms.  @next (none where @next.n is 0) are what the following
- * call counts, of the same batch, if this one ends with FOLD_DONE.  @trim: number of the log in the
- * batch whose entries all partitions have counted once this is done, so that its stream is cut; -1:
- * none.  @heads are replaced by what was read; in a cluster they stay. */
+/* Count @cuts of @batch, by @deadline_ms.  @trim: number of the log in the batch whose entries all
+ * partitions have counted once this is done, so that its stream is cut; -1: none.  @heads are
+ * replaced by what was read; in a cluster they stay. */
 struct fold_result transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, struct fold_cuts cuts, struct fold_cuts next, int trim,
-    int64_t deadline_ms, struct heads *heads) MUST_CHECK;
+    const struct batch *batch, struct fold_cuts cuts, int trim, int64_t deadline_ms,
+    struct heads *heads) MUST_CHECK;
 
 #endif

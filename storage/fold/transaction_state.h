@@ -19,9 +19,7 @@ struct transaction {
     struct seen_fold *seen_fold;
     struct fold_memory memory;
     struct pace pace;
-    struct look looks[2]; /* of the transaction at hand, and ahead of the next one */
-    unsigned side;        /* the one at hand */
-    bool learns;          /* what the other one's shares did is not in the memory yet */
+    struct look look;
     struct buffer out, due;
     struct buffer commands;         /* of the transaction, behind MULTI.. */
     size_t counts_from, counts_end; /* ..and the bytes of them that count something */
@@ -39,24 +37,7 @@ struct transaction {
     struct fold_result found; /* by the answers to the commands */
 };
 
-static inline struct look *at_hand(struct transaction *tx)
-{
-    return &tx->looks[tx->side];
-}
-
-static inline struct look *the_other(struct transaction *tx)
-{
-    return &tx->looks[1 - tx->side];
-}
-
-/* What was read ahead is of no use, for the transaction at hand was not carried out.  False: the
- * connection is lost. */
-bool transaction_drop_ahead(struct transaction *tx) MUST_CHECK;
-
-/* Have the commands of the transaction at hand carried out.  Behind EXEC goes the look for @next,
- * which is written while Redis carries the commands out.  FOLD_AGAIN: a state was changed
- * meanwhile. */
-struct fold_result transaction_carry_out(
-    struct transaction *tx, struct fold_cuts next, int trim) MUST_CHECK;
+/* Have the commands of the transaction carried out.  FOLD_AGAIN: a state was changed meanwhile. */
+struct fold_result transaction_carry_out(struct transaction *tx, int trim) MUST_CHECK;
 
 #endif

@@ -477,17 +477,6 @@ Test(share, knows_no_sketch_once_pages_were_deleted, .init = setup, .fini = tear
     begin();
     cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
     cr_expect_eq(elements_written(), all);
-    /* The look ahead met another generation before this one is learnt. */
-    known_users_generation(&memory.users, 0, SLICE("g3"));
-    share_learn(share);
-    known_users_generation(&memory.users, 0, SLICE("g2"));
-    int64_t slot = FOLD_NOW_S / (2 * core->config.visit_timeout_s);
-    cr_expect_eq(
-        known_visitors_find(&shared.visitors, &batch.rows[0].user_id, slot), VISIT_ANYWHERE);
-    state.users = "g3";
-    begin();
-    cr_expect_eq(decide(&state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
-    cr_expect_eq(elements_written(), all);
 }
 
 /* ---- what counters are known to have ---- */
