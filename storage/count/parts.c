@@ -86,7 +86,7 @@ static void take_part(struct count_question *q, struct whole_run *whole, size_t 
         }
     }
     run->recalled = true;
-    proved_rely(&q->read, portion->partition, run->proof, false);
+    proved_rely(&q->read, portion->partition, run->proof);
 }
 
 void parts_recall(struct count_question *q, struct whole_run *whole, size_t point)

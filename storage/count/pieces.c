@@ -91,9 +91,7 @@ static bool cut_proofs(struct count_question *q)
     }
     for (size_t i = 0; i < q->n_portions; i++) {
         struct portion *portion = &q->portions[i];
-        const struct proved_partition *known = &q->read.known[portion->partition];
-        bool proved = known->held != 0 && known->unproved == 0;
-        if (!part_set_has(&asked, portion->partition) && !proved &&
+        if (!part_set_has(&asked, portion->partition) &&
             !add_piece(q, (struct count_piece){.portion = portion})) {
             return false;
         }

@@ -73,7 +73,6 @@ struct whole_run {
     size_t first, n;
     size_t run; /* its place in each portion's runs */
     bool recalled;
-    bool holds;    /* all portions' proofs, by the print: they need not be asked */
     struct ver by; /* the proofs of all portions when it was planned, as one */
     uint64_t sums[METRICS];
     size_t added[METRICS]; /* portions whose sum is in `sums` */

@@ -330,10 +330,6 @@ enum storage_err count_read(struct count_question *q)
     if (!pieces_cut(q)) {
         return STORAGE_NOMEM;
     }
-    /* Nothing is asked only by a print, and Redis's clock was read with the heads. */
-    if (q->n_pieces == 0 && q->read.first_s == 0) {
-        q->read.first_s = q->read.moment->minute * 60;
-    }
     /* if stale too: the states of all partitions are learnt */
     for (size_t i = 0; err == STORAGE_OK && q->read.full == full && i < q->n_pieces; i++) {
         err = ask_ahead(q, i, &ahead);

@@ -92,7 +92,7 @@ static bool skip_points(struct count_question *q, struct portion *portion, size_
     size_t first = from == 0 ? 0 : portion->ends[from - 1];
     struct remembered_run run = {
         .first = first, .n = portion->ends[to - 1] - first, .proof = PROOF_VER, .recalled = true};
-    proved_rely(&q->read, portion->partition, PROOF_VER, false);
+    proved_rely(&q->read, portion->partition, PROOF_VER);
     return runs_add(&portion->runs, run) != NULL;
 }
 

@@ -5,7 +5,6 @@
 #include "storage/base/index.h"
 #include "storage/count/figures.h"
 #include "storage/count/parts.h"
-#include "storage/read/answers.h"
 
 static bool may_recall(const struct count_question *q, const struct portion *portion)
 {
@@ -128,58 +127,6 @@ static bool find_sums(struct count_question *q, struct whole_run *whole)
     return found;
 }
 
-/* ---- what holds while nothing changes ---- */
-
-/* Under this name it is kept that the portions' partitions have said their ids. */
-static struct cache_id said_name(const struct count_question *q, const struct whole_run *whole)
-{
-    const uint64_t of[] = {
-        q->portions[whole->first].partition, whole->n, whole_run_of(q, whole)->proof};
-    return cache_id(q->read.core->cache, of, sizeof(of));
-}
-
-/* Which ids, as @proof, and in replies that came after the heads of the question's print. */
-static struct ver said_proof(const struct count_question *q, const struct ver *proof)
-{
-    char text[sizeof(struct cache_id) + sizeof(proof->text)];
-    struct ver said = {.n = sizeof(struct cache_id)};
-    memcpy(text, q->read.moment->print.bytes, sizeof(struct cache_id));
-    memcpy(text + sizeof(struct cache_id), proof->text, proof->n);
-    struct cache_id id = cache_id(q->read.core->cache, text, sizeof(struct cache_id) + proof->n);
-    memcpy(said.text, id.bytes, sizeof(id.bytes));
-    return said;
-}
-
-/* Have all portions said @whole->by after the same heads, over connections that still stand?  Then
- * the answer at hand is as old as that, and is given again no longer than that would be. */
-static bool holds_by_print(const struct count_question *q, const struct whole_run *whole)
-{
-    int64_t read_us = 0;
-    struct settled_moment *moment = q->read.moment;
-    if (q->read.core->answers == NULL || !moment->is_known) {
-        return false;
-    }
-    struct cache_id name = said_name(q, whole);
-    struct ver said = said_proof(q, &whole->by);
-    bool holds = cache_get(q->read.core->cache, &name, &said, cache_copy_to, &read_us) &&
-                 answers_fresh(q->read.session, read_us);
-    moment->read_us = holds && read_us < moment->read_us ? read_us : moment->read_us;
-    return holds;
-}
-
-/* All portions have said the ids that are in @proof. */
-static void note_said(
-    const struct count_question *q, const struct whole_run *whole, const struct ver *proof)
-{
-    const struct settled_moment *moment = q->read.moment;
-    if (q->read.core->answers != NULL && !whole->holds && proof->n > 0 &&
-        answers_may_keep(q->read.session, moment)) {
-        struct cache_id name = said_name(q, whole);
-        struct ver said = said_proof(q, proof);
-        cache_put(q->read.core->cache, &name, &said, &moment->read_us, sizeof(moment->read_us));
-    }
-}
-
 /* ---- recalling ---- */
 
 /* Have parts and buckets added up. */
@@ -223,7 +170,6 @@ enum whole_found whole_recall(
         return WHOLE_UNKNOWN;
     }
     whole->recalled = true;
-    whole->holds = holds_by_print(q, whole);
     for (enum metric m = 0; m < METRICS; m++) {
         if (metrics_have(one->metrics, m)) {
             tally_sum(&q->tally, m, point, whole->sums[m]);
@@ -233,7 +179,7 @@ enum whole_found whole_recall(
     for (size_t i = first; i < first + n; i++) {
         struct portion *portion = &q->portions[i];
         portion->runs.all[run].recalled = true;
-        proved_rely(&q->read, portion->partition, portion->runs.all[run].proof, whole->holds);
+        proved_rely(&q->read, portion->partition, portion->runs.all[run].proof);
     }
     return WHOLE_RECALLED;
 }
@@ -324,7 +270,6 @@ void whole_remember(struct count_question *q)
     for (size_t i = 0; i < q->n_wholes; i++) {
         const struct whole_run *whole = &q->wholes[i];
         if (whole->recalled) {
-            note_said(q, whole, &whole->by);
             continue;
         }
         parts_keep(q, whole);
@@ -337,6 +282,5 @@ void whole_remember(struct count_question *q)
                 remember_metric(q, whole, &proof, m);
             }
         }
-        note_said(q, whole, &proof);
     }
 }

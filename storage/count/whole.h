@@ -11,10 +11,6 @@
  * A window that begins or ends elsewhere has other runs.  So the buckets of closed runs are kept
  * one by one, too (figures.h): a bucket is read of 64 partitions once, and then it is known for
  * every window.
- *
- * While nothing is acknowledged not even that is needed: the ids that all partitions said after the
- * heads of all logs had been read are still theirs, as long as the heads are the same.
- * read/answers.h has the print of the heads, and for how long it counts.
  */
 #ifndef STORAGE_COUNT_WHOLE_H
 #define STORAGE_COUNT_WHOLE_H

@@ -35,7 +35,7 @@ static const struct kept_table *recall_table(
     const struct kept_table *kept = kept_tables_find(&memory->kept, &r->covers[p], run);
     bool found = kept != NULL && kept_table_proved(kept, p, proved_by(r, p, run->proof));
     if (found) {
-        proved_rely(r, p, run->proof, false);
+        proved_rely(r, p, run->proof);
     }
     atomic_fetch_add(found ? &r->core->stats.cache_hits : &r->core->stats.cache_misses, 1);
     return found ? kept : NULL;

@@ -54,23 +54,14 @@ static struct answer *answer_place(struct answers *answers, const struct storage
     return &answers->all[job->question / 2 % ANSWERS]; /* its lowest bit is always set */
 }
 
-bool answers_fresh(const struct session *session, int64_t read_us)
-{
-    return session_stands_since(session) < read_us && monotonic_us() < read_us + ANSWERS_US;
-}
-
-bool answers_may_keep(const struct session *session, const struct settled_moment *moment)
-{
-    return moment->is_known && session_stands_since(session) < moment->read_us;
-}
-
 static bool answer_holds(const struct answer *answer, const struct reader *reader)
 {
     const struct settled_moment *moment = &reader->settled.moment;
     return answer->moment.is_known && moment->is_known &&
            memcmp(&answer->moment.print, &moment->print, sizeof(moment->print)) == 0 &&
            answer->moment.minute == moment->minute &&
-           answers_fresh(&reader->session, answer->moment.read_us);
+           session_stands_since(&reader->session) < answer->moment.read_us &&
+           monotonic_us() < answer->moment.read_us + ANSWERS_US;
 }
 
 bool answers_recall(struct reader *reader, operation_same_fn *same, operation_share_fn *share,
@@ -96,7 +87,8 @@ void answers_keep(struct reader *reader, operation_own_fn *own, operation_share_
 {
     struct answers *answers = reader->core->answers;
     const struct settled_moment *moment = &reader->settled.moment;
-    if (answers == NULL || !answers_may_keep(&reader->session, moment)) {
+    if (answers == NULL || !moment->is_known ||
+        session_stands_since(&reader->session) >= moment->read_us) {
         return;
     }
     struct answer fresh = {.moment = *moment, .job = {.op = job->op}};

@@ -44,13 +44,6 @@ bool answers_recall(struct reader *reader, operation_same_fn *same, operation_sh
 void answers_keep(struct reader *reader, operation_own_fn *own, operation_share_fn *share,
     const struct storage_job *job);
 
-/* What was read from @read_us on, over connections that still stand: may it be given again now? */
-bool answers_fresh(const struct session *session, int64_t read_us) MUST_CHECK;
-
-/* May what is being read behind @moment be remembered with its print? */
-bool answers_may_keep(
-    const struct session *session, const struct settled_moment *moment) MUST_CHECK;
-
 /* Copy a list of @n slices, with their bytes, into @arena.  False: there are too many, or no
  * memory. */
 bool answers_own_list(struct arena *arena, const struct slice **list, size_t n) MUST_CHECK;

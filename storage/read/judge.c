@@ -50,7 +50,7 @@ bool clock_leapt(int64_t planned_s, int64_t now_s)
 bool piece_proves_recalled(
     struct proved_partition *known, const struct partition_view *view, bool is_plain)
 {
-    if (!proofs_same(known->unproved | known->held, &known->view, view)) {
+    if (!proofs_same(known->unproved, &known->view, view)) {
         return false;
     }
     for (unsigned proof = PROOF_VER; (known->seen || is_plain) && proof <= PROOF_FOLD; proof++) {
@@ -58,6 +58,6 @@ bool piece_proves_recalled(
     }
     known->view = *view;
     known->seen = true;
-    known->unproved = known->held = 0;
+    known->unproved = 0;
     return true;
 }

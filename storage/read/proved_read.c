@@ -33,7 +33,6 @@ bool proved_begin(struct proved_read *r, struct reader *reader, struct storage_j
     r->session = &reader->session;
     r->job = job;
     r->asked = asked;
-    r->moment = &reader->settled.moment;
     r->ret_lost = ret_lost;
     r->zone = site_zones_get(&reader->core->sites, asked->site);
     r->window = asked->window;
@@ -106,7 +105,7 @@ const struct partition_view *proved_view(struct proved_read *r, unsigned partiti
     struct proved_partition *known = &r->known[partition];
     known->view = core_view(r->core, partition);
     known->seen = false;
-    known->unproved = known->held = known->changed = 0;
+    known->unproved = known->changed = 0;
     return &known->view;
 }
 
@@ -128,11 +127,11 @@ uint64_t proved_by(const struct proved_read *r, unsigned partition, enum proof p
     return proof_is_steady(view, proof, r->begun_ms) ? ver_hash(proof_ver(view, proof)) : 0;
 }
 
-void proved_rely(struct proved_read *r, unsigned partition, enum proof proof, bool held)
+void proved_rely(struct proved_read *r, unsigned partition, enum proof proof)
 {
     struct proved_partition *known = &r->known[partition];
     if (!known->seen) {
-        *(held ? &known->held : &known->unproved) |= 1u << proof;
+        known->unproved |= 1u << proof;
     }
 }
 
@@ -143,7 +142,7 @@ bool proved_recall(struct proved_read *r, unsigned partition, const struct remem
     bool found = proof_is_steady(view, run->proof, r->begun_ms) &&
                  cache_get(r->core->cache, id, proof_ver(view, run->proof), use, data);
     if (found) {
-        proved_rely(r, partition, run->proof, false);
+        proved_rely(r, partition, run->proof);
     }
     atomic_fetch_add(found ? &r->core->stats.cache_hits : &r->core->stats.cache_misses, 1);
     return found;

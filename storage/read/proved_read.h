@@ -51,7 +51,6 @@ struct proved_partition {
     struct partition_view view;
     bool seen;         /* by a reply of this attempt */
     unsigned unproved; /* by which proofs (a set) something was recalled before any reply */
-    unsigned held;     /* the same, where that need not be proved: see proved_rely() */
     unsigned changed;  /* proofs that were not the same in all replies of this attempt */
 };
 
@@ -62,7 +61,6 @@ struct proved_read {
     struct session *session;
     struct storage_job *job;
     struct window_question *asked;
-    struct settled_moment *moment; /* of the question's settled_await() */
     bool *ret_lost;
     const struct zone *zone; /* where the site's buckets are cut */
     struct window window;    /* asked for, moved on with the clock */
@@ -171,10 +169,8 @@ bool proved_recall(struct proved_read *r, unsigned partition, const struct remem
  * none, or the next reply will hardly have the same. */
 uint64_t proved_by(const struct proved_read *r, unsigned partition, enum proof proof);
 
-/* Something that is remembered elsewhere was taken by @proof of @partition: the same holds.  @held:
- * no reply need come, but one that comes must have the proof all the same: what else is remembered
- * under the ids of that reply may rest on what was taken. */
-void proved_rely(struct proved_read *r, unsigned partition, enum proof proof, bool held);
+/* Something that is remembered elsewhere was taken by @proof of @partition: the same holds. */
+void proved_rely(struct proved_read *r, unsigned partition, enum proof proof);
 
 /* All that @run, of @cover, came to was read.  Does one proof stand for all of it? */
 bool proved_may_keep(const struct proved_read *r, unsigned partition, const struct cover *cover,

@@ -138,7 +138,7 @@ static void judge_plain(
     known->changed |= moved;
     if (is_planned && is_held && partition_proof_same(proof, before)) {
         known->seen = true; /* as a rule: nothing is to be learnt */
-        known->unproved = known->held = 0;
+        known->unproved = 0;
         return;
     }
     if (is_planned && partition_proof_take(proof, before, &view)) {

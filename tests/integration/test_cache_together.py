@@ -1,8 +1,7 @@
-"""Sums of all partitions together (storage/count/whole.h): a window that was not asked before is made of hours that are known, no partition is
-asked while nothing changes, and no answer is older than its question.  `plain` remembers nothing and must say the same."""
+"""Sums of all partitions together (storage/count/whole.h): a window that was not asked before is made of hours that are known, and no answer is older
+than its question.  `plain` remembers nothing and must say the same."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from lib.clock import epoch
@@ -28,35 +27,24 @@ def figures(http, **asked):
     return {"visits": http.count("visits", **asked), **{k: v for k, v in stats.items() if not isinstance(v, dict) or k == "visits"}}
 
 
-def calls(redis, command):
-    for line in redis.command("INFO", "commandstats").splitlines():
-        if line.startswith(f"cmdstat_{command}:"):
-            return int(line.split("calls=")[1].split(",")[0])
-    return 0
-
-
 def test_hours_that_are_known_make_up_another_window(world, clients, site, chance):
-    """Hours of a day are read once; then any of its windows, of the same hours, needs no key, and no partition's word."""
+    """Hours of a day are read once; then any of its windows, of the same hours, needs no key."""
     http, _, plain = clients
     day = epoch("2026-02-01")
     http.accept(events(site, chance, 600, day, day + 86400))
     whole = {"site": site, **window(day + 3600, day + 23 * 3600)}
 
     def ask():
-        """(keys read, windows that asked no partition) of windows within one that was asked before."""
+        """Keys read for windows within one that was asked before."""
         assert http.count("visits", **whole) == plain.count("visits", **whole)
-        keys, quiet = http.metric(KEYS), 0
+        keys = http.metric(KEYS)
         for first in range(2, 22):
             last = first + 1 + (first * 5) % (23 - first)
             asked = {"site": site, **window(day + first * 3600, day + last * 3600)}
-            before = calls(world.redis, "hmget")
-            visits = http.count("visits", **asked)
-            quiet += calls(world.redis, "hmget") - before < PARTITIONS
-            assert visits == plain.count("visits", **asked), asked
-        return http.metric(KEYS) - keys, quiet
+            assert http.count("visits", **asked) == plain.count("visits", **asked), asked
+        return http.metric(KEYS) - keys
 
-    # (Rollups of the late hours give new ids; after a second all partitions are asked again.)
-    wait_until(lambda: (lambda keys, quiet: keys == 0 and quiet >= 12)(*ask()), "no key is read, and mostly no partition asked")
+    wait_until(lambda: ask() == 0, "no key is read")  # (Rollups of the late hours give new ids.)
 
 
 def test_a_late_event_is_in_every_window_that_has_its_hour(clients, site, chance):
@@ -106,41 +94,8 @@ def start(start_redis, start_proxy, start_tallyd):
     return redis, proxy, behind.client(60), start_tallyd(*args, redis=redis, name="other").client(60)
 
 
-def ask_anew(redis, http, **asked):
-    """Until the question has asked all partitions, which it does after a second."""
-    def asks_all():
-        before = calls(redis, "hmget")
-        http.count("visits", **asked)
-        return calls(redis, "hmget") - before >= PARTITIONS
-    wait_until(asks_all, "all partitions are asked")
-
-
 def days_ago(n):
     return int(time.time()) // 86400 * 86400 - n * 86400
-
-
-def test_a_late_event_between_the_heads_and_the_reply(start, site):
-    """An hour is known by the print alone, another one is read, and meanwhile a late event goes into the first: what the first had is not kept
-    under the ids of the reply."""
-    redis, proxy, http, other = start
-    day = days_ago(5)
-    for site in (f"{site}{i}" for i in range(4)):
-        other.accept(views(day, site, (1, 2), [f"u{i}" for i in range(40)]))
-        hour = {"site": site, **window(day + 3600, day + 7200)}
-        series = {"site": site, "step": "1h", **window(day + 3600, day + 3 * 3600)}
-        http.count("visits", **hour)
-        ask_anew(redis, http, **hour)  # their ids are known from now on
-        fault = proxy.arm(Fault("command-held", match=lambda args, site=site: args[0].upper() == b"ZMSCORE" and f":{site}:".encode() in b"".join(args)))
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(http.question, "/visits", **series)
-            assert fault.arrived.wait(10), "the second hour is read"
-            other.accept(views(day, site, (1,), [f"late{i}" for i in range(30)]))
-            assert other.count("visits", **hour) == 70
-            fault.release()
-            asked.result()
-        for _ in range(2):
-            assert [point["visits"] for point in http.question("/visits", **series)["series"]] == [70, 40]
-            ask_anew(redis, http, **hour)
 
 
 def test_a_page_is_asked_for_while_the_end_of_its_deletion_is_told(start):

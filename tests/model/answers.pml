@@ -1,7 +1,7 @@
 /* answers.pml - an answer is given again without asking the partitions (storage/read/answers.c, settled.c): two servers, each with a log and a partition.
  * Events go into any log, are acknowledged, and are folded into their partition.  What there is is deleted once: partition by partition, then partition 0
  * gets new ids, then it is said to be over.  A log of which everything is counted may be closed: it has no head any more, and the server counts that.
- * With RECALL all is counted already; what a partition has is remembered by its id, and so is what all have, by the print.
+ * With RECALL all is counted already, and what a partition has is remembered by its id.
  * With CRASH a server goes back, which ends its connections.  Two readers ask the same, ASKS times each.
  * With JOIN a question that came later may join one that has looked, once a round of folds has counted what was acknowledged before it.
  */
@@ -20,7 +20,7 @@ byte conn[2];
 byte acked, lost, going, gone;           /* acknowledged; taken by a server; being deleted; said to be deleted */
 bit unseen, undead, goal;                /* never set: name what is broken, or reached */
 #ifdef RECALL
-byte mem[2], mid[2], ap[2];              /* what is remembered of each partition, and by which id; the ids that were seen behind the print */
+byte mem[2], mid[2];                     /* what is remembered of each partition, and by which id */
 #endif
 byte aval, an[2], aera[2], ashut[2], aid, aconn[2]; bit ahas; /* the answer that is remembered, and by what */
 
@@ -167,9 +167,6 @@ proctype Question() {
 #else
 active [2] proctype Question() {
 #endif
-#ifdef RECALL
-  byte p0, p1;
-#endif
 #ifdef JOIN
   bit joined;
 #endif
@@ -191,14 +188,10 @@ active [2] proctype Question() {
         assert(goal);
 #endif
         all = 0 }
-#ifdef RECALL
-     :: atomic { ahas && ok && an[0] == n0 && OTHER && SHUT && ERAS && PRINT && CONNS && mid[0] == ap[0] && mid[1] == ap[1] ->
-          v = mem[0] | mem[1]; g = going; w = gone; all = 0 }  /* another question, of the same sums */
-#endif
      :: else ->
 #ifdef RECALL
-        atomic { read_one(0); p0 = ident[0] };
-        atomic { read_one(1); p1 = ident[1] };
+        atomic { read_one(0) };
+        atomic { read_one(1) };
 #else
 #ifndef M_LATE
         v = cnt[0]; v = v | cnt[1];
@@ -212,9 +205,6 @@ active [2] proctype Question() {
           :: ok && ALONE
 #endif
              -> aval = v; an[0] = n0; an[1] = n1; aera[0] = e0; aera[1] = e1; ashut[0] = s0; ashut[1] = s1; aid = i; aconn[0] = c0; aconn[1] = c1; ahas = 1
-#ifdef RECALL
-             ; ap[0] = p0; ap[1] = p1
-#endif
           :: else
           fi }
      fi;

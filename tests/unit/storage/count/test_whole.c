@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/base/clock.h"
-#include "storage/read/answers.h"
 #include "storage/time/units.h"
 
 TestSuite(whole, .timeout = 60);
@@ -23,9 +21,6 @@ static struct bucket hours[] = {
 static const struct slice *whole_site[] = {&count_whole_site};
 static struct count_job job = {.asked = {.site = {"s", 1}}};
 static struct count_question q;
-
-static struct settled_moment moment;
-static struct session session;
 
 /* An attempt: a portion in each partition, all planned alike, with one run of two hours. */
 static void plan(void)
@@ -54,12 +49,7 @@ static void setup(void)
 {
     core.cache = cache_new(1 << 16);
     core.partitions.n = PORTIONS;
-    moment = (struct settled_moment){.is_known = false};
-    q = (struct count_question){.read = {.core = &core,
-                                    .session = &session,
-                                    .moment = &moment,
-                                    .zone = zone_utc(),
-                                    .known = known},
+    q = (struct count_question){.read = {.core = &core, .zone = zone_utc(), .known = known},
         .job = &job,
         .portions = portions,
         .n_portions = PORTIONS};
@@ -351,93 +341,4 @@ Test(whole, a_portion_that_was_recalled_says_nothing_of_buckets, .init = setup, 
     cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 0u);
     plan();
     cr_expect_eq(recall(), WHOLE_RECALLED, "the whole run is known");
-}
-
-/* ---- what holds while nothing changes ---- */
-
-/* The question has a print, of a moment that was read at @read_us. */
-static void settle(char print, int64_t read_us)
-{
-    moment = (struct settled_moment){.is_known = true, .read_us = read_us};
-    memset(moment.print.bytes, print, sizeof(moment.print.bytes));
-}
-
-static unsigned asked(void)
-{
-    unsigned n = 0;
-    for (unsigned i = 0; i < PORTIONS; i++) {
-        n += known[i].unproved != 0;
-    }
-    return n;
-}
-
-static void setup_print(void)
-{
-    setup();
-    core.answers = answers_new();
-    settle('a', monotonic_us());
-    read_all_and_remember();
-}
-
-static void teardown_print(void)
-{
-    answers_free(core.answers);
-    core.answers = NULL;
-    teardown();
-}
-
-Test(
-    whole, behind_the_same_print_no_partition_is_asked, .init = setup_print, .fini = teardown_print)
-{
-    int64_t read_us = moment.read_us;
-    settle('a', read_us + 1000);
-    cr_assert_eq(recall(), WHOLE_RECALLED);
-    cr_expect_eq(asked(), 0u);
-    cr_expect_eq(moment.read_us, read_us, "the answer is as old as what the partitions have said");
-    plan();
-    settle('b', monotonic_us());
-    cr_assert_eq(recall(), WHOLE_RECALLED);
-    cr_expect_eq(asked(), (unsigned)PORTIONS, "something was acknowledged");
-    whole_remember(&q);
-    plan();
-    cr_assert_eq(recall(), WHOLE_RECALLED);
-    cr_expect_eq(asked(), 0u, "their answers hold for the new print");
-    plan();
-    moment.is_known = false;
-    cr_assert_eq(recall(), WHOLE_RECALLED);
-    cr_expect_eq(asked(), (unsigned)PORTIONS, "there is no print");
-}
-
-Test(whole, a_print_holds_for_a_second, .init = setup_print, .fini = teardown_print)
-{
-    settle('c', monotonic_us() - ANSWERS_US);
-    cr_assert_eq(recall(), WHOLE_RECALLED);
-    whole_remember(&q);
-    plan();
-    cr_assert_eq(recall(), WHOLE_RECALLED);
-    cr_expect_eq(asked(), (unsigned)PORTIONS);
-}
-
-Test(whole, a_print_of_before_a_connection_holds_nothing, .init = setup_print,
-    .fini = teardown_print)
-{
-    session.opened_us = monotonic_us();
-    cr_assert_eq(recall(), WHOLE_RECALLED);
-    cr_expect_eq(asked(), (unsigned)PORTIONS);
-    session.opened_us = 0;
-}
-
-/* What the print alone says is no answer of the partitions: else a proof would hold for ever. */
-Test(whole, what_holds_by_a_print_is_not_seen_again, .init = setup_print, .fini = teardown_print)
-{
-    session.opened_us = moment.read_us - 1000;
-    settle('a', monotonic_us() + ANSWERS_US);
-    cr_assert_eq(recall(), WHOLE_RECALLED);
-    cr_expect_eq(asked(), 0u);
-    whole_remember(&q);
-    plan();
-    session.opened_us = monotonic_us(); /* behind what the partitions have said */
-    cr_assert_eq(recall(), WHOLE_RECALLED);
-    cr_expect_eq(asked(), (unsigned)PORTIONS);
-    session.opened_us = 0;
 }
