@@ -147,10 +147,6 @@ static enum storage_err slot_end(struct gathering *g, unsigned p, struct slot *s
     for (size_t i = 0; i < slot->n_staged; i++) {
         page_sums_take(sums, slot->staged[i].sum, turn, bucket, slot->staged[i].pv);
     }
-    if (slot->run != NULL) {
-        pages_memory_keep_bucket(
-            &g->memory, p, slot->run, bucket, turn, slot->staged, slot->n_staged);
-    }
     slot->n_staged = 0;
     slot->busy = false;
     g->buckets_read++;

@@ -1,11 +1,11 @@
-/* kept_tables.h - the tables of a run, or of a bucket, that several partitions have, in one value.
+/* kept_tables.h - the tables of a run that several partitions have, in one value.
  *
  * Layer: storage, private to pages/memory.c.  Belongs to a reader thread; what is remembered is
  * shared (read/cache.h).
  *
- * A question about all pages of a site reads each bucket in each partition.  A value of the cache
- * takes 80 bytes beside what it holds, and most buckets of most partitions have less than that.  So
- * the value is the bucket's, and has a part for each partition:
+ * A question about all pages of a site reads each run in each partition.  A value of the cache
+ * takes 80 bytes beside what it holds, and short runs of most partitions have less than that.  So
+ * the value is the run's, and has a part for each partition:
  *
  *     head (proof, partition, bytes)   table (pages/table.h)   head   table   ..
  *
@@ -17,7 +17,7 @@
 
 #include "storage/read/run.h"
 
-/* The parts of one run or bucket. */
+/* The parts of one run. */
 struct kept_table {
     struct bucket first; /* of the run.. */
     int64_t end_s;       /* ..and where it ends */

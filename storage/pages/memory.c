@@ -19,14 +19,6 @@ static size_t memory_table_max(const struct pages_memory *memory)
            (memory->kind == KEY_VV ? visitor_partitions(n) : n);
 }
 
-/* Are its buckets remembered by themselves?  Minutes are too many, and one alone is a run. */
-static bool has_own_tables(
-    const struct pages_memory *memory, unsigned p, const struct remembered_run *run)
-{
-    return memory->r->covers[p].buckets[run->first].level != LEVEL_MINUTE &&
-           run_own_buckets(run) > 1;
-}
-
 /* What holds the partition's table of @run.  NULL: it is not remembered. */
 static const struct kept_table *recall_table(
     struct pages_memory *memory, unsigned p, const struct remembered_run *run)
@@ -55,16 +47,6 @@ static void keep_table(
     }
 }
 
-/* What was recalled need not be read. */
-static bool note_known(struct partition_runs *of, const struct remembered_run *run)
-{
-    struct remembered_run *known = runs_add(&of->known, *run);
-    if (known != NULL) {
-        known->recalled = true;
-    }
-    return known != NULL;
-}
-
 struct slice pages_memory_own_name(struct slice page, size_t i, char text[static RUN_PAGE_MAX])
 {
     uint32_t bucket = (uint32_t)i;
@@ -83,52 +65,6 @@ static struct slice page_of(struct slice name)
     return (struct slice){name.p, other ? name.n - sizeof(uint32_t) : name.n};
 }
 
-/* Add a bucket's table, @i of its run, to the run's own sums.  False: no memory. */
-static bool add_bucket(
-    struct pages_memory *memory, struct run_sums *sums, size_t n, size_t i, struct slice table)
-{
-    struct page_entry entry;
-    char text[RUN_PAGE_MAX];
-    size_t at = 0;
-    uint32_t turn = ++memory->turn;
-    while (page_table_next(table, 1, &at, &entry)) {
-        uint32_t sum = 0;
-        struct slice name = pages_memory_own_name(entry.page, i, text);
-        if (!page_sums_find(&sums->own, memory->r->asked->site, name, true, &sum) ||
-            !page_sums_reserve_present(&sums->own, sum, n)) {
-            return false;
-        }
-        page_sums_take(&sums->own, sum, turn, i, entry.pv);
-    }
-    sums->left--;
-    return true;
-}
-
-/* The buckets of a run that is not remembered as one. */
-static bool recall_buckets(struct pages_memory *memory, unsigned p,
-    const struct remembered_run *run, struct run_sums *sums)
-{
-    size_t n = has_own_tables(memory, p, run) ? run->n : 0;
-    for (size_t i = 0; i < n && pages_memory_has_room(memory, sums, run->n); i++) {
-        struct remembered_run bucket = run_one_bucket(run, i);
-        const struct kept_table *kept = recall_table(memory, p, &bucket);
-        if (kept != NULL && (!note_known(&memory->of[p], &bucket) ||
-                                !add_bucket(memory, sums, run->n, i, kept_table_part(kept, p)))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool memory_recall(
-    struct pages_memory *memory, unsigned p, struct remembered_run *run, struct run_sums *sums)
-{
-    sums->kept = recall_table(memory, p, run);
-    run->recalled = sums->kept != NULL;
-    sums->left = run->recalled ? 0 : run->n;
-    return run->recalled ? note_known(&memory->of[p], run) : recall_buckets(memory, p, run, sums);
-}
-
 static bool memory_find_runs(struct pages_memory *memory, unsigned p)
 {
     struct proved_read *r = memory->r;
@@ -138,7 +74,10 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
     of->sums = ok ? calloc(of->runs.n + 1, sizeof(*of->sums)) : NULL;
     ok = of->sums != NULL;
     for (size_t i = 0; ok && i < of->runs.n; i++) {
-        ok = memory_recall(memory, p, &of->runs.all[i], &of->sums[i]);
+        struct remembered_run *run = &of->runs.all[i];
+        of->sums[i].kept = recall_table(memory, p, run);
+        run->recalled = of->sums[i].kept != NULL;
+        of->sums[i].left = run->recalled ? 0 : run->n;
     }
     return ok;
 }
@@ -197,7 +136,6 @@ void pages_memory_release(struct pages_memory *memory)
         }
         free(of->sums);
         runs_release(&of->runs);
-        runs_release(&of->known);
     }
     free(memory->of);
     kept_tables_release(&memory->kept);
@@ -225,36 +163,6 @@ bool pages_memory_has_room(const struct pages_memory *memory, struct run_sums *s
     return !sums->given_up;
 }
 
-/* The table that was made last. */
-static struct slice table_made(const struct pages_memory *memory)
-{
-    return (struct slice){memory->made.n > 0 ? memory->made.p : "", memory->made.n};
-}
-
-void pages_memory_keep_bucket(struct pages_memory *memory, unsigned partition,
-    const struct remembered_run *run, size_t i, uint32_t turn, const struct staged *staged,
-    size_t n)
-{
-    struct page_sum *own = pages_memory_sums(memory, partition, run)->own.all;
-    struct remembered_run bucket = run_one_bucket(run, i);
-    const uint8_t present = 1;
-    if (!has_own_tables(memory, partition, run)) {
-        return;
-    }
-    buffer_clear(&memory->made, MADE_KEPT);
-    for (size_t k = 0; k < n; k++) {
-        struct page_sum *sum = &own[staged[k].sum];
-        if (sum->last == turn) { /* a page that came twice is here once */
-            struct page_entry entry = {page_of(sum->page), sum->last_pv, &present};
-            page_table_put(&memory->made, &entry, 1);
-            sum->last = 0;
-        }
-    }
-    if (!memory->made.failed) {
-        keep_table(memory, partition, &bucket, table_made(memory));
-    }
-}
-
 /* Make the table of what was read of a run of @n buckets.  False: no memory. */
 static bool memory_make_table(struct pages_memory *memory, size_t n, struct run_sums *sums)
 {
@@ -279,7 +187,7 @@ bool pages_memory_table(struct pages_memory *memory, unsigned partition, struct 
     if (!memory_make_table(memory, run->n, sums)) {
         return false;
     }
-    *ret_table = table_made(memory);
+    *ret_table = (struct slice){memory->made.n > 0 ? memory->made.p : "", memory->made.n};
     if (!sums->given_up) {
         keep_table(memory, partition, run, *ret_table);
     }

@@ -8,9 +8,6 @@
  * answered from the table too.  A table larger than a fair part of the cache is not kept: a site of
  * a million pages must not take the place of all others.  While a run is read, its pages are summed
  * up by themselves, for the table; they join the others when all of the run is there.
- *
- * Hours and days have tables of their own, too.  A window that was not asked before is mostly made
- * of hours that are known, and only the others are read.
  */
 #ifndef STORAGE_PAGES_MEMORY_H
 #define STORAGE_PAGES_MEMORY_H
@@ -37,13 +34,12 @@ struct pages_memory {
     uint32_t turn;          /* buckets added to sums: a number of its own for each */
     struct partition_runs { /* owned, one a partition */
         struct remembered_runs runs;
-        struct remembered_runs known; /* runs and buckets that are recalled, and are not read */
-        struct run_sums *sums;        /* owned: of each of runs */
+        struct run_sums *sums; /* owned: of each of runs */
     } * of;
 };
 
 /* Find the runs of the covers of @parts, which are planned, and the tables of @kind that are
- * remembered of them and of their buckets.  False: no memory. */
+ * remembered of them.  False: no memory. */
 bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum key_kind kind,
     const struct part_set *parts);
 /* Remember what was read, also after an error.  Release in any case. */
@@ -57,12 +53,6 @@ struct remembered_run *pages_memory_run(
 /* What was read of it. */
 struct run_sums *pages_memory_sums(
     const struct pages_memory *memory, unsigned partition, const struct remembered_run *run);
-
-/* Bucket @i of @run was read through in @turn: @n pages, which are in the run's own sums now.
- * Remember them by themselves, too. */
-void pages_memory_keep_bucket(struct pages_memory *memory, unsigned partition,
-    const struct remembered_run *run, size_t i, uint32_t turn, const struct staged *staged,
-    size_t n);
 
 /* Under which name bucket @i's number of @page stands in a run's own sums.  What a cap put together
  * has a name for each bucket: so its entries in the table are of one bucket each, and tell how much

@@ -88,13 +88,13 @@ static void put_scan(
 /* The next bucket from @bucket on that must be read; the cover's n: none. */
 static size_t next_unread(const struct scanning *s, unsigned p, size_t bucket)
 {
-    return runs_next_unread(&s->g.memory.of[p].known, bucket);
+    return runs_next_unread(&s->g.memory.of[p].runs, bucket);
 }
 
 static bool begin_piece(struct scanning *s, unsigned p, size_t first, size_t end)
 {
     const struct cover *cover = &s->g.r->covers[p];
-    return proved_plain(s->g.r, p, cover, &s->g.memory.of[p].known, first, end - first);
+    return proved_plain(s->g.r, p, cover, &s->g.memory.of[p].runs, first, end - first);
 }
 
 /* Behind how many buckets does a piece of the first look end that begins with @first? */

@@ -154,11 +154,6 @@ size_t run_own_buckets(const struct remembered_run *run)
     return run->proof == PROOF_VER && run->n <= OWN_BUCKETS_MAX ? run->n : 0;
 }
 
-struct remembered_run run_one_bucket(const struct remembered_run *run, size_t i)
-{
-    return (struct remembered_run){.first = run->first + i, .n = 1, .proof = run->proof};
-}
-
 /* ---- names ---- */
 
 struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsigned partition,

@@ -84,9 +84,6 @@ size_t runs_next_unread(const struct remembered_runs *runs, size_t i);
  * memory. */
 size_t run_own_buckets(const struct remembered_run *run);
 
-/* Bucket @i of @run, counted from its first, as a run. */
-struct remembered_run run_one_bucket(const struct remembered_run *run, size_t i);
-
 /* Do all buckets of @run have the run's proof, by @view? */
 bool run_holds(const struct remembered_run *run, const struct zone *zone,
     const struct partition_view *view, const struct cover *cover);

@@ -67,35 +67,6 @@ def test_a_window_that_is_over_is_read_once(world, clients, site, chance):
     assert work(plain)[0] == 0
 
 
-def test_hours_that_are_known_make_up_another_window(world, clients, site, chance):
-    """Hours of a day are scanned once; then any window of them needs no scan, and of a longer one only the others are scanned."""
-    http, _, plain = clients
-    day = epoch("2026-02-10")
-    http.accept(events(site, chance, 1500, day, day + 86400))
-    known = {"site": site, **window(day + 2 * 3600, day + 20 * 3600)}
-
-    def scans(first, last):
-        """How many buckets are scanned for a window that was not asked before."""
-        asked = {"site": site, **window(day + first * 3600, day + last * 3600)}
-        before = commands(world.redis)["zscan"]
-        answer = pages_of(http, **asked)
-        n = commands(world.redis)["zscan"] - before
-        assert answer == pages_of(plain, **asked), asked
-        return n
-
-    def asked_anew():
-        """None: rollups went on meanwhile, which make new what is remembered."""
-        begin = passes(clients)
-        assert pages_of(http, **known) == pages_of(plain, **known)
-        within = [scans(first, first + 1 + (first * 5) % (19 - first)) for first in range(3, 18)]
-        longer = scans(2, 21)
-        return (within, longer) if passes(clients) == begin else None
-
-    within, longer = wait_until(asked_anew, "the rollups are through")
-    assert within == [0] * len(within), within
-    assert longer in (0, 16), "one more hour, of 16 partitions, unless an earlier round has scanned it"
-
-
 def test_a_late_event_makes_one_more_attempt(clients, site, chance):
     """Where only ids were asked for, the state is learnt by the second attempt, which holds."""
     http, other, plain = clients

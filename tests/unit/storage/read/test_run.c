@@ -236,10 +236,6 @@ Test(remembered_run, buckets_of_closed_runs_are_remembered_by_themselves)
 {
     struct remembered_run run = {.first = 3, .n = 24, .proof = PROOF_VER};
     cr_expect_eq(run_own_buckets(&run), 24u);
-    struct remembered_run bucket = run_one_bucket(&run, 23);
-    cr_expect(bucket.first == 26 && bucket.n == 1 && bucket.proof == PROOF_VER);
-    cr_expect_not(bucket.recalled);
-    cr_expect_eq(run_own_buckets(&bucket), 1u);
     run.n = 128;
     cr_expect_eq(run_own_buckets(&run), 128u);
     run.n = 129;
