@@ -116,25 +116,35 @@ static enum storage_err take_ids(struct reading *r, const struct reply *reply)
     return STORAGE_OK;
 }
 
-/* All replies are taken, so that none is left on the connection. */
+static enum storage_err take_one(struct reading *r, size_t i, const struct reply *reply)
+{
+    if (reply->type == REPLY_ERROR) {
+        (void)snprintf(r->progress->detail, sizeof(r->progress->detail), "%s", reply->text.p);
+        return reply_err(reply, &r->lost);
+    }
+    if (i < r->n_heads) {
+        return take_heads(r, (unsigned)i, reply);
+    }
+    if (i == r->n_heads && r->has_time) {
+        r->progress->time_us = reply_time_us(reply);
+        core_time_seen(r->core, r->progress->time_us);
+        return STORAGE_OK;
+    }
+    if (i == r->n_heads + 1 && r->has_ids) {
+        return take_ids(r, reply);
+    }
+    return r->n_asked > 0 ? take_cursors(r, reply) : STORAGE_OK;
+}
+
+/* None is left on the connection; behind the first fault nothing is learnt but that it is lost. */
 static bool take_reply(void *data, size_t i, const struct reply *reply)
 {
     struct reading *r = data;
-    enum storage_err err = STORAGE_OK;
-    if (reply->type == REPLY_ERROR) {
-        err = reply_err(reply, &r->lost);
-        (void)snprintf(r->progress->detail, sizeof(r->progress->detail), "%s", reply->text.p);
-    } else if (i < r->n_heads) {
-        err = take_heads(r, (unsigned)i, reply);
-    } else if (i == r->n_heads && r->has_time) {
-        r->progress->time_us = reply_time_us(reply);
-        core_time_seen(r->core, r->progress->time_us);
-    } else if (i == r->n_heads + 1 && r->has_ids) {
-        err = take_ids(r, reply);
-    } else if (r->n_asked > 0) {
-        err = take_cursors(r, reply);
+    if (r->err == STORAGE_OK) {
+        r->err = take_one(r, i, reply);
+    } else if (reply->type == REPLY_ERROR) {
+        r->lost = r->lost || reply_fault(reply) == REPLY_RECONNECT;
     }
-    r->err = r->err == STORAGE_OK ? err : r->err;
     return true;
 }
 

@@ -23,7 +23,7 @@ static struct log_progress progress;
 static struct {
     const char *cursors[PARTITIONS][FAKE_STREAMS]; /* of the logs of fake_streams */
     bool reconnects; /* the connection is another one from the next heads on */
-    bool lost;
+    bool lost, refuses;
     char asked[200]; /* the logs whose cursors partition 0 was asked for, a trip each */
 } redis;
 
@@ -44,6 +44,13 @@ static const struct reply *take_cursors(const struct command *command, size_t pa
     }
     (void)strncat(redis.asked, partition == 0 ? ";" : "", 2);
     reply = fold_array(items, command->n - 2);
+    return &reply;
+}
+
+static const struct reply *error_of(const char *text)
+{
+    static struct reply reply;
+    reply = (struct reply){.type = REPLY_ERROR, .text = slice_of(text)};
     return &reply;
 }
 
@@ -73,7 +80,9 @@ static const struct reply *answer(const struct buffer *out, size_t i)
     for (size_t before = 0; before < i; before++) {
         partition += is_of_cursors(&commands.commands[before]);
     }
-    if (command_is(command, 0, "HGETALL")) {
+    if (redis.refuses) {
+        reply = error_of(i == 0 ? "NOPERM no heads" : "LOADING too early");
+    } else if (command_is(command, 0, "HGETALL")) {
         session.opened_us += redis.reconnects;
         redis.reconnects = false;
         reply = fake_streams_heads();
@@ -228,4 +237,13 @@ Test(log_progress, after_a_failure_nothing_is_remembered)
     cr_expect(lost);
     redis.lost = false;
     expect("aabb;", 5, 5);
+}
+
+Test(log_progress, the_first_fault_is_told)
+{
+    bool lost = false;
+    redis.refuses = true;
+    cr_expect_eq(log_progress_read(&progress, core, &session, INT64_MAX, &lost), STORAGE_REFUSED);
+    cr_expect_str_eq(progress.detail, "NOPERM no heads");
+    cr_expect_not(lost);
 }
