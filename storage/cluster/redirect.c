@@ -2,31 +2,16 @@
 
 #include <string.h>
 
+#include "storage/base/buffer.h"
 #include "storage/cluster/slot_map.h"
-
-/* Take decimal digits, up to @end, from *text.  -1: there are none, or the number is above @max. */
-static int take_number(struct slice *text, int max)
-{
-    int value = -1;
-    while (text->n > 0 && *text->p >= '0' && *text->p <= '9') {
-        value = (value < 0 ? 0 : value) * 10 + (*text->p - '0');
-        if (value > max) {
-            return -1;
-        }
-        text->p++;
-        text->n--;
-    }
-    return value;
-}
 
 static bool take_text(struct slice *text, struct slice wanted)
 {
-    if (text->n < wanted.n || memcmp(text->p, wanted.p, wanted.n) != 0) {
-        return false;
+    bool is_there = slice_begins(*text, wanted);
+    if (is_there) {
+        *text = (struct slice){text->p + wanted.n, text->n - wanted.n};
     }
-    text->p += wanted.n;
-    text->n -= wanted.n;
-    return true;
+    return is_there;
 }
 
 /* host:port, split at the last colon */
@@ -37,11 +22,11 @@ static bool parse_endpoint(struct slice text, const char *asked_host, struct red
         return false;
     }
     struct slice host = {text.p, (size_t)(colon - text.p)};
-    struct slice digits = {colon + 1, text.n - host.n - 1};
-    ret->port = take_number(&digits, 65535);
-    if (ret->port <= 0 || digits.n > 0) {
+    int64_t port = decimal_parse((struct slice){colon + 1, text.n - host.n - 1}, 0);
+    if (port <= 0 || port > 65535) {
         return false;
     }
+    ret->port = (int)port;
     if (slice_equal(host, SLICE("?"))) {
         ret->host[0] = '\0';
         return true;
@@ -49,21 +34,18 @@ static bool parse_endpoint(struct slice text, const char *asked_host, struct red
     return redis_address_set_host(ret, host.n == 0 ? slice_of(asked_host) : host);
 }
 
-enum redirect_kind redirect_parse(struct slice error, const char *asked_host, struct redirect *ret)
+enum redirect_kind redirect_parse(
+    struct slice error, const char *asked_host, struct redis_address *ret)
 {
-    struct redirect found = {.slot = 0};
+    struct redis_address found;
+    uint64_t slot;
     enum redirect_kind kind = take_text(&error, SLICE("MOVED ")) ? REDIRECT_MOVED
                               : take_text(&error, SLICE("ASK ")) ? REDIRECT_ASK
                                                                  : REDIRECT_NONE;
-    if (kind == REDIRECT_NONE) {
+    if (kind == REDIRECT_NONE || !slice_take_number(&error, &slot) || slot >= CLUSTER_SLOTS ||
+        !slice_take(&error, ' ') || !parse_endpoint(error, asked_host, &found)) {
         return REDIRECT_NONE;
     }
-    int slot = take_number(&error, CLUSTER_SLOTS - 1);
-    if (slot < 0 || !take_text(&error, SLICE(" ")) ||
-        !parse_endpoint(error, asked_host, &found.address)) {
-        return REDIRECT_NONE;
-    }
-    found.slot = (unsigned)slot;
     *ret = found;
     return kind;
 }

@@ -17,16 +17,12 @@
 
 enum redirect_kind { REDIRECT_NONE, REDIRECT_MOVED, REDIRECT_ASK };
 
-struct redirect {
-    unsigned slot;
-    struct redis_address address; /* host "": a node that nobody knows how to reach */
-};
-
 /* Read the text of an error reply from the node at @asked_host.  An endpoint without a host is at
- * @asked_host, with the port that the error names; an IPv6 address stands without brackets.
- * REDIRECT_NONE: it is no such error, or a malformed one; @ret is untouched. */
+ * @asked_host, with the port that the error names; an IPv6 address stands without brackets.  *ret:
+ * the node; its host is "" if nobody knows how to reach it.  REDIRECT_NONE: it is no such error, or
+ * a malformed one; @ret is untouched. */
 enum redirect_kind redirect_parse(
-    struct slice error, const char *asked_host, struct redirect *ret) MUST_CHECK;
+    struct slice error, const char *asked_host, struct redis_address *ret) MUST_CHECK;
 
 /* Does @reply say that the node carries no command out now, and that nothing was done? */
 bool redirect_is_later(const struct reply *reply) MUST_CHECK;

@@ -165,17 +165,15 @@ static bool must_stay(const struct dispatcher_group *group)
 static enum verdict dispatcher_judge(struct dispatcher *d, const struct dispatcher_group *group,
     struct server_link *link, const struct reply *reply, struct redis_address *ret_ask)
 {
-    struct redirect to;
     if (reply->type != REPLY_ERROR) {
         return VERDICT_ANSWER;
     }
     server_refused(d->core, &link->session.server, group->partition, reply);
-    switch (redirect_parse(reply->text, link->session.server.node.address.host, &to)) {
+    switch (redirect_parse(reply->text, link->session.server.node.address.host, ret_ask)) {
     case REDIRECT_MOVED:
         return VERDICT_MOVED;
     case REDIRECT_ASK:
-        *ret_ask = to.address;
-        return to.address.host[0] == '\0' || must_stay(group) ? VERDICT_LATER : VERDICT_ASK;
+        return ret_ask->host[0] == '\0' || must_stay(group) ? VERDICT_LATER : VERDICT_ASK;
     case REDIRECT_NONE:
         break;
     }

@@ -279,12 +279,12 @@ void server_stands(struct core *core, const struct server *server)
 void server_refused(
     struct core *core, struct server *server, unsigned partition, const struct reply *reply)
 {
-    struct redirect to;
+    struct redis_address to;
     if (core->topology == NULL || reply->type != REPLY_ERROR) {
         return;
     }
     if (redirect_parse(reply->text, server->node.address.host, &to) == REDIRECT_MOVED) {
-        topology_hint(core->topology, HINT_MOVED, partition, &to.address);
+        topology_hint(core->topology, HINT_MOVED, partition, &to);
         server->was_refused = true;
     } else if (reply_is_error(reply, "CLUSTERDOWN")) {
         server_hint(core, server, HINT_DOWN);

@@ -111,7 +111,7 @@ static const struct reply *sender_judge(
 {
     static const struct reply later = {.type = REPLY_ERROR, .text = {"TRYAGAIN", 8}};
     static const struct reply unknown = {.type = REPLY_ERROR, .text = {"ERR no reply", 12}};
-    struct redirect to;
+    struct redis_address to;
     struct storage_job *job = limiter_first(&s->limiter);
     if (reply->type != REPLY_ERROR) {
         return reply;
@@ -124,8 +124,7 @@ static const struct reply *sender_judge(
         return &later;
     case REDIRECT_ASK: {
         bool lost = false;
-        const struct reply *there =
-            to.address.host[0] == '\0' ? NULL : ask_aside(s, &to.address, &lost);
+        const struct reply *there = to.host[0] == '\0' ? NULL : ask_aside(s, &to, &lost);
         bool moved = there != NULL && there->type == REPLY_ERROR && reply_is_error(there, "MOVED");
         return lost ? &unknown : there == NULL || moved ? &later : there;
     }
