@@ -1,30 +1,12 @@
 #include "storage/cluster/view.h"
 
-#include <string.h>
-
 #include "storage/base/buffer.h"
-
-/* An id is 1 to 40 bytes without blanks and controls. */
-static bool id_take(struct slice text, char id[CLUSTER_ID_SIZE])
-{
-    if (text.n == 0 || text.n >= CLUSTER_ID_SIZE) {
-        return false;
-    }
-    for (size_t i = 0; i < text.n; i++) {
-        if ((unsigned char)text.p[i] <= ' ' || text.p[i] == 0x7f) {
-            return false;
-        }
-    }
-    memcpy(id, text.p, text.n);
-    id[text.n] = '\0';
-    return true;
-}
 
 /* ---- a node of a cluster ---- */
 
 bool cluster_view_take_id(struct cluster_view *view, const struct reply *reply)
 {
-    return reply->type == REPLY_TEXT && id_take(reply->text, view->id);
+    return reply->type == REPLY_TEXT && redis_word_copy(reply->text, view->id, sizeof(view->id));
 }
 
 bool cluster_view_take_info(struct cluster_view *view, const struct reply *reply)
@@ -49,7 +31,7 @@ bool role_view_take_role(struct role_view *view, const struct reply *reply)
 
 bool role_view_take_info(struct role_view *view, const struct reply *reply)
 {
-    return id_take(reply_field(reply, "run_id:"), view->run_id);
+    return redis_word_copy(reply_field(reply, "run_id:"), view->run_id, sizeof(view->run_id));
 }
 
 /* ---- a Sentinel ---- */

@@ -19,17 +19,22 @@ void redis_address_print(const struct redis_address *address, char *text, size_t
     }
 }
 
-bool redis_address_set_host(struct redis_address *address, struct slice host)
+bool redis_word_copy(struct slice word, char *ret, size_t size)
 {
-    if (host.n == 0 || host.n >= sizeof(address->host)) {
+    if (word.n == 0 || word.n >= size) {
         return false;
     }
-    for (size_t i = 0; i < host.n; i++) {
-        if ((unsigned char)host.p[i] <= ' ' || host.p[i] == 0x7f) {
+    for (size_t i = 0; i < word.n; i++) {
+        if ((unsigned char)word.p[i] <= ' ' || word.p[i] == 0x7f) {
             return false;
         }
     }
-    memcpy(address->host, host.p, host.n);
-    address->host[host.n] = '\0';
+    memcpy(ret, word.p, word.n);
+    ret[word.n] = '\0';
     return true;
+}
+
+bool redis_address_set_host(struct redis_address *address, struct slice host)
+{
+    return redis_word_copy(host, address->host, sizeof(address->host));
 }

@@ -19,8 +19,11 @@ struct redis_address {
 /* Is it the same text and port?  Letters may differ in case.  Names are not looked up. */
 bool redis_address_equal(const struct redis_address *a, const struct redis_address *b);
 
-/* Copy a host that a server named.  False, with @address untouched: the host is empty or too long,
- * or holds a control character or a blank. */
+/* Copy a word that a server said into a text of @size bytes.  False, with @ret untouched: the word
+ * is empty or too long, or holds a control character or a blank. */
+bool redis_word_copy(struct slice word, char *ret, size_t size) MUST_CHECK;
+
+/* The same for the host of @address. */
 bool redis_address_set_host(struct redis_address *address, struct slice host) MUST_CHECK;
 
 /* Write "host:port", "[v6]:port" or the path of a socket to @text of @size bytes, cut to fit. */
