@@ -1,7 +1,7 @@
 #include "storage/rollup/pass.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "storage/base/random_id.h"
 #include "storage/redis/resp.h"
@@ -72,35 +72,23 @@ static enum pass_result pass_mark(struct pass *pass)
     return result;
 }
 
-/* The buckets of a pass that another process left open.  They are closing, or, past the advance,
- * the last ones closed.  Either way they end where the level is closed for writers. */
-static bool find_open(struct pass *pass, struct slice id)
+/* Take over the pass @theirs that another process left open.  Its buckets are closing, or, past the
+ * advance, the last ones closed.  Either way they end where the level is closed for writers. */
+static enum pass_result take_over(struct pass *pass, const char theirs[static PASS_ID])
 {
     const struct rollup_state *state = &pass->view.state;
-    for (int level = LEVEL_HOUR; level < LEVELS; level++) {
-        if (id.n != PASS_ID - 1 || id.p[0] != letters[level]) {
-            continue;
-        }
-        bool closing = state->writers_s[level] > state->readers_s[level];
-        pass->level = (enum level)level;
-        pass->end_s = state->writers_s[level];
-        memcpy(pass->cur, closing ? "m0" : "x0", 3);
-        return true;
-    }
-    return false;
-}
-
-static enum pass_result take_over(struct pass *pass, struct slice theirs)
-{
-    char id[PASS_ID];
+    const char *letter = strchr(letters + LEVEL_HOUR, theirs[0]);
     int64_t done = 0;
-    if (!find_open(pass, theirs)) {
+    if (letter == NULL) {
         return PASS_FAILED;
     }
-    memcpy(id, theirs.p, PASS_ID - 1);
+    pass->level = (enum level)(letter - letters);
+    pass->end_s = state->writers_s[pass->level];
+    bool closing = pass->end_s > state->readers_s[pass->level];
+    memcpy(pass->cur, closing ? "m0" : "x0", 3);
     pass_new_id(pass);
-    pass_put_state(pass, &pass->view.state);
-    resp_word(&pass->args, id, PASS_ID - 1);
+    pass_put_state(pass, state);
+    resp_text(&pass->args, theirs);
     resp_text(&pass->args, pass->id);
     resp_decimal(&pass->args, pass->leadership->fencing_token);
     resp_text(&pass->args, pass->cur);
@@ -199,7 +187,7 @@ static enum pass_result pass_work(struct pass *pass)
     }
     if (open[0] != '\0') {
         pass->again = true;
-        result = take_over(pass, slice_of(open));
+        result = take_over(pass, open);
     } else if (find_due(pass, now_s)) {
         result = pass_skip(pass, now_s);
         if (result != PASS_VOID) {
