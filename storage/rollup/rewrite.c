@@ -16,40 +16,13 @@ static int64_t due_day(int64_t now_s)
     return (now_s - REWRITE_HOUR * HOUR_S) / DAY_S;
 }
 
-/* NULL: the connection must be closed. */
+/* Send the command in @b, which is released.  NULL: the connection must be closed. */
 static const struct reply *rewrite_ask(struct session *session, struct buffer *b)
 {
     const struct reply *reply = NULL;
     enum redis_status status = redis_ask(session->redis, b, monotonic_ms() + ASK_MS, &reply);
     buffer_release(b);
     return status == REDIS_OK_STATUS ? reply : NULL;
-}
-
-static bool ask_for_day(struct session *session, const char *tag, int64_t day, int64_t *ret_day)
-{
-    struct buffer b;
-    buffer_init(&b);
-    resp_head(&b, day > 0 ? 3 : 2);
-    resp_text(&b, day > 0 ? "SET" : "GET");
-    key_put(&b, tag, "rewritten");
-    if (day > 0) {
-        resp_decimal(&b, day);
-    }
-    const struct reply *reply = rewrite_ask(session, &b);
-    *ret_day = reply == NULL ? 0 : reply_integer(reply, 0);
-    return reply != NULL;
-}
-
-/* *ret_begun: a rewrite is under way now. */
-static bool begin_rewrite(struct session *session, bool *ret_begun)
-{
-    struct buffer b;
-    buffer_init(&b);
-    resp_head(&b, 1);
-    resp_text(&b, "BGREWRITEAOF");
-    const struct reply *reply = rewrite_ask(session, &b);
-    *ret_begun = reply != NULL && reply->type != REPLY_ERROR;
-    return reply != NULL;
 }
 
 static bool is_due(const struct aof_rewriter *rewriter, struct core *core)
@@ -64,21 +37,28 @@ bool aof_rewrite_look(
 {
     int64_t now_s = redis_clock_ms(&core->clock) / 1000;
     int64_t day = due_day(now_s);
-    int64_t last = 0;
-    bool begun = true;
+    bool begun = true; /* a rewrite is under way now, or was this day */
     const char *tag = core->partitions.tag[partition];
+    struct buffer b;
     if (!is_due(rewriter, core)) {
         return true;
     }
-    if (!ask_for_day(session, tag, 0, &last)) {
-        return false;
-    }
+    buffer_init(&b);
+    key_command(&b, "GET", tag, "rewritten", 0);
+    const struct reply *reply = rewrite_ask(session, &b);
     /* Of the day behind this one: this process's clock is some seconds late. */
-    bool is_done = last == day || last == day + 1;
-    if (!is_done && !begin_rewrite(session, &begun)) {
-        return false;
+    int64_t last = reply == NULL ? 0 : reply_integer(reply, 0);
+    if (reply != NULL && last != day && last != day + 1) {
+        resp_command(&b, "BGREWRITEAOF", NULL);
+        reply = rewrite_ask(session, &b);
+        begun = reply != NULL && reply->type != REPLY_ERROR;
+        if (begun) {
+            key_command(&b, "SET", tag, "rewritten", 1);
+            resp_decimal(&b, day);
+            reply = rewrite_ask(session, &b);
+        }
     }
-    if (!is_done && begun && !ask_for_day(session, tag, day, &last)) {
+    if (reply == NULL) {
         return false;
     }
     rewriter->due_s = begun ? (day + 1) * DAY_S + REWRITE_HOUR * HOUR_S : now_s + REWRITE_AGAIN_S;
