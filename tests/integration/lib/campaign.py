@@ -19,7 +19,8 @@ from .process import Redis, Tallyd
 from .proxy import CUTS, Fault, Proxy
 from .waiting import wait_until
 
-FEW = ("--partitions", "4")
+UNCAPPED = ("--max-pages", "0")  # each event has a page of its own, and a fast machine posts more of them than an hour's cap
+FEW = ("--partitions", "4", *UNCAPPED)
 KINDS = {"tallyd": {"tallyd"}, "Redis": {"redis"}, "both": {"tallyd", "redis"}}
 ERRORS = (
     "LOADING Redis is loading the dataset in memory",

@@ -10,13 +10,13 @@ import collections
 import contextlib
 import time
 
+from .campaign import UNCAPPED
 from .cluster import Cluster, wait_ready
 from .ledger import Clients, Ledger
 from .process import Tallyd
 from .sentinel import SentinelGroup
 from .waiting import wait_until
 
-FEW = ("--partitions", "24")
 SAFE = ("--appendonly", "yes", "--appendfsync", "always")
 PROMOTED_S = 30
 FOLLOWS_S = 60
@@ -47,7 +47,7 @@ class NodeVictims:
 
     def __init__(self, group, partitions):
         self.group = group
-        self.tallyd = Tallyd("--partitions", partitions, redis=group)
+        self.tallyd = Tallyd("--partitions", partitions, *UNCAPPED, redis=group)
 
     def start(self):
         self.group.start()
@@ -150,7 +150,7 @@ def sentinel_failovers(report, goal):
     try:
         group.start()
         for name in ("one", "two"):
-            tallyds.append(Tallyd("--partitions", "4", redis=group, name=name))
+            tallyds.append(Tallyd("--partitions", "4", *UNCAPPED, redis=group, name=name))
             tallyds[-1].start()
         failovers(report, group, *tallyds, "failovers", goal)
     finally:
@@ -168,7 +168,7 @@ class Harmed:
     def __init__(self, chance):
         self.chance = chance
         self.cluster = Cluster(primaries=3, replicas=1, options=SAFE, node_timeout_ms=2000)
-        self.tallyd = Tallyd(*FEW, redis=self.cluster)
+        self.tallyd = Tallyd("--partitions", "24", *UNCAPPED, redis=self.cluster)
         self.kills = collections.Counter()
 
     def start(self):
