@@ -46,11 +46,13 @@ void lock_disconnect(struct lock_server *server)
 
 /* ---- questions ---- */
 
-/* It has not answered. */
+/* It has not answered.  An acquire that it gets later would take the lock for nobody. */
 static enum lock_answer lock_unknown(struct lock_server *server, const char *why)
 {
     (void)snprintf(server->why, sizeof(server->why), "%s", why);
-    lock_disconnect(server);
+    redis_abandon(server->redis);
+    server->redis = NULL;
+    server->asked = false;
     return LOCK_UNKNOWN;
 }
 
