@@ -39,7 +39,7 @@ struct leader {
     struct lock home_lock;
     struct key fence, wish_key;
     char name[LOCK_TOKEN - 40];
-    bool keeps;      /* home_lock may still be there: no answer said that it was given back */
+    bool keeps;      /* home_lock may be there: no answer said that it was given back */
     int64_t next_ms; /* when the lock is to be looked at */
     unsigned tries;  /* without a quorum, one after another */
     bool no_quorum;  /* it was told that too few of the others answer */
@@ -241,6 +241,7 @@ static void leader_acquire(struct leader *l)
     connect_home(l);
     lock_ask_acquire(&l->home, &l->home_lock, &l->fence, floor);
     enum lock_answer answer = await_home(l, &number);
+    l->keeps = answer != LOCK_OTHERS;
     int64_t until_ms = lock_until_ms(asked_ms, LOCK_LEASE_MS);
     if (answer == LOCK_MINE && monotonic_ms() < until_ms) {
         l->next_ms = asked_ms + LOCK_RENEW_MS;
@@ -346,7 +347,7 @@ static void *leader_main(void *argument)
         at_ms = l->token != 0 && l->until_ms < at_ms ? l->until_ms : at_ms;
         pthread_mutex_unlock(&l->lock);
     }
-    if (atomic_load(&l->core->stats.rollup_leader) != 0 || l->keeps) {
+    if (l->keeps) {
         leader_publish(l, 0, 0);
         (void)give_back(l);
     }

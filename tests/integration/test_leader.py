@@ -297,6 +297,23 @@ def test_a_leader_that_was_not_told_gives_its_lock_back_when_it_stops(start_redi
     assert redis.command("GET", key) != mine
 
 
+def test_a_leader_that_heard_nothing_does_not_wait_for_what_it_has_prolonged(start_redis, start_proxy, start_tallyd):
+    """Redis prolongs the lock again and again, and no answer arrives until the lease is over.  Then it gives the lock back before it
+    takes it anew."""
+    redis = start_redis()
+    proxy = start_proxy(redis)
+    tallyd = start_tallyd(*FEW, redis=proxy)
+    wait_until(tallyd.leads, "it leads")
+    token = rollup(tallyd)["fencing_token"]
+    proxy.arm(Fault("reply-before", times=1000, match=lambda args: is_script(args) and args[2] == b"2" and args[4].endswith(b":wish")))
+    wait_until(lambda: "not leading" in tallyd.log_text(), "its lease is over", deadline_s=LEASE_S + 2)
+    proxy.disarm()
+    begin = time.monotonic()
+    wait_until(tallyd.leads, "it leads again")
+    assert time.monotonic() - begin < LEASE_S / 3
+    assert rollup(tallyd)["fencing_token"] == token + 1
+
+
 def test_somebody_else_s_lock_is_not_taken_away(pair):
     """Who lost the lock meanwhile leaves it alone when it stops, and finds out with its next renewal when it goes on."""
     redis, leader, (other,) = pair
@@ -400,6 +417,7 @@ def test_a_token_ends_with_its_lease(start_redis, start_proxy, start_tallyd):
         keys = args[3:5] if args[0].upper() == b"EVALSHA" else []
         if len(keys) == 2 and keys[1].endswith(b":fence"):
             acquired.append(time.monotonic())
+            return Fault("command-before") if len(acquired) > 1 else judge(args)
         if len(keys) == 2 and keys[1].endswith(b":wish"):
             renewals.append(time.monotonic())
             # two that fail at once shift the others: one is asked before the lease's end and awaited beyond it
