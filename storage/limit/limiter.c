@@ -163,11 +163,11 @@ bool limiter_take_reply(struct limiter *l, const struct reply *reply)
 
 /* ---- how jobs end ---- */
 
-void limiter_lost(struct limiter *l)
+void limiter_end(struct limiter *l, enum storage_err err)
 {
     for (; limiter_awaits(l); l->n_taken++) {
         if (limiter_first(l) != NULL) {
-            job_done(limiter_first(l), STORAGE_UNKNOWN);
+            job_done(limiter_first(l), err);
         }
     }
 }

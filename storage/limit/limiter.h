@@ -36,7 +36,7 @@ void limiter_init(struct limiter *l, struct core *core);
 void limiter_release(struct limiter *l);
 
 /* Write @jobs, a list of at most LIMITER_JOBS_MAX, as scripts into l->out.  None is under way.
- * False: out of memory, and the connection must be given up. */
+ * False: out of memory; l->out must not be sent, and limiter_end() ends the jobs. */
 bool limiter_write(
     struct limiter *l, const struct session *session, struct storage_job *jobs) MUST_CHECK;
 
@@ -44,8 +44,8 @@ bool limiter_write(
  */
 bool limiter_take_reply(struct limiter *l, const struct reply *reply) MUST_CHECK;
 
-/* End all jobs under way, because the connection was lost. */
-void limiter_lost(struct limiter *l);
+/* End all jobs under way with @err: the connection was lost, or they could not be sent. */
+void limiter_end(struct limiter *l, enum storage_err err);
 
 /* End the jobs whose deadline has come. */
 void limiter_answer_late(struct limiter *l, int64_t now_ms);

@@ -141,8 +141,11 @@ static void run_batch(struct sender *s, struct session *session, struct storage_
 {
     struct limiter *l = &s->limiter;
     bool left = false;
-    bool ok = limiter_write(l, session, jobs) && redis_queue(session->redis, &l->out) &&
-              redis_send(session->redis, &left) == REDIS_OK_STATUS;
+    if (!limiter_write(l, session, jobs) || !redis_queue(session->redis, &l->out)) {
+        limiter_end(l, STORAGE_NOMEM);
+        return;
+    }
+    bool ok = redis_send(session->redis, &left) == REDIS_OK_STATUS;
     while (ok && limiter_awaits(l)) {
         const struct reply *reply = NULL;
         ok = redis_await(session->redis, INT64_MAX, &reply) == REDIS_OK_STATUS &&
@@ -150,7 +153,7 @@ static void run_batch(struct sender *s, struct session *session, struct storage_
     }
     if (!ok) {
         session_lost(session);
-        limiter_lost(l);
+        limiter_end(l, STORAGE_UNKNOWN);
     }
 }
 

@@ -143,10 +143,18 @@ Test(limiter, a_lost_connection_leaves_in_doubt_what_was_not_answered)
 {
     (void)send(3, 4);
     cr_expect(take("[1, 2, 1,3,0,7]"));
-    limiter_lost(&limiter);
+    limiter_end(&limiter, STORAGE_UNKNOWN);
     cr_expect_not(limiter_awaits(&limiter));
     cr_expect_eq(ended[2], STORAGE_OK);
     cr_expect(ended[0] == STORAGE_UNKNOWN && ended[1] == STORAGE_UNKNOWN);
+}
+
+Test(limiter, what_could_not_be_sent_is_not_in_doubt)
+{
+    (void)send(2, 1);
+    limiter_end(&limiter, STORAGE_NOMEM);
+    cr_expect_not(limiter_awaits(&limiter));
+    cr_expect(ended[0] == STORAGE_NOMEM && ended[1] == STORAGE_NOMEM);
 }
 
 Test(limiter, each_job_has_its_own_deadline)
