@@ -84,9 +84,10 @@ int64_t storage_oldest_s(struct storage *storage, int64_t now_s);
  * INT64_MIN: all are. */
 int64_t storage_days_from_s(struct storage *storage, int64_t now_s);
 
-/* A number that changes whenever Redis refuses to write or the connection for writing is lost.
+/* A number that changes whenever Redis refuses to write.
  * *ret_err is the reason for its last change.  Of a cluster it stays the same: what one server
- * refuses says nothing of the others.  STORAGE_NO_WRITER: there is no such connection now.
+ * refuses says nothing of the others.  STORAGE_NO_WRITER: there is no connection for writing
+ * now.
  */
 #define STORAGE_NO_WRITER UINT64_MAX
 uint64_t storage_write_fault(struct storage *storage, enum storage_err *ret_err);

@@ -64,7 +64,7 @@ static void reply_ready(
 }
 
 /* What the result @err of a probe is worth now.  @fault is storage_write_fault() when the probe was
- * begun.  A write that was refused since then, or a lost connection, tells more than the probe. */
+ * begun.  A write that was refused since then, or no connection now, tells more than the probe. */
 static enum storage_err probed(
     struct storage *storage, enum storage_err err, uint64_t fault, char *detail)
 {

@@ -90,8 +90,7 @@ struct core {
     /* By place of the log: when the first entry of this process was answered that a crash of Redis
      * may still take (log/append.h), CLOCK_MONOTONIC; 0: there is none. */
     _Atomic int64_t unsafe_since_us[LOG_PARTITIONS_MAX];
-    /* 256 times how often Redis has refused a write or the connection for writing was lost, plus
-     * the enum storage_err of the last time. */
+    /* 256 times how often Redis has refused a write, plus the enum storage_err of the last time. */
     _Atomic uint64_t write_fault;
     struct leader *_Atomic leader; /* NULL: this process takes no part in rollups */
 
@@ -227,8 +226,7 @@ bool core_open_slot_text(const struct core *core, char text[OPEN_SLOT_TEXT]);
 #define LOST_STATE_TEXT 96
 bool core_lost_text(const struct core *core, char text[LOST_STATE_TEXT]);
 
-/* Redis has just refused to write, or cannot be reached.  /readyz says so until a write is taken.
- * Counts STORAGE_OOM. */
+/* Redis has just refused to write.  /readyz says so until a write is taken.  Counts STORAGE_OOM. */
 void core_write_failed(struct core *core, enum storage_err err);
 
 /* Tell the caller of storage what has happened, for operators. */

@@ -63,7 +63,6 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
     } else { /* it connects, and is of no use: do not try again and again */
         back_off(w, now_ms);
     }
-    core_write_failed(w->core, STORAGE_DOWN);
     atomic_store(&w->core->lacks_replicas, false);
     show_connected(w, false);
     writer_tell(w, STORAGE_DISCONNECTED, "");

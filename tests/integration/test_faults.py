@@ -474,6 +474,20 @@ def test_error_replies(start_redis, start_proxy, start_tallyd, site, text, nth, 
     ledger.check(tallyd)
 
 
+@pytest.mark.parametrize("flush", [("SCRIPT", "FLUSH"), ("CLIENT", "KILL", "TYPE", "NORMAL")])
+def test_a_connection_that_is_there_again_is_no_reason(start_redis, start_tallyd, site, flush):
+    """The writer has another connection at once, and nobody who asks about readiness learns of it."""
+    redis = start_redis()
+    http = start_tallyd(*FEW, redis=redis).client()
+    http.accept({"site": site, "page": "/"})
+    wait_until(lambda: http.get("/readyz").status == 200, "ready")
+    time.sleep(1.1)  # the connection has been a good one, and the next probe is new
+    assert http.get("/readyz").status == 200
+    redis.command(*flush)
+    http.accept({"site": site, "page": "/"})
+    assert http.get("/readyz").status == 200
+
+
 def test_out_of_memory(start_redis, start_tallyd, site):
     redis = start_redis()
     tallyd, ledger = start_tallyd(*FEW, redis=redis), Ledger(site)
