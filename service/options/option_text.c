@@ -26,8 +26,8 @@ static const struct number_form number_forms[] = {
     [OPTION_INTEGER] = {option_parse_integer, option_format_integer, 1, "a whole number", ""},
     [OPTION_SIZE] = {option_parse_size, option_format_size, 1, "a size",
         ", as 64KiB, 8MiB, 1GiB or a number of bytes"},
-    [OPTION_SECONDS] = {option_parse_duration, option_format_duration, 1000, "a duration",
-        ", as 10s, 30m, 48h or 62d"},
+    [OPTION_SECONDS] = {option_parse_duration, option_format_duration, 1000,
+        "a duration of whole seconds", ", as 10s, 30m, 48h or 62d"},
     [OPTION_MILLISECONDS] = {option_parse_duration, option_format_duration, 1, "a duration",
         ", as 500ms, 10s, 30m, 48h or 62d"},
 };

@@ -113,5 +113,5 @@ const char *option_format_size(int64_t bytes, char *text)
 
 const char *option_format_duration(int64_t ms, char *text)
 {
-    return format(ms, duration_units, text);
+    return format(ms, ms == 0 ? &duration_units[1] : duration_units, text); /* "0s" */
 }

@@ -10,7 +10,7 @@ Test(option_value, sizes_and_durations_come_back)
 {
     static const char *const sizes[] = {
         "0", "1", "1023", "1KiB", "8MiB", "1GiB", "3TiB", "1025KiB"};
-    static const char *const durations[] = {"0ms", "500ms", "10s", "30m", "47h", "62d", "1100d"};
+    static const char *const durations[] = {"0s", "500ms", "10s", "30m", "47h", "62d", "1100d"};
     char text[OPTION_VALUE_TEXT];
     int64_t value;
 

@@ -298,9 +298,10 @@ Test(options, refused_flags_are_named)
     refuses_flag("--max-body=1023", "\"1023\"", "from 1KiB to 1GiB");
     refuses_flag("--redis-memory=1KiB", "\"1KiB\"", "or half");
     refuses_flag("--keep-minutes=1h", "\"1h\"", "from 2h");
-    refuses_flag("--keep-minutes=7200500ms", "\"7200500ms\"", "or forever");
+    refuses_flag("--keep-minutes=7200500ms", "\"7200500ms\"", "whole seconds from 2h");
     refuses_flag("--keep-minutes=99999999999999999d", "--keep-minutes", "or forever");
-    refuses_flag("--max-future=forever", "\"forever\"", "from 0ms to 1d");
+    refuses_flag("--max-future=forever", "\"forever\"", "from 0s to 1d");
+    refuses_flag("--max-future=1ms", "\"1ms\"", "a duration of whole seconds from 0s");
     refuses_flag("--log-level=trace", "\"trace\"", "error, warn, info or debug");
     refuses_flag("--insecure=maybe", "\"maybe\"", "on, off, true or false");
     refuses_flag("--data-dir=", "--data-dir: \"\"", "not empty");
