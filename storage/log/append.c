@@ -284,7 +284,8 @@ void appender_lost(struct appender *a)
 
 /* ---- a connection ---- */
 
-/* False: session->why. */
+/* A full Redis takes it, too: else it would have no connection, and no question be answered.
+ * False: session->why. */
 static bool register_log(
     struct appender *a, const char *id, struct session *session, int64_t deadline_ms)
 {
@@ -293,9 +294,9 @@ static bool register_log(
     (void)snprintf(
         head, sizeof(head), "0 %s %lld", a->era, (long long)redis_clock_ms(&a->core->clock));
     buffer_clear(&a->out, APPEND_OUT_KEPT);
-    resp_head(&a->out, 4);
-    resp_text(&a->out, "HSETNX");
+    script_head(&a->out, &session->scripts, SCRIPT_SMALL_WRITE, 1, 3);
     append_put_key(a, "heads", "");
+    resp_text(&a->out, "HSETNX");
     resp_text(&a->out, id);
     resp_text(&a->out, head);
     enum redis_status status = redis_ask(session->redis, &a->out, deadline_ms, &reply);

@@ -406,6 +406,27 @@ def test_a_full_redis_answers_every_question(start_redis, start_tallyd, site):
     assert pv(http, site) == 201
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_start_on_a_full_redis(start_redis, start_tallyd, site, is_new):
+    """It answers questions, with what a killed process has left, and takes nothing until there is room."""
+    redis = start_redis()
+    if not is_new:
+        dead = start_tallyd(*FEW, redis=redis, env=HELD, name="dead")
+        dead.client().accept([{"site": site, "page": "/a"}] * 10)
+        dead.kill()
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    tallyd = start_tallyd(*FEW, redis=redis, name="living", wait_ready=False)
+    tallyd.wait_ready_line()
+    http = tallyd.client()
+    wait_until(lambda: http.metric("tallyd_redis_connected") == 1, "connected")
+    assert pv(http, site) == (0 if is_new else 10)
+    answer = http.post({"site": site, "page": "/full"})
+    assert answer.status == 503 and "memory" in answer.json["detail"], answer
+    redis.command("CONFIG", "SET", "maxmemory", "0")
+    wait_until(lambda: keyed(http, {"site": site, "page": "/full"}, site) == (202, False), "taken again")
+    assert pv(http, site) == (1 if is_new else 11)
+
+
 def test_a_key_of_another_type_on_a_full_redis(start_redis, start_tallyd, site):
     """A foreign hand has made lists of sketches.  All else of the fold is counted, as where Redis has room."""
     redis = start_redis()

@@ -257,10 +257,10 @@ void fake_log_run(struct fake_log *fake, const struct command *command, struct f
         put_error(ret, "LOADING Redis is loading the dataset in memory");
     } else if (command_is(command, 0, "WAIT") && command->n == 3) {
         wait_for_replica(fake, ret);
+    } else if (command->n == 7 && command_is(command, 4, "HSETNX")) {
+        register_log(fake, command->words[5], ret);
     } else if (fake->is_full) {
         put_error(ret, "OOM command not allowed when used memory > 'maxmemory'.");
-    } else if (command_is(command, 0, "HSETNX") && command->n == 4) {
-        register_log(fake, command->words[2], ret);
     } else if (command_is(command, 1, HEARTBEAT) && command->n == 5) {
         heartbeat(fake, command->words[4], ret);
     } else {

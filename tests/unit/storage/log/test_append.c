@@ -235,7 +235,7 @@ static void disconnect(void)
     w.next_connect_ms = now_ms() + dice_below(&w.dice, 300);
 }
 
-/* HSETNX. */
+/* A small write, HSETNX. */
 static const struct reply *answer_registration(const struct buffer *out, size_t i)
 {
     static struct fake_reply reply;
