@@ -159,6 +159,7 @@ function showRest(site, stats) {
 }
 
 async function showSite(signal) {
+  series.fetchLibrary();
   const zone = state.range === "custom" ? await zoneOf(state.site, state.tz, signal).catch(() => "UTC") : "UTC";
   const window = chosen(state, zone);
   if (signal.aborted) {

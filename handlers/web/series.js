@@ -11,6 +11,11 @@ let library = null; // a promise of it
 let chart = null;
 let shown = null; // {rows, before, zone, step, metric, open, narrow}: what is drawn
 
+// Beside the first questions.  The page of all sites draws no chart.
+export function fetchLibrary() {
+  $("library").rel ||= "preload";
+}
+
 // Five times as large as the page's own script, so it is begun no sooner than the figures are painted.  Where it
 // cannot be had, there is the table.
 function loadLibrary() {

@@ -166,6 +166,7 @@ def test_the_plan_is_the_apis(http, shop, look):
 
 def test_all_sites_and_the_way_to_one(http, shop, look):
     browser = look("/?range=7d")
+    assert not any("chart" in address for address in browser.requested()), "it draws no chart"
     expected = sorted(http.question("/sites", from_="now-6d/d", to="now")["sites"], key=lambda s: -s["uv"])
     assert {"shop", "blog"} <= {s["site"] for s in expected}
     shown = browser.run("return [...document.querySelectorAll('.site')].map((card) => [card.querySelector('a').textContent,"
@@ -176,6 +177,7 @@ def test_all_sites_and_the_way_to_one(http, shop, look):
     wait_until(lambda: "site=blog" in browser.driver.current_url and browser.text("#pv") not in ("–", ""), "one site")
     browser.settle()
     assert number(browser.text("#pv")) == 12 and "range=7d" in browser.driver.current_url
+    assert sum("chart.min.js" in address for address in browser.requested()) == 1
     assert browser.complaints() == []
 
 
