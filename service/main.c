@@ -1,9 +1,11 @@
 /* main.c - which command was asked for. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "service/client/commands.h"
 #include "service/ops/version.h"
@@ -110,8 +112,21 @@ static int finish(int status)
     return status == 0 ? 1 : status;
 }
 
+/* Who has started us may have closed stdin, stdout or stderr.  Then a file or a connection would
+ * get that number, and what is printed.  What takes the place can be neither read nor written: that
+ * still fails. */
+static void take_standard_places(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) { /* then it is the lowest free one, which open() gives */
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
+    take_standard_places();
     spell_help_out(argc, argv);
     const char *command = argc > 1 ? argv[1] : "";
     if (strcmp(command, "serve") == 0 && !has_help(argc - 1, argv + 1)) {

@@ -5,13 +5,15 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import threading
 import time
 
 import pytest
 
+from lib.client import Client
 from lib.log import entries
-from lib.process import Redis, alive, free_port, orphans, run
+from lib.process import Redis, alive, binary, environment, free_port, orphans, run
 from lib.raw import Raw
 from lib.resp import encode
 from lib.waiting import wait_until
@@ -552,6 +554,26 @@ def test_starts_before_its_redis(start_tallyd, directory, cleanup):
     tallyd.wait_ready_line()
     wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready", deadline_s=30)
     tallyd.client().accept({"page": "/"})
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_what_the_starter_closed_is_no_file_of_its_own(start_redis, cleanup, closed):
+    """Else the log goes into a connection, or the follower's words into its state file."""
+    redis, port = start_redis(), free_port()
+    process = subprocess.Popen(["/bin/sh", "-c", f'exec "$0" "$@" {closed}', str(binary()), "serve", "--redis", redis.url,
+                                "--listen", f"127.0.0.1:{port}"], env=environment())
+    cleanup.append(process.wait)
+    cleanup.append(process.terminate)
+
+    def answers():
+        try:
+            return Client("127.0.0.1", port).get("/healthz").status == 200
+        except Exception:
+            return False
+
+    wait_until(answers, "it answers")
+    places = [os.readlink(f"/proc/{process.pid}/fd/{n}") for n in range(3)]
+    assert [places[int(redirect[0])] for redirect in closed.split()] == ["/dev/null"] * len(closed.split()), places
 
 
 def test_redis_stopped_and_started(start_redis, start_tallyd):
