@@ -65,8 +65,8 @@ void appender_let_go(struct appender *a);
 bool appender_has_jobs(const struct appender *a);
 
 /* Answer the jobs that are done, and those whose time is up; what may be in Redis is appended all
- * the same. */
-void appender_answer_late(struct appender *a, int64_t now_ms);
+ * the same.  Returns when the time of the next one is up; INT64_MAX: none waits. */
+int64_t appender_answer_late(struct appender *a, int64_t now_ms);
 
 /* When there is something to be sent, CLOCK_MONOTONIC: a heartbeat, or what was refused just now.
  * INT64_MAX: never.  There is a connection. */

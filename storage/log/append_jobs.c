@@ -95,8 +95,10 @@ static void answer_unknown(
     appender_mark_done(a, job, STORAGE_UNKNOWN);
 }
 
-static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)
+/* Returns the earliest deadline of those that wait on. */
+static int64_t answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)
 {
+    int64_t due_ms = INT64_MAX;
     struct storage_job **at = &entry->jobs;
     while (*at != NULL) {
         struct storage_job *job = *at;
@@ -105,18 +107,23 @@ static void answer_late_jobs(struct appender *a, struct log_entry *entry, int64_
             entry->n_jobs--;
             answer_unknown(a, entry, job);
         } else {
+            due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;
             at = &job->next;
         }
     }
+    return due_ms;
 }
 
-void appender_answer_late(struct appender *a, int64_t now_ms)
+int64_t appender_answer_late(struct appender *a, int64_t now_ms)
 {
+    int64_t due_ms = INT64_MAX;
     while (a->last != NULL && a->last->state == ENTRY_WAITING && all_late(a->last, now_ms) &&
            appender_give_up_last(a, STORAGE_LATE)) {
     }
     for (struct log_entry *e = a->unacknowledged; e != NULL; e = e->next) {
-        answer_late_jobs(a, e, now_ms);
+        int64_t entry_due_ms = answer_late_jobs(a, e, now_ms);
+        due_ms = entry_due_ms < due_ms ? entry_due_ms : due_ms;
     }
     appender_answer_done(a);
+    return due_ms;
 }

@@ -85,8 +85,9 @@ static void read_replies(struct writer *w)
 
 static void answer_late(struct writer *w, int64_t now_ms)
 {
-    writer_fail_late(w, now_ms);
-    appender_answer_late(&w->appender, now_ms);
+    int64_t waiting_ms = writer_fail_late(w, now_ms);
+    int64_t under_way_ms = appender_answer_late(&w->appender, now_ms);
+    w->late_ms = waiting_ms < under_way_ms ? waiting_ms : under_way_ms;
 }
 
 /* Out of time to drain, or told to stop: nothing is to be waited for any more. */
@@ -202,6 +203,7 @@ static int writer_patience(struct writer *w)
     int64_t now_ms = monotonic_ms();
     int64_t due_ms =
         w->session.redis != NULL ? appender_due_ms(&w->appender, now_ms) : w->next_connect_ms;
+    due_ms = w->late_ms < due_ms ? w->late_ms : due_ms;
     bool soon = busy || w->appender.n_awaited > 0 || unfolded_room(w->appender.unfolded, 0) == 0;
     int most_ms = soon ? LOOK_MS : DIFFER_MS;
     return due_ms <= now_ms ? 0 : due_ms - now_ms < most_ms ? (int)(due_ms - now_ms) : most_ms;
@@ -231,7 +233,7 @@ static void give_up(struct writer *w)
 {
     writer_fail_waiting(w, STORAGE_SHUTDOWN);
     acknowledge_kept(&w->appender);
-    appender_answer_late(&w->appender, INT64_MAX);
+    (void)appender_answer_late(&w->appender, INT64_MAX);
 }
 
 void *writer_main(void *argument)

@@ -102,13 +102,15 @@ struct storage_job *writer_take_jobs(struct writer *w, size_t min_events, size_t
     return jobs;
 }
 
-void writer_fail_late(struct writer *w, int64_t now_ms)
+int64_t writer_fail_late(struct writer *w, int64_t now_ms)
 {
     pthread_mutex_lock(&w->lock);
     struct storage_job *late = job_queue_take_late(&w->queue, now_ms);
+    int64_t due_ms = w->queue.first == NULL ? INT64_MAX : w->queue.first->deadline_ms;
     show_queue(w);
     pthread_mutex_unlock(&w->lock);
     jobs_done(late, STORAGE_LATE);
+    return due_ms;
 }
 
 /* A request with a key has its place; any other may go to another writer, while its own one is

@@ -47,6 +47,7 @@ struct writer {
     int64_t hinted_ms;        /* when the topology was told last that nothing comes */
     int64_t disconnected_ms;  /* since when; 0 while connected */
     int64_t next_connect_ms, retry_ms;
+    int64_t late_ms; /* when the time of a request is up that waits for an answer */
 };
 
 /* ---- writer.c: what waits ---- */
@@ -54,8 +55,10 @@ struct writer {
 /* The jobs of the next entry, if @min_events wait; else NULL. */
 struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events, size_t room);
 
-/* Waiting jobs whose time is up: nothing of them was sent. */
-void writer_fail_late(struct writer *writer, int64_t now_ms);
+/* Waiting jobs whose time is up: nothing of them was sent.  Returns when that of the first one is
+ * that waits on; INT64_MAX: none does.  They wait in order of arrival, and all have the same time,
+ * so few are due before it. */
+int64_t writer_fail_late(struct writer *writer, int64_t now_ms);
 
 /* All requests that wait for an entry; what may go to another writer goes there. */
 void writer_fail_waiting(struct writer *writer, enum storage_err err);

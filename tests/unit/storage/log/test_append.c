@@ -349,12 +349,14 @@ static void check_state(void)
     }
 }
 
-static void check_deadlines(void)
+/* The next one's time is up at @due_ms. */
+static void check_deadlines(int64_t due_ms)
 {
     for (size_t i = 0; i < w.n_requests; i++) {
         const struct request *r = &w.requests[i];
         if (r->is_handed && !r->is_done) {
             CHECK(r->job.deadline_ms > now_ms(), "request %zu is late", i);
+            CHECK(r->job.deadline_ms >= due_ms, "request %zu is due before %" PRId64, i, due_ms);
         }
     }
 }
@@ -483,13 +485,13 @@ static void turn(void)
         }
     }
     fail_late(job_queue_take_late(&w.queue, now_ms()));
-    appender_answer_late(&w.appender, now_ms());
+    int64_t due_ms = appender_answer_late(&w.appender, now_ms());
     appender_let_go(&w.appender);
     if (w.is_connected && w.must_fail) {
         disconnect();
     }
     check_state();
-    check_deadlines();
+    check_deadlines(due_ms);
 }
 
 /* ---- Redis, and others ---- */

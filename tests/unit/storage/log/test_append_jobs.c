@@ -137,7 +137,7 @@ static void lose(void)
 static void pass(int64_t ms)
 {
     w.now_us += ms * 1000;
-    appender_answer_late(&w.appender, w.now_us / 1000);
+    (void)appender_answer_late(&w.appender, w.now_us / 1000);
     appender_let_go(&w.appender);
 }
 
@@ -156,6 +156,22 @@ Test(append_jobs, an_answered_entry_waits_for_its_fold, .init = setup, .fini = t
     expect_done(0, STORAGE_OK);
     cr_expect_eq(w.unfolded.n, 1u);
     cr_expect_eq(w.unfolded.logs[0].last, 1u);
+}
+
+/* They are answered at their deadlines, so the writer sleeps until the next one. */
+Test(append_jobs, are_due_at_the_earliest_deadline, .init = setup, .fini = teardown)
+{
+    const int64_t now_ms = w.now_us / 1000;
+    cr_expect_eq(appender_answer_late(&w.appender, now_ms), INT64_MAX);
+    add(0, 700);
+    add(1, 300);
+    send();
+    cr_expect_eq(appender_answer_late(&w.appender, now_ms), now_ms + 300);
+    cr_expect_eq(appender_answer_late(&w.appender, now_ms + 300), now_ms + 700);
+    expect_done(1, STORAGE_UNKNOWN);
+    cr_assert(take(2));
+    cr_expect_eq(appender_answer_late(&w.appender, now_ms + 300), INT64_MAX);
+    expect_done(0, STORAGE_OK);
 }
 
 /* Entries that are held for seconds would keep new requests waiting for as long again, two at a

@@ -196,3 +196,55 @@ Test(writers, what_moves_is_not_refused_and_counted_once)
     core_release(core);
     free(core);
 }
+
+static bool take_nothing(void *data, struct storage_job *job)
+{
+    (void)data;
+    (void)job;
+    return false;
+}
+
+static _Atomic int64_t done_ms;
+
+static void note_when_done(struct storage_job *job)
+{
+    (void)job;
+    atomic_store(&done_ms, monotonic_ms());
+}
+
+/* With --request-timeout 200ms a request has an answer 10 ms before, or is late.  A busy machine
+ * holds up one or another: not most of them. */
+Test(writers, a_request_is_answered_when_its_time_is_up)
+{
+    enum { N = 3, PATIENCE_MS = 60, LATE_MS = 20 };
+    struct core *core = core_of_a_cluster();
+    struct unfolded unfolded;
+    unsigned n_late = 0;
+    core->config.queue_events = 25;
+    stand_in.connect = no_connection;
+    unfolded_init(&unfolded, &core->stats);
+    struct writers_share share = {.changed = is_changed, .elsewhere = take_nothing};
+    mutex_init(&share.news_lock);
+    struct writer *w = writer_start(core, 0, &unfolded, &share);
+    cr_assert_not_null(w);
+    (void)poll(NULL, 0, 350); /* from now on it sleeps: it tries to connect more and more seldom */
+    for (unsigned i = 0; i < N; i++) {
+        int64_t due_ms = monotonic_ms() + PATIENCE_MS;
+        struct storage_job job = {
+            .op = STORAGE_WRITE, .cost = 10, .deadline_ms = due_ms, .done = note_when_done};
+        atomic_store(&done_ms, 0);
+        cr_assert_eq(writer_submit(w, &job, true), STORAGE_OK);
+        while (atomic_load(&done_ms) == 0) {
+            (void)poll(NULL, 0, 1);
+        }
+        n_late += atomic_load(&done_ms) - due_ms >= LATE_MS;
+    }
+    cr_expect_lt(n_late, N / 2 + 1, "%u of %d by %d ms or more", n_late, N, LATE_MS);
+    writer_stop_begin(w);
+    writer_stop_end(w);
+    writer_free(w);
+    topology_free(core->topology);
+    unfolded_release(&unfolded);
+    core_release(core);
+    free(core);
+}
