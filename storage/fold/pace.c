@@ -1,7 +1,15 @@
 #include "storage/fold/pace.h"
 
-/* Small ones say more of what a transaction costs by itself than of what is in it. */
+/* Small ones say more of what a transaction costs by itself than of what is in it.. */
 #define TELLING_US 200
+/* ..but where the limit is low, none is larger: then half of a short one tells, too.  (Partitions
+ * share a transaction while they fit, so hardly one but the last is less than half full.) */
+static uint32_t telling_us(const struct pace *pace)
+{
+    uint32_t half = pace_limit_us(pace, PACE_GOAL_SHORT_US) / 2;
+    return half < TELLING_US ? half : TELLING_US;
+}
+
 /* Of the sums, this part is forgotten with each transaction: about the last 16 count. */
 #define FORGET 16
 /* One that was interrupted says nothing about its content beyond this. */
@@ -9,7 +17,7 @@
 
 void pace_learn(struct pace *pace, uint64_t estimated_us, int64_t measured_us)
 {
-    if (estimated_us < TELLING_US || measured_us <= 0) {
+    if (estimated_us < telling_us(pace) || measured_us <= 0) {
         return;
     }
     uint64_t measured = (uint64_t)measured_us;

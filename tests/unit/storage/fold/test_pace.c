@@ -61,3 +61,20 @@ Test(pace, one_that_was_interrupted_counts_for_little)
     pace_learn(&pace, 2000, 2000000);
     cr_expect_gt(pace_limit_us(&pace, PACE_GOAL_US), PACE_GOAL_US * 0.6);
 }
+
+/* Small requests are counted in transactions of what the limit allows.  Where these told nothing, a
+ * pace that was low once would stay so for as long as nothing else comes. */
+Test(pace, short_transactions_raise_a_low_pace)
+{
+    struct pace pace = {0};
+    for (int i = 0; i < 100; i++) {
+        pace_learn(&pace, 2000, 20000);
+    }
+    cr_assert_eq(pace_limit_us(&pace, PACE_GOAL_SHORT_US), PACE_GOAL_SHORT_US * PACE_MIN / 100);
+    for (int i = 0; i < 100; i++) {
+        /* Of whole partitions, each half as much as fits: one comes alone. */
+        uint64_t estimated_us = pace_limit_us(&pace, PACE_GOAL_SHORT_US) / 2 + 1;
+        pace_learn(&pace, estimated_us, (int64_t)estimated_us);
+    }
+    cr_expect_gt(pace_limit_us(&pace, PACE_GOAL_SHORT_US), PACE_GOAL_SHORT_US / 2);
+}
