@@ -19,34 +19,6 @@ static size_t memory_table_max(const struct pages_memory *memory)
            (memory->kind == KEY_VV ? visitor_partitions(n) : n);
 }
 
-/* What holds the partition's table of @run.  NULL: it is not remembered. */
-static const struct kept_table *recall_table(
-    struct pages_memory *memory, unsigned p, const struct remembered_run *run)
-{
-    struct proved_read *r = memory->r;
-    const struct kept_table *kept = kept_tables_find(&memory->kept, &r->covers[p], run);
-    bool found = kept != NULL && kept_table_proved(kept, p, proved_by(r, p, run->proof));
-    if (found) {
-        proved_rely(r, p, run->proof);
-    }
-    atomic_fetch_add(found ? &r->core->stats.cache_hits : &r->core->stats.cache_misses, 1);
-    return found ? kept : NULL;
-}
-
-/* Remember the partition's table of @run, if one proof stands for all of it. */
-static void keep_table(
-    struct pages_memory *memory, unsigned p, const struct remembered_run *run, struct slice table)
-{
-    struct proved_read *r = memory->r;
-    if (table.n <= memory_table_max(memory) && proved_may_keep(r, p, &r->covers[p], run)) {
-        struct kept_table *kept = kept_tables_find(&memory->kept, &r->covers[p], run);
-        if (kept != NULL) {
-            kept_tables_put(
-                &memory->kept, kept, p, ver_hash(proof_ver(&r->known[p].view, run->proof)), table);
-        }
-    }
-}
-
 struct slice pages_memory_own_name(struct slice page, size_t i, char text[static RUN_PAGE_MAX])
 {
     uint32_t bucket = (uint32_t)i;
@@ -75,7 +47,7 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
     ok = of->sums != NULL;
     for (size_t i = 0; ok && i < of->runs.n; i++) {
         struct remembered_run *run = &of->runs.all[i];
-        of->sums[i].kept = recall_table(memory, p, run);
+        of->sums[i].kept = kept_parts_recall(&memory->kept, p, cover, run);
         run->recalled = of->sums[i].kept != NULL;
         of->sums[i].left = run->recalled ? 0 : run->n;
     }
@@ -106,9 +78,8 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum
     *memory = (struct pages_memory){.r = r, .kind = kind};
     buffer_init(&memory->made);
     if (r->core->cache != NULL) {
-        kept_tables_begin(&memory->kept, r->core->cache, name_of(memory, parts),
-            r->core->partitions.n, r->core->config.cache_bytes / CACHE_SHARE,
-            r->core->config.cache_bytes / NEW_SHARE);
+        kept_parts_begin(&memory->kept, r, name_of(memory, parts),
+            r->core->config.cache_bytes / CACHE_SHARE, r->core->config.cache_bytes / NEW_SHARE);
     }
     memory->of = calloc(r->core->partitions.n, sizeof(*memory->of));
     if (memory->of == NULL) {
@@ -124,7 +95,7 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum
 
 void pages_memory_keep(struct pages_memory *memory)
 {
-    kept_tables_keep(&memory->kept);
+    kept_parts_keep(&memory->kept);
 }
 
 void pages_memory_release(struct pages_memory *memory)
@@ -138,7 +109,7 @@ void pages_memory_release(struct pages_memory *memory)
         runs_release(&of->runs);
     }
     free(memory->of);
-    kept_tables_release(&memory->kept);
+    kept_parts_release(&memory->kept);
     buffer_release(&memory->made);
 }
 
@@ -181,15 +152,16 @@ bool pages_memory_table(struct pages_memory *memory, unsigned partition, struct 
 {
     struct run_sums *sums = pages_memory_sums(memory, partition, run);
     if (run->recalled) {
-        *ret_table = kept_table_part(sums->kept, partition);
+        *ret_table = kept_run_part(sums->kept, partition);
         return true;
     }
     if (!memory_make_table(memory, run->n, sums)) {
         return false;
     }
     *ret_table = (struct slice){memory->made.n > 0 ? memory->made.p : "", memory->made.n};
-    if (!sums->given_up) {
-        keep_table(memory, partition, run, *ret_table);
+    if (!sums->given_up && memory->made.n <= memory_table_max(memory)) {
+        (void)kept_parts_put(
+            &memory->kept, partition, &memory->r->covers[partition], run, *ret_table);
     }
     return true;
 }

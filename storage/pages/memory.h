@@ -13,23 +13,22 @@
 #define STORAGE_PAGES_MEMORY_H
 
 #include "storage/job/event.h"
-#include "storage/pages/kept_tables.h"
 #include "storage/pages/sums.h"
-#include "storage/read/proved_read.h"
+#include "storage/read/kept_parts.h"
 #include "storage/schema/part_set.h"
 
 /* What was read of a run so far; buckets by their place in the run. */
 struct run_sums {
     struct page_sums own;
-    const struct kept_table *kept; /* of a run that is recalled, what holds its table */
-    size_t left;                   /* buckets that are not read through */
-    bool given_up;                 /* the table would be too large to keep */
+    const struct kept_run *kept; /* of a run that is recalled, what holds its table */
+    size_t left;                 /* buckets that are not read through */
+    bool given_up;               /* the table would be too large to keep */
 };
 
 struct pages_memory {
     struct proved_read *r;
     enum key_kind kind; /* of the buckets: KEY_PV or KEY_VV */
-    struct kept_tables kept;
+    struct kept_parts kept;
     struct buffer made;     /* the last table that was made */
     uint32_t turn;          /* buckets added to sums: a number of its own for each */
     struct partition_runs { /* owned, one a partition */
