@@ -78,7 +78,7 @@ static bool cut_buckets(
 static bool cut_group(struct count_question *q, struct portion *portion, size_t point)
 {
     size_t last = point + TALLY_GROUP < q->tally.n_points ? point + TALLY_GROUP : q->tally.n_points;
-    size_t first = point == 0 ? 0 : portion->ends[point - 1];
+    size_t first = portion_first(portion, point);
     return cut_buckets(q, portion, first, portion->ends[last - 1], point);
 }
 

@@ -66,6 +66,16 @@ size_t portion_keys(const struct portion *portion, enum metric metric)
     return metric_is_sketch(metric) ? portion->n_pages : 1;
 }
 
+const struct portion *count_visits(const struct count_question *q)
+{
+    for (size_t i = 0; i < q->n_portions; i++) {
+        if (portion_is_spread(&q->portions[i])) {
+            return &q->portions[i];
+        }
+    }
+    return NULL;
+}
+
 /* What lies beside the pages is one for all of them. */
 struct cache_id portion_run_name(
     struct count_question *q, const struct portion *portion, enum metric metric, unsigned number)
@@ -79,20 +89,19 @@ struct cache_id portion_run_name(
 
 /* No partition need be named: which portions there are, in which order, follows from what is asked,
  * which is in the name of the value. */
-struct ver portions_proof(
-    struct count_question *q, size_t first, size_t n, unsigned metrics, enum proof proof)
+struct ver portions_proof(struct count_question *q, unsigned metrics)
 {
     struct buffer *scratch = &q->scratch;
     struct ver combined = {.n = 0};
     buffer_clear(scratch, SCRATCH_KEPT);
-    for (size_t i = first; i < first + n; i++) {
+    for (size_t i = 0; i < q->n_portions; i++) {
         const struct portion *portion = &q->portions[i];
         const struct proved_partition *known = &q->read.known[portion->partition];
-        const struct ver *ver = proof_ver(&known->view, proof);
+        const struct ver *ver = proof_ver(&known->view, PROOF_VER);
         if ((portion->metrics & metrics) == 0) {
             continue;
         }
-        if (ver->n == 0 || (known->changed >> proof & 1) != 0) {
+        if (ver->n == 0 || (known->changed >> PROOF_VER & 1) != 0) {
             return combined;
         }
         buffer_append(scratch, (const char *)&ver->n, 1);
@@ -166,9 +175,8 @@ void count_question_free(struct count_question *q)
         free(q->rest);
         free(q->known);
         free(q->wholes);
-        free(q->whole_sums);
+        kept_parts_release(&q->parts);
         buffer_release(&q->scratch);
-        buffer_release(&q->parts);
         free(q->pieces);
         free(q);
     }

@@ -8,10 +8,9 @@
  *     question.c  which partition is asked for which pages: the portions
  *     plan.c      which buckets of each portion, for the window or for each point of a series
  *     recall.c    what of them is remembered: runs of buckets
- *     whole.c     and runs of all partitions together: their sum,
- *     parts.c     what each partition has,
+ *     whole.c     buckets of visits in all partitions together,
  *     series.c    and points of a series;
- *     figures.c   both by what single buckets, and single points, came to
+ *     figures.c   both many to a value
  *     pieces.c    the rest, cut into what is asked at once
  *     read.c      asked, and taken from the replies
  *     tally.c     added up
@@ -20,7 +19,7 @@
 #define STORAGE_COUNT_QUESTION_H
 
 #include "storage/count/tally.h"
-#include "storage/read/proved_read.h"
+#include "storage/read/kept_parts.h"
 
 /* Sets of metrics: bits 1 << enum metric.  Visits lie with the visitors, in each
  * partition that has visitors; the rest with their page. */
@@ -68,19 +67,13 @@ struct found_runs {
     struct remembered_runs runs;
 };
 
-/* A run of portions [first, first + n), and what it came to in all of them: see whole.h. */
+/* A run that all portions of visits have, bucket by bucket: see whole.h. */
+#define WHOLE_BUCKETS_MAX 128 /* minutes to the end of an hour, and those of the next */
 struct whole_run {
-    size_t first, n;
-    size_t run; /* its place in each portion's runs */
-    bool recalled;
-    struct ver by; /* the proofs of all portions when it was planned, as one */
-    uint64_t sums[METRICS];
-    size_t added[METRICS]; /* portions whose sum is in `sums` */
-    /* In q->whole_sums, METRICS numbers each: what each portion had (PART_UNKNOWN: that is not
-     * known), and what each bucket of the run had, if they are added up by themselves. */
-    size_t parts, buckets, n_buckets;
+    size_t first, n; /* buckets of the portions' cover */
+    size_t kept;     /* portions that were read, and may be kept */
+    uint64_t sums[METRICS][WHOLE_BUCKETS_MAX];
 };
-#define PART_UNKNOWN UINT64_MAX
 
 /* A piece of the reading (read/proved_read.h): buckets [first, first + n) of a portion's cover. */
 struct count_piece {
@@ -103,11 +96,9 @@ struct count_question {
     struct portion *rest; /* owned: see there */
     size_t n_rest, rest_capacity;
     struct found_runs found;
-    struct whole_run *wholes; /* owned */
+    struct kept_parts parts;  /* what each portion of visits has of its runs: see recall.h */
+    struct whole_run *wholes; /* owned: runs that are added up */
     size_t n_wholes, wholes_capacity;
-    uint64_t *whole_sums; /* owned: see whole_run */
-    size_t n_whole_sums, whole_sums_capacity;
-    struct buffer parts; /* scratch of parts.c */
     struct buffer scratch;
     bool *known; /* owned, per point of the plan: its figures are recalled */
     size_t known_capacity;
@@ -139,15 +130,17 @@ static inline bool metrics_have(unsigned metrics, enum metric metric)
     return (metrics >> metric & 1) != 0;
 }
 
+/* The first portion of visits, which all others are like.  NULL: there is none. */
+const struct portion *count_visits(const struct count_question *q);
+
 /* A name for what @number has of @metric in any run of such a portion: its partition, or several
  * together (read/run.h). */
 struct cache_id portion_run_name(
     struct count_question *q, const struct portion *portion, enum metric metric, unsigned number);
 
-/* What @proof says in all of portions [first, first + n) that are asked for any of @metrics, as one
- * id.  n 0: in one of them there is none, or it was another one in another reply. */
-struct ver portions_proof(
-    struct count_question *q, size_t first, size_t n, unsigned metrics, enum proof proof);
+/* The `ver` of the partitions of all portions that are asked for any of @metrics, as one id.  n 0:
+ * in one of them there is none, or it was another one in another reply. */
+struct ver portions_proof(struct count_question *q, unsigned metrics);
 
 /* Which partition is asked for which pages of q->job: a page's own one; for visits, which lie with
  * the visitors, all that have visitors.  False: no memory. */
@@ -166,6 +159,18 @@ size_t portion_reads(const struct portion *portion, unsigned metrics, size_t n);
 /* How many keys hold @metric of one bucket, of those that an answer lists: one a page for sketches,
  * one for sums.  What lies beside is in the same keys, or is not listed. */
 size_t portion_keys(const struct portion *portion, enum metric metric);
+
+/* The first bucket of @point in the portion's cover. */
+static inline size_t portion_first(const struct portion *portion, size_t point)
+{
+    return point == 0 ? 0 : portion->ends[point - 1];
+}
+
+/* Is it about visits, as the like portions of all partitions of visitors are? */
+static inline bool portion_is_spread(const struct portion *portion)
+{
+    return (portion->metrics & METRICS_OF_VISIT) != 0;
+}
 
 /* The state of the portion's partition: by what it was planned, then by the newest reply. */
 static inline const struct partition_view *portion_view(

@@ -14,12 +14,22 @@
 static void forget_recalled(struct count_question *q)
 {
     count_drop_rest(q);
-    q->n_wholes = q->n_whole_sums = 0;
+    q->n_wholes = 0;
     for (size_t i = 0; i < q->n_portions; i++) {
         q->portions[i].runs.n = 0;
     }
     for (size_t i = 0; i < q->tally.n_points; i++) {
         q->known[i] = false;
+    }
+}
+
+static void begin_parts(struct count_question *q)
+{
+    const struct portion *visits = count_visits(q);
+    if (visits != NULL && q->read.core->cache != NULL) {
+        unsigned number = RUN_OF_PARTS + visits->metrics;
+        struct cache_id name = portion_run_name(q, visits, METRIC_VISITS, number);
+        kept_parts_begin(&q->parts, &q->read, name, SIZE_MAX, SIZE_MAX);
     }
 }
 
@@ -31,6 +41,7 @@ static void recall_portions(struct count_question *q)
     bool every = true; /* partition may recall */
     forget_recalled(q);
     q->found.plan = NULL;
+    begin_parts(q);
     for (size_t i = 0; i < q->n_portions; i++) {
         const struct portion *portion = &q->portions[i];
         every = every && proved_may_recall(&q->read, portion->partition);
@@ -231,7 +242,7 @@ static enum storage_err take_bucket(struct count_question *q, const struct porti
             ? take_sketches(q, run != NULL ? &q->run[metric] : NULL, metric, point, values, n)
             : take_sums(q, run != NULL ? &q->run_sum[metric] : NULL, metric, point, values, n);
     if (err == STORAGE_OK && run != NULL && !metric_is_sketch(metric)) {
-        whole_add_bucket(q, portion, run, i, metric, q->run_sum[metric] - before);
+        whole_add(q, portion, run, i, metric, q->run_sum[metric] - before);
     }
     if (err == STORAGE_OK && run != NULL && i == run->first + run->n - 1 &&
         !count_keep_run(q, metric, portion, run, point)) {
@@ -322,14 +333,11 @@ static enum storage_err take_piece(struct count_question *q, const struct count_
 
 enum storage_err count_read(struct count_question *q)
 {
-    enum storage_err err = STORAGE_OK;
     bool full = q->read.full;
     struct ahead ahead = {.sent = 0};
     tally_clear(&q->tally);
     recall_portions(q);
-    if (!pieces_cut(q)) {
-        return STORAGE_NOMEM;
-    }
+    enum storage_err err = pieces_cut(q) ? STORAGE_OK : STORAGE_NOMEM;
     /* if stale too: the states of all partitions are learnt */
     for (size_t i = 0; err == STORAGE_OK && q->read.full == full && i < q->n_pieces; i++) {
         err = ask_ahead(q, i, &ahead);
@@ -343,5 +351,7 @@ enum storage_err count_read(struct count_question *q)
         whole_remember(q);
         series_remember(q);
     }
+    kept_parts_keep(&q->parts);
+    kept_parts_release(&q->parts);
     return err;
 }

@@ -75,14 +75,13 @@ static void recall_run(
     run->recalled = all;
 }
 
-/* Append the runs among buckets [first, end) of the portion to its runs; @open: those of minutes of
- * open hours, too.  False: no memory. */
-static bool find_runs(
-    struct count_question *q, struct portion *portion, size_t first, size_t end, bool open)
+/* Append the runs among buckets [first, end) of the portion to its runs; of visits those of minutes
+ * of open hours, too.  False: no memory. */
+static bool find_runs(struct count_question *q, struct portion *portion, size_t first, size_t end)
 {
     struct found_runs *found = &q->found;
     const struct partition_view *view = portion_view(q, portion);
-    bool has_open = open && view->fold.n > 0;
+    bool has_open = portion_is_spread(portion) && view->fold.n > 0;
     if (found->plan != portion->cover.buckets || found->first != first || found->end != end ||
         found->over_s != view->over_s || found->has_open != has_open) {
         found->plan = NULL;
@@ -104,81 +103,102 @@ static bool find_runs(
     return true;
 }
 
-bool count_recall_runs(
-    struct count_question *q, struct portion *portion, size_t first, size_t end, size_t point)
+/* What the portion of visits has of the run, in all metrics. */
+static void recall_part(
+    struct count_question *q, struct portion *portion, struct remembered_run *run, size_t point)
 {
-    struct remembered_runs *runs = &portion->runs;
-    size_t before = runs->n;
-    if (!find_runs(q, portion, first, end, false)) {
-        return false;
+    unsigned partition = portion->partition;
+    const struct kept_run *kept = kept_parts_recall(&q->parts, partition, &portion->cover, run);
+    run->recalled = kept != NULL;
+    const char *from = run->recalled ? kept_run_part(kept, partition).p : NULL;
+    for (enum metric m = 0; run->recalled && m < METRICS; m++) {
+        if (metrics_have(portion->metrics, m)) {
+            uint64_t sum;
+            memcpy(&sum, from, sizeof(sum));
+            from += sizeof(sum);
+            tally_sum(&q->tally, m, point, sum);
+        }
     }
-    for (size_t i = before; i < runs->n; i++) {
-        recall_run(q, portion, &runs->all[i], point);
-    }
-    return true;
 }
 
-/* The same for portions of which all together is remembered, too. */
-static bool recall_together(
-    struct count_question *q, size_t first, size_t n, size_t from, size_t end, size_t point)
+/* Take what is remembered of the portion's runs among buckets [first, end), but for those that are
+ * recalled already. */
+static void recall_runs(
+    struct count_question *q, struct portion *portion, size_t first, size_t end, size_t point)
 {
-    const struct portion *one = &q->portions[first];
-    size_t before = one->runs.n;
-    for (size_t i = first; i < first + n; i++) {
-        if (!find_runs(q, &q->portions[i], from, end, true)) {
-            return false;
+    for (size_t i = 0; i < portion->runs.n; i++) {
+        struct remembered_run *run = &portion->runs.all[i];
+        if (run->recalled || run->first < first || run->first >= end) {
+            continue;
+        }
+        if (portion_is_spread(portion)) {
+            recall_part(q, portion, run, point);
+        } else {
+            recall_run(q, portion, run, point);
         }
     }
-    for (size_t run = before; run < one->runs.n; run++) {
-        if (whole_recall(q, first, n, run, point) == WHOLE_NOMEM) {
-            return false;
-        }
-    }
-    return true;
+}
+
+bool count_recall_rest(struct count_question *q, struct portion *rest)
+{
+    bool ok = find_runs(q, rest, 0, rest->cover.n);
+    recall_runs(q, rest, 0, rest->cover.n, TALLY_TOTAL);
+    return ok;
 }
 
 bool count_recall_point(struct count_question *q, size_t point)
 {
-    for (size_t i = 0; i < q->n_portions;) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < q->n_portions; i++) {
         struct portion *portion = &q->portions[i];
-        size_t n = whole_portions(q, i);
-        size_t from = point == 0 ? 0 : portion->ends[point - 1];
-        bool may = proved_may_recall(&q->read, portion->partition);
-        bool ok = n > 0 ? recall_together(q, i, n, from, portion->ends[point], point)
-                        : !may || count_recall_runs(q, portion, from, portion->ends[point], point);
-        if (!ok) {
-            return false;
-        }
-        i += n > 0 ? n : 1;
+        ok = !proved_may_recall(&q->read, portion->partition) ||
+             find_runs(q, portion, portion_first(portion, point), portion->ends[point]);
     }
-    return true;
+    ok = ok && whole_recall(q, point);
+    for (size_t i = 0; ok && i < q->n_portions; i++) {
+        struct portion *portion = &q->portions[i];
+        recall_runs(q, portion, portion_first(portion, point), portion->ends[point], point);
+    }
+    return ok;
 }
 
-/* The portion's run came to @n bytes, which are remembered if they can be proved: by themselves, or
- * with those of other portions.  False: they cannot. */
-static bool keep_value(struct count_question *q, enum metric metric, const struct portion *portion,
+/* All that the portion of visits has of the run was read. */
+static void keep_part(
+    struct count_question *q, const struct portion *portion, const struct remembered_run *run)
+{
+    uint64_t sums[METRICS];
+    size_t n = 0;
+    for (enum metric m = 0; m < METRICS; m++) {
+        if (metrics_have(portion->metrics, m)) {
+            sums[n++] = q->run_sum[m];
+        }
+    }
+    struct slice part = {(const char *)sums, n * sizeof(*sums)};
+    if (kept_parts_put(&q->parts, portion->partition, &portion->cover, run, part)) {
+        whole_keep(q, run);
+    }
+}
+
+static void keep_value(struct count_question *q, enum metric metric, const struct portion *portion,
     const struct remembered_run *run, const void *value, size_t n)
 {
-    if (whole_has(q, portion, run)) {
-        return run->proof == PROOF_FOLD ||
-               proved_may_keep(&q->read, portion->partition, &portion->cover, run);
-    }
     struct cache_id id = portion_run_id(q, portion, metric, run);
-    return proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
+    (void)proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
 }
 
 bool count_keep_run(struct count_question *q, enum metric metric, const struct portion *portion,
     const struct remembered_run *run, size_t point)
 {
     uint8_t text[HLL_DENSE_SIZE];
+    uint64_t sum = q->run_sum[metric];
     if (metric_is_sketch(metric)) {
-        size_t n = hll_encode(&q->run[metric], text);
-        (void)keep_value(q, metric, portion, run, text, n);
+        keep_value(q, metric, portion, run, text, hll_encode(&q->run[metric], text));
         return tally_unite(&q->tally, metric, point, &q->run[metric]);
     }
-    uint64_t sum = q->run_sum[metric];
-    if (keep_value(q, metric, portion, run, &sum, sizeof(sum))) {
-        whole_add(q, portion, run, metric, sum);
+    if (!portion_is_spread(portion)) {
+        keep_value(q, metric, portion, run, &sum, sizeof(sum));
+    } else if (portion->metrics >> metric == 1) { /* the last one: all sums are there */
+        keep_part(q, portion, run);
     }
     tally_sum(&q->tally, metric, point, sum);
     return true;

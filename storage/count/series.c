@@ -49,7 +49,7 @@ static void begin_series(struct count_question *q, struct kept_series *kept)
         if (metrics_have(kept->metrics, m)) {
             own = metric_name(m, pages[0]);
             struct cache_id name = name_metric(q, m, all, n);
-            struct ver proof = portions_proof(q, 0, q->n_portions, 1u << m, PROOF_VER);
+            struct ver proof = portions_proof(q, 1u << m);
             figures_begin(&kept->of[m], q->read.core->cache, &name, &proof);
         }
     }
@@ -89,7 +89,7 @@ static size_t stretch_end(const struct count_question *q, size_t point)
 /* Points [from, to) of the portion need not be read. */
 static bool skip_points(struct count_question *q, struct portion *portion, size_t from, size_t to)
 {
-    size_t first = from == 0 ? 0 : portion->ends[from - 1];
+    size_t first = portion_first(portion, from);
     struct remembered_run run = {
         .first = first, .n = portion->ends[to - 1] - first, .proof = PROOF_VER, .recalled = true};
     proved_rely(&q->read, portion->partition, PROOF_VER);
@@ -138,7 +138,7 @@ static bool plan_rest(struct count_question *q, const struct portion *portion)
         ok = !q->known[point] || cover_append(&basis, window, BUCKETS_MAX, &rest.cover) == COVER_OK;
         point = end;
     }
-    ok = ok && count_recall_runs(q, &rest, 0, rest.cover.n, TALLY_TOTAL);
+    ok = ok && count_recall_rest(q, &rest);
     if (!ok || rest.cover.n == 0) {
         runs_release(&rest.runs);
         cover_release(&rest.cover);
@@ -175,7 +175,7 @@ static bool point_is_over(const struct count_question *q, size_t point)
         bool alike =
             s > 0 && portion->ends[point] == portion[-1].ends[point] &&
             memcmp(&view->state, &portion_view(q, &portion[-1])->state, sizeof(view->state)) == 0;
-        size_t i = point == 0 ? 0 : portion->ends[point - 1];
+        size_t i = portion_first(portion, point);
         for (; !alike && i < portion->ends[point]; i++) {
             if (proof_of(q->read.zone, view, portion->cover.buckets[i]) != PROOF_VER) {
                 return false;

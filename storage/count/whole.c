@@ -4,283 +4,170 @@
 
 #include "storage/base/index.h"
 #include "storage/count/figures.h"
-#include "storage/count/parts.h"
 
-static bool may_recall(const struct count_question *q, const struct portion *portion)
+/* The portion's run of the same buckets as @run of @one, closed too.  NULL: it has none. */
+static struct remembered_run *run_alike(
+    const struct portion *portion, const struct portion *one, const struct remembered_run *run)
 {
-    return proved_may_recall(&q->read, portion->partition) &&
-           (portion->metrics & METRICS_OF_PAGE) == 0;
+    struct remembered_run *own = run_at(portion->runs.all, portion->runs.n, run->first);
+    bool alike = own != NULL && portion->cover.buckets == one->cover.buckets &&
+                 own->first == run->first && own->n == run->n && own->proof == PROOF_VER;
+    return alike ? own : NULL;
 }
 
-/* By the same plan. */
-static bool has_same_runs(const struct partition_view *a, const struct partition_view *b)
+/* Have all portions of visits the run of @one? */
+static bool is_of_all(
+    const struct count_question *q, const struct portion *one, const struct remembered_run *run)
 {
-    return a->over_s == b->over_s && (a->fold.n > 0) == (b->fold.n > 0);
-}
-
-size_t whole_portions(const struct count_question *q, size_t first)
-{
-    const struct portion *one = &q->portions[first];
-    size_t n = 0;
-    while (first + n < q->n_portions) {
-        const struct portion *portion = &q->portions[first + n];
-        if (!may_recall(q, portion) || portion->metrics != one->metrics ||
-            portion->cover.buckets != one->cover.buckets ||
-            !has_same_runs(portion_view(q, portion), portion_view(q, one))) {
-            break;
-        }
-        n++;
+    bool all = run->proof == PROOF_VER && run->n <= WHOLE_BUCKETS_MAX;
+    for (size_t i = 0; all && i < q->n_portions; i++) {
+        const struct portion *portion = &q->portions[i];
+        all = !portion_is_spread(portion) || run_alike(portion, one, run) != NULL;
     }
-    return n;
-}
-
-/* The name of what these portions have together of @metric in any of their runs. */
-static struct cache_id whole_name(
-    struct count_question *q, const struct whole_run *whole, enum metric metric)
-{
-    const struct portion *one = &q->portions[whole->first];
-    unsigned number = RUN_OF_WHOLE + one->partition * PARTITIONS_MAX + (unsigned)whole->n;
-    return portion_run_name(q, one, metric, number);
-}
-
-/* The same of the run, by that name. */
-static struct cache_id whole_id(
-    const struct count_question *q, const struct whole_run *whole, const struct cache_id *name)
-{
-    const struct cover *cover = &q->portions[whole->first].cover;
-    return run_id(q->read.core->cache, name, cover, whole_run_of(q, whole));
-}
-
-/* The proofs of all portions as one id.  n 0: there is none. */
-static struct ver whole_proof(struct count_question *q, const struct whole_run *whole)
-{
-    return portions_proof(
-        q, whole->first, whole->n, METRICS_OF_VISIT, whole_run_of(q, whole)->proof);
-}
-
-/* The same, to recall by; n 0 where it will hardly hold.  Several runs
- * have one proof: from one portion on there are as many alike throughout an attempt. */
-static struct ver proof_to_recall_by(struct count_question *q, const struct whole_run *whole)
-{
-    enum proof proof = q->portions[whole->first].runs.all[whole->run].proof;
-    const struct whole_run *before = whole > q->wholes ? whole - 1 : NULL;
-    bool steady = true;
-    if (before != NULL && before->first == whole->first &&
-        q->portions[whole->first].runs.all[before->run].proof == proof) {
-        return before->by;
-    }
-    for (size_t i = whole->first; steady && i < whole->first + whole->n; i++) {
-        steady = proof_is_steady(portion_view(q, &q->portions[i]), proof, q->read.begun_ms);
-    }
-    return steady ? whole_proof(q, whole) : (struct ver){.n = 0};
-}
-
-static bool find_sum(struct count_question *q, const struct whole_run *whole,
-    const struct cache_id *name, uint64_t *ret)
-{
-    struct cache_id id = whole_id(q, whole, name);
-    return cache_get(q->read.core->cache, &id, &whole->by, cache_copy_to, ret);
-}
-
-/* The window of bucket @i of the run. */
-static struct window bucket_window(
-    const struct count_question *q, const struct whole_run *whole, size_t i)
-{
-    const struct cover *cover = &q->portions[whole->first].cover;
-    const struct bucket *bucket = &cover->buckets[whole_run_of(q, whole)->first + i];
-    return (struct window){bucket->start_s, bucket->end_s};
-}
-
-/* The buckets' figures make up the run's sum, if all of them are known. */
-static bool add_buckets(const struct count_question *q, const struct whole_run *whole,
-    const struct cache_id *name, uint64_t *ret)
-{
-    struct figures figures;
-    uint64_t sum = 0;
-    bool all = whole->n_buckets > 0;
-    figures_begin(&figures, q->read.core->cache, name, &whole->by);
-    for (size_t i = 0; all && i < whole->n_buckets; i++) {
-        uint64_t figure = 0;
-        all = figures_find(&figures, bucket_window(q, whole, i), &figure);
-        sum += figure;
-    }
-    *ret = all ? sum : *ret;
     return all;
 }
 
-/* The sum of one metric: that of the run, or those of all its buckets. */
-static bool find_metric(struct count_question *q, struct whole_run *whole, enum metric metric)
+/* What is remembered of @metric in all portions of visits. */
+static void begin_figures(struct count_question *q, struct figures *figures,
+    const struct portion *one, enum metric metric, const struct ver *proof)
 {
-    struct cache_id name = whole_name(q, whole, metric);
-    uint64_t *sum = &whole->sums[metric];
-    return find_sum(q, whole, &name, sum) || add_buckets(q, whole, &name, sum);
+    struct cache_id name = portion_run_name(q, one, metric, RUN_OF_WHOLE);
+    figures_begin(figures, q->read.core->cache, &name, proof);
 }
 
-/* All metrics, or none. */
-static bool find_sums(struct count_question *q, struct whole_run *whole)
+static struct window bucket_window(const struct portion *one, size_t i)
 {
-    const struct portion *one = &q->portions[whole->first];
-    bool found = whole->by.n > 0;
-    for (enum metric m = 0; found && m < METRICS; m++) {
-        found = !metrics_have(one->metrics, m) || find_metric(q, whole, m);
-    }
-    return found;
+    return (struct window){one->cover.buckets[i].start_s, one->cover.buckets[i].end_s};
 }
 
 /* ---- recalling ---- */
 
-/* Have parts and buckets added up. */
-static bool expect_sums(struct count_question *q, struct whole_run *whole)
+/* The sums of the run's buckets, metric by metric.  False: they are not all known. */
+static bool find_sums(struct count_question *q, const struct portion *one,
+    const struct remembered_run *run, const struct ver *proof, uint64_t ret[METRICS])
 {
-    size_t n_parts = whole->n * METRICS;
-    size_t n_buckets = whole->n_buckets * METRICS;
-    size_t end = q->n_whole_sums + n_parts + n_buckets;
-    if (!array_reserve(&q->whole_sums, &q->whole_sums_capacity, end, sizeof(*q->whole_sums))) {
-        return false;
+    struct figures figures;
+    bool all = proof->n > 0;
+    for (enum metric m = 0; all && m < METRICS; m++) {
+        ret[m] = 0;
+        if (!metrics_have(one->metrics, m)) {
+            continue;
+        }
+        begin_figures(q, &figures, one, m, proof);
+        for (size_t i = 0; all && i < run->n; i++) {
+            uint64_t figure = 0;
+            all = figures_find(&figures, bucket_window(one, run->first + i), &figure);
+            ret[m] += figure;
+        }
     }
-    whole->parts = q->n_whole_sums;
-    whole->buckets = whole->parts + n_parts;
-    for (size_t i = 0; i < n_parts; i++) {
-        q->whole_sums[whole->parts + i] = PART_UNKNOWN;
-    }
-    if (n_buckets > 0) {
-        memset(&q->whole_sums[whole->buckets], 0, n_buckets * sizeof(*q->whole_sums));
-    }
-    q->n_whole_sums = end;
-    return true;
+    return all;
 }
 
-enum whole_found whole_recall(
-    struct count_question *q, size_t first, size_t n, size_t run, size_t point)
+static void take_sums(struct count_question *q, const struct portion *one,
+    const struct remembered_run *run, const uint64_t sums[METRICS], size_t point)
 {
-    const struct portion *one = &q->portions[first];
-    if (!ARRAY_RESERVE(q, wholes)) {
-        return WHOLE_NOMEM;
-    }
-    struct whole_run *whole = &q->wholes[q->n_wholes++];
-    *whole = (struct whole_run){.first = first, .n = n, .run = run};
-    whole->n_buckets = run_own_buckets(whole_run_of(q, whole));
-    whole->by = proof_to_recall_by(q, whole);
-    if (!find_sums(q, whole)) {
-        memset(whole->sums, 0, sizeof(whole->sums));
-        if (!expect_sums(q, whole)) {
-            return WHOLE_NOMEM;
-        }
-        parts_recall(q, whole, point);
-        return WHOLE_UNKNOWN;
-    }
-    whole->recalled = true;
     for (enum metric m = 0; m < METRICS; m++) {
         if (metrics_have(one->metrics, m)) {
-            tally_sum(&q->tally, m, point, whole->sums[m]);
+            tally_sum(&q->tally, m, point, sums[m]);
             atomic_fetch_add(&q->read.core->stats.cache_hits, 1);
         }
     }
-    for (size_t i = first; i < first + n; i++) {
-        struct portion *portion = &q->portions[i];
-        portion->runs.all[run].recalled = true;
-        proved_rely(&q->read, portion->partition, portion->runs.all[run].proof);
+    for (size_t i = 0; i < q->n_portions; i++) {
+        struct remembered_run *own = run_alike(&q->portions[i], one, run);
+        if (portion_is_spread(&q->portions[i]) && own != NULL) { /* it is of all of them */
+            own->recalled = true;
+            proved_rely(&q->read, q->portions[i].partition, PROOF_VER);
+        }
     }
-    return WHOLE_RECALLED;
 }
 
-/* What @run of @portion is a part of.  NULL: it is none. */
-static struct whole_run *find_whole(
-    const struct count_question *q, const struct portion *portion, const struct remembered_run *run)
+/* Have the run's buckets added up. */
+static bool expect_sums(struct count_question *q, const struct remembered_run *run)
 {
-    size_t at = portion->rest ? SIZE_MAX : (size_t)(portion - q->portions);
+    if (!ARRAY_RESERVE(q, wholes)) {
+        return false;
+    }
+    struct whole_run *whole = &q->wholes[q->n_wholes++];
+    whole->first = run->first;
+    whole->n = run->n;
+    whole->kept = 0;
+    memset(whole->sums, 0, sizeof(whole->sums));
+    return true;
+}
+
+bool whole_recall(struct count_question *q, size_t point)
+{
+    const struct portion *one = count_visits(q);
+    if (one == NULL || one->runs.n == 0) {
+        return true;
+    }
+    struct ver proof = portions_proof(q, METRICS_OF_VISIT);
+    uint64_t sums[METRICS];
+    for (size_t i = 0; i < one->runs.n; i++) {
+        const struct remembered_run *run = &one->runs.all[i];
+        if (run->first < portion_first(one, point) || run->first >= one->ends[point] ||
+            !is_of_all(q, one, run)) {
+            continue;
+        }
+        if (find_sums(q, one, run, &proof, sums)) {
+            take_sums(q, one, run, sums, point);
+        } else if (!expect_sums(q, run)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- remembering ---- */
+
+/* Where the buckets of @run are added up.  NULL: they are not. */
+static struct whole_run *find_whole(struct count_question *q, const struct remembered_run *run)
+{
     for (size_t i = 0; i < q->n_wholes; i++) {
-        struct whole_run *whole = &q->wholes[i];
-        if (at >= whole->first && at < whole->first + whole->n &&
-            run == &portion->runs.all[whole->run]) {
-            return whole;
+        if (q->wholes[i].first == run->first && q->wholes[i].n == run->n) {
+            return &q->wholes[i];
         }
     }
     return NULL;
 }
 
-bool whole_has(
-    const struct count_question *q, const struct portion *portion, const struct remembered_run *run)
-{
-    return find_whole(q, portion, run) != NULL;
-}
-
 void whole_add(struct count_question *q, const struct portion *portion,
-    const struct remembered_run *run, enum metric metric, uint64_t sum)
-{
-    struct whole_run *whole = find_whole(q, portion, run);
-    if (whole != NULL) {
-        parts_take(q, whole, (size_t)(portion - q->portions) - whole->first, metric, sum);
-    }
-}
-
-void whole_add_bucket(struct count_question *q, const struct portion *portion,
     const struct remembered_run *run, size_t i, enum metric metric, uint64_t sum)
 {
-    const struct whole_run *whole = find_whole(q, portion, run);
-    if (whole != NULL && whole->n_buckets > 0) {
-        q->whole_sums[whole->buckets + (i - run->first) * METRICS + metric] += sum;
+    struct whole_run *whole = portion_is_spread(portion) ? find_whole(q, run) : NULL;
+    if (whole != NULL) {
+        whole->sums[metric][i - run->first] += sum;
     }
 }
 
-/* Every portion has added all that it is asked for. */
-static bool is_complete(const struct count_question *q, const struct whole_run *whole)
+void whole_keep(struct count_question *q, const struct remembered_run *run)
 {
-    bool all = true;
-    for (enum metric m = 0; m < METRICS; m++) {
-        bool asked = metrics_have(q->portions[whole->first].metrics, m);
-        all = all && (!asked || whole->added[m] == whole->n);
+    struct whole_run *whole = find_whole(q, run);
+    if (whole != NULL) {
+        whole->kept++;
     }
-    return all;
-}
-
-/* Remember the buckets of the run, if all portions' were read: then they make up the sum.  What was
- * recalled of a portion does not say how it is spread over them. */
-static void remember_buckets(const struct count_question *q, const struct whole_run *whole,
-    const struct cache_id *name, const struct ver *proof, enum metric metric)
-{
-    const uint64_t *sums = &q->whole_sums[whole->buckets + metric];
-    uint64_t all = 0;
-    for (size_t i = 0; i < whole->n_buckets; i++) {
-        all += sums[i * METRICS];
-    }
-    if (whole->n_buckets == 0 || all != whole->sums[metric]) {
-        return;
-    }
-    struct figures figures;
-    figures_begin(&figures, q->read.core->cache, name, proof);
-    for (size_t i = 0; i < whole->n_buckets; i++) {
-        figures_keep(&figures, bucket_window(q, whole, i), sums[i * METRICS]);
-    }
-    figures_end(&figures);
-}
-
-/* Remember what one metric of the run came to. */
-static void remember_metric(struct count_question *q, const struct whole_run *whole,
-    const struct ver *proof, enum metric metric)
-{
-    struct cache_id name = whole_name(q, whole, metric);
-    struct cache_id id = whole_id(q, whole, &name);
-    remember_buckets(q, whole, &name, proof, metric);
-    cache_put(q->read.core->cache, &id, proof, &whole->sums[metric], sizeof(whole->sums[metric]));
 }
 
 void whole_remember(struct count_question *q)
 {
-    for (size_t i = 0; i < q->n_wholes; i++) {
-        const struct whole_run *whole = &q->wholes[i];
-        if (whole->recalled) {
+    const struct portion *one = count_visits(q);
+    size_t n = visitor_partitions(q->read.core->partitions.n);
+    if (q->n_wholes == 0) {
+        return;
+    }
+    struct ver proof = portions_proof(q, METRICS_OF_VISIT);
+    struct figures figures;
+    for (enum metric m = 0; m < METRICS; m++) {
+        if (!metrics_have(one->metrics, m)) {
             continue;
         }
-        parts_keep(q, whole);
-        if (!is_complete(q, whole)) {
-            continue;
-        }
-        struct ver proof = whole_proof(q, whole);
-        for (enum metric m = 0; m < METRICS; m++) {
-            if (metrics_have(q->portions[whole->first].metrics, m)) {
-                remember_metric(q, whole, &proof, m);
+        begin_figures(q, &figures, one, m, &proof);
+        for (size_t w = 0; w < q->n_wholes; w++) {
+            const struct whole_run *whole = &q->wholes[w];
+            for (size_t i = 0; whole->kept == n && i < whole->n; i++) {
+                figures_keep(&figures, bucket_window(one, whole->first + i), whole->sums[m][i]);
             }
         }
+        figures_end(&figures);
     }
 }

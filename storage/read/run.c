@@ -140,18 +140,11 @@ bool run_holds(const struct remembered_run *run, const struct zone *zone,
     const struct partition_view *view, const struct cover *cover)
 {
     for (size_t i = run->first; i < run->first + run->n; i++) {
-        if (proof_of(zone, view, cover->buckets[i]) != run->proof) {
+        if (run->proof != PROOF_FOLD && proof_of(zone, view, cover->buckets[i]) != run->proof) {
             return false;
         }
     }
     return view->known;
-}
-
-#define OWN_BUCKETS_MAX 128 /* minutes to the end of an hour, and those of the next */
-
-size_t run_own_buckets(const struct remembered_run *run)
-{
-    return run->proof == PROOF_VER && run->n <= OWN_BUCKETS_MAX ? run->n : 0;
 }
 
 /* ---- names ---- */

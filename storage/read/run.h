@@ -79,12 +79,7 @@ struct remembered_run *run_at(struct remembered_run *runs, size_t n, size_t i);
 /* Bucket @i, or behind recalled runs the next one that must be read. */
 size_t runs_next_unread(const struct remembered_runs *runs, size_t i);
 
-/* How many buckets of @run may be remembered by themselves, too, so that they can be a part of
- * another run: 0 or all.  What is not closed changes too soon, and long runs take too much
- * memory. */
-size_t run_own_buckets(const struct remembered_run *run);
-
-/* Do all buckets of @run have the run's proof, by @view? */
+/* Do all buckets of @run have the run's proof, by @view?  PROOF_FOLD goes for any minute. */
 bool run_holds(const struct remembered_run *run, const struct zone *zone,
     const struct partition_view *view, const struct cover *cover);
 
@@ -92,9 +87,9 @@ bool run_holds(const struct remembered_run *run, const struct zone *zone,
  * two kinds of values have one name. */
 enum {
     RUN_OF_SERIES = PARTITIONS_MAX, /* count/series.c: points of a series */
-    RUN_OF_PARTS,                   /* count/parts.c: what each one has, in one value */
-    RUN_OF_TABLES,                  /* pages/memory.c: the same, tables */
-    RUN_OF_WHOLE, /* count/whole.c, from here on: the sum over so many portions from one on */
+    RUN_OF_WHOLE,                   /* count/whole.c: buckets, the sum over all partitions */
+    RUN_OF_TABLES,                  /* pages/memory.c: what each one has, in one value */
+    RUN_OF_PARTS, /* count/recall.c: the same, and behind it a number for each set of metrics */
 };
 
 /* A name for what keys of @kind have of @pages in @partition; of no pages: of all of them, each for

@@ -4,7 +4,6 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "storage/count/whole.h"
 #include "storage/time/units.h"
 
 TestSuite(recall, .timeout = 60);
@@ -33,7 +32,6 @@ static void setup(void)
         .portions = portions,
         .n_portions = PORTIONS};
     buffer_init(&q.scratch);
-    buffer_init(&q.parts);
     buffer_init(&q.read.out);
     cr_assert(
         tally_cut(&q.tally, zone_utc(), STEP_NONE, (struct window){NOON_S - HOUR_S, NOON_S + 120}));
@@ -60,50 +58,86 @@ static void teardown(void)
     }
     runs_release(&q.found.runs);
     free(q.wholes);
-    free(q.whole_sums);
-    buffer_release(&q.parts);
+    kept_parts_release(&q.parts);
     buffer_release(&q.scratch);
     buffer_release(&q.read.out);
     tally_release(&q.tally);
     cache_free(core.cache);
 }
 
-/* The hour of portion 0 has been read. */
-static void keep(enum metric metric, uint64_t sum)
-{
-    q.run_sum[metric] = sum;
-    cr_assert(count_keep_run(&q, metric, &portions[0], &portions[0].runs.all[0], 0));
-}
-
+/* An attempt of the question about visits. */
 static void plan_again(void)
 {
-    portions[0].runs.n = 0;
+    kept_parts_keep(&q.parts);
+    kept_parts_release(&q.parts);
+    kept_parts_begin(&q.parts, &q.read, cache_id(core.cache, "visits", 6), SIZE_MAX, SIZE_MAX);
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        portions[i].runs.n = 0;
+    }
     q.found.plan = NULL;
+    q.n_wholes = 0;
     tally_clear(&q.tally);
-    cr_assert(count_recall_runs(&q, &portions[0], 0, 3, 0));
+    cr_assert(count_recall_point(&q, 0));
+}
+
+/* Portion @i has read its run number @run: 3 visits, 50 seconds. */
+static void keep(unsigned i, size_t run)
+{
+    q.run_sum[METRIC_VISITS] = 3;
+    q.run_sum[METRIC_SECONDS] = 50;
+    cr_assert(count_keep_run(&q, METRIC_VISITS, &portions[i], &portions[i].runs.all[run], 0));
+    cr_assert(count_keep_run(&q, METRIC_SECONDS, &portions[i], &portions[i].runs.all[run], 0));
+}
+
+Test(recall, what_a_portion_of_visits_has_is_recalled, .init = setup, .fini = teardown)
+{
+    plan_again();
     cr_assert_eq(portions[0].runs.n, 1u);
+    cr_expect_not(portions[0].runs.all[0].recalled);
+    for (unsigned i = 0; i < PORTIONS - 1; i++) {
+        keep(i, 0);
+    }
+    plan_again();
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        cr_expect_eq(portions[i].runs.all[0].recalled, i < PORTIONS - 1, "partition %u", i);
+        cr_expect_eq(known[i].unproved, i < PORTIONS - 1 ? 1u << PROOF_VER : 0, "partition %u", i);
+    }
+    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 3u * (PORTIONS - 1));
+    cr_expect_eq(tally_total(&q.tally, METRIC_SECONDS), 50u * (PORTIONS - 1));
 }
 
-Test(recall, sums_are_recalled_together, .init = setup, .fini = teardown)
+Test(recall, after_a_late_event_one_partition_is_read, .init = setup, .fini = teardown)
 {
     plan_again();
-    cr_expect_not(portions[0].runs.all[0].recalled);
-    keep(METRIC_VISITS, 3);
-    keep(METRIC_SECONDS, 50);
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        keep(i, 0);
+    }
+    known[3].view.ver.text[1] = 'z';
     plan_again();
-    cr_expect(portions[0].runs.all[0].recalled);
-    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 3u);
-    cr_expect_eq(tally_total(&q.tally, METRIC_SECONDS), 50u);
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        cr_expect_eq(portions[i].runs.all[0].recalled, i != 3, "partition %u", i);
+    }
+    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 3u * (PORTIONS - 1));
 }
 
-/* The cache has forgotten the other one: both are read, so neither is added. */
-Test(recall, a_sum_is_not_recalled_without_the_others, .init = setup, .fini = teardown)
+Test(recall, open_minutes_of_visits_are_recalled_by_their_fold, .init = setup, .fini = teardown)
 {
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        known[i].view.fold = (struct ver){2, "f1"};
+        known[i].view.fold_held = true;
+    }
     plan_again();
-    keep(METRIC_VISITS, 3);
+    cr_assert_eq(portions[0].runs.n, 2u);
+    keep(0, 1);
     plan_again();
-    cr_expect_not(portions[0].runs.all[0].recalled);
-    cr_expect_eq(tally_total(&q.tally, METRIC_VISITS), 0u);
+    cr_expect(portions[0].runs.all[1].recalled);
+    cr_expect_eq(known[0].unproved, 1u << PROOF_FOLD);
+    known[0].changed = 1u << PROOF_FOLD;
+    keep(0, 1);
+    known[0].changed = 0;
+    known[0].view.fold.text[1] = '2';
+    plan_again();
+    cr_expect_not(portions[0].runs.all[1].recalled);
 }
 
 /* Portions with one plan have the same runs only where the same minutes are over. */
@@ -111,22 +145,23 @@ Test(recall, runs_follow_what_is_over_in_their_partition, .init = setup, .fini =
 {
     known[1].view.over_s = NOON_S + 60;
     known[2].view.over_s = NOON_S + 120;
-    for (unsigned i = 0; i < 3; i++) {
-        cr_assert(count_recall_runs(&q, &portions[i], 0, 3, 0));
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        portions[i].metrics = 1u << METRIC_PV;
     }
+    plan_again();
     cr_assert(portions[0].runs.n == 1 && portions[1].runs.n == 2 && portions[2].runs.n == 2);
     cr_expect_eq(portions[1].runs.all[1].n, 1u);
     cr_expect_eq(portions[2].runs.all[1].n, 2u);
 }
 
-/* Minutes that are open are remembered of all partitions together alone. */
-Test(recall, a_portion_alone_has_no_run_of_open_minutes, .init = setup, .fini = teardown)
+/* Minutes that are open are remembered of visits alone. */
+Test(recall, a_portion_of_pages_has_no_run_of_open_minutes, .init = setup, .fini = teardown)
 {
     portions[PORTIONS - 1].metrics = 1u << METRIC_PV;
     for (unsigned i = 0; i < PORTIONS; i++) {
         known[i].view.fold = (struct ver){2, "f1"};
     }
-    cr_assert(count_recall_point(&q, 0));
+    plan_again();
     cr_expect_eq(portions[0].runs.n, 2u);
     cr_expect_eq(portions[PORTIONS - 1].runs.n, 1u);
 }
@@ -134,13 +169,28 @@ Test(recall, a_portion_alone_has_no_run_of_open_minutes, .init = setup, .fini = 
 /* Its id has changed while it was read: it must not be in a sum of all partitions either. */
 Test(recall, what_is_not_kept_is_no_part_of_a_whole, .init = setup, .fini = teardown)
 {
-    cr_assert(count_recall_point(&q, 0));
-    cr_assert_gt(q.n_wholes, 0u);
+    plan_again();
+    cr_assert_eq(q.n_wholes, 1u);
     known[0].changed = 1u << PROOF_VER;
-    keep(METRIC_VISITS, 3);
-    cr_expect_eq(q.wholes[0].added[METRIC_VISITS], 0u);
+    keep(0, 0);
+    cr_expect_eq(q.wholes[0].kept, 0u);
     known[0].changed = 0;
-    keep(METRIC_VISITS, 3);
-    cr_expect_eq(q.wholes[0].added[METRIC_VISITS], 1u);
-    cr_expect_eq(q.wholes[0].sums[METRIC_VISITS], 3u);
+    keep(0, 0);
+    cr_expect_eq(q.wholes[0].kept, 1u);
+}
+
+/* Sums of pages are values of their own. */
+Test(recall, a_sum_is_not_recalled_without_the_others, .init = setup, .fini = teardown)
+{
+    for (unsigned i = 0; i < PORTIONS; i++) {
+        portions[i].metrics = 1u << METRIC_PV | 1u << METRIC_OTHER_PV;
+    }
+    for (unsigned attempt = 0; attempt < 3; attempt++) {
+        plan_again();
+        cr_expect_eq(portions[0].runs.all[0].recalled, attempt == 2);
+        cr_expect_eq(tally_total(&q.tally, METRIC_PV), attempt == 2 ? 3u : 0u);
+        q.run_sum[METRIC_PV] = q.run_sum[METRIC_OTHER_PV] = 3;
+        enum metric metric = attempt == 0 ? METRIC_PV : METRIC_OTHER_PV;
+        cr_assert(count_keep_run(&q, metric, &portions[0], &portions[0].runs.all[0], 0));
+    }
 }

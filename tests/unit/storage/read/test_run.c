@@ -231,16 +231,3 @@ Test(remembered_run, every_question_has_a_name_of_its_own)
     cover_release(&cover);
     cache_free(cache);
 }
-
-Test(remembered_run, buckets_of_closed_runs_are_remembered_by_themselves)
-{
-    struct remembered_run run = {.first = 3, .n = 24, .proof = PROOF_VER};
-    cr_expect_eq(run_own_buckets(&run), 24u);
-    run.n = 128;
-    cr_expect_eq(run_own_buckets(&run), 128u);
-    run.n = 129;
-    cr_expect_eq(run_own_buckets(&run), 0u, "too many");
-    run.n = 24;
-    run.proof = PROOF_OVER;
-    cr_expect_eq(run_own_buckets(&run), 0u, "that changes each minute");
-}
