@@ -28,10 +28,8 @@ struct ranking {
     struct proved_read read;
     struct pages_scan scan;
     struct pages_job *job;
-    struct page_row *rows; /* owned: those whose visitors were read */
+    struct page_row *rows; /* owned: the first job->limit so far, and behind them those being read */
     size_t n_rows, rows_capacity;
-    struct page_row *first; /* owned: a heap of the first job->limit rows so far, the last on top */
-    size_t n_first;
 };
 
 static int by_views(const void *a, const void *b)
@@ -48,50 +46,15 @@ static int by_visitors(const void *a, const void *b)
     return x->uv != y->uv ? (x->uv < y->uv ? 1 : -1) : slice_compare(x->page, y->page);
 }
 
-/* ---- the n-th row by visitors ---- */
-
-static void sift_down(struct page_row *heap, size_t n, size_t i)
-{
-    for (;;) {
-        size_t child = 2 * i + 1;
-        if (child + 1 < n && by_visitors(&heap[child + 1], &heap[child]) > 0) {
-            child++;
-        }
-        if (child >= n || by_visitors(&heap[i], &heap[child]) >= 0) {
-            return;
-        }
-        struct page_row up = heap[child];
-        heap[child] = heap[i];
-        heap[i] = up;
-        i = child;
-    }
-}
-
-static void rank_row(struct ranking *r, const struct page_row *row)
-{
-    struct page_row *heap = r->first;
-    if (r->n_first == r->job->limit) {
-        if (by_visitors(row, &heap[0]) < 0) {
-            heap[0] = *row;
-            sift_down(heap, r->n_first, 0);
-        }
-        return;
-    }
-    size_t i = r->n_first++;
-    for (; i > 0 && by_visitors(&heap[(i - 1) / 2], row) < 0; i = (i - 1) / 2) {
-        heap[i] = heap[(i - 1) / 2];
-    }
-    heap[i] = *row;
-}
+/* ---- visitors ---- */
 
 /* Can this page, or one behind it, be among the first? */
 static bool may_be_among(const struct ranking *r, const struct page_sum *sum)
 {
     struct page_row best = {.page = sum->page, .pv = sum->pv, .uv = sum->pv};
-    return !r->job->by_uv || r->n_first < r->job->limit || by_visitors(&best, &r->first[0]) < 0;
+    return !r->job->by_uv || r->n_rows < r->job->limit ||
+           by_visitors(&best, &r->rows[r->n_rows - 1]) < 0;
 }
-
-/* ---- visitors ---- */
 
 static void rank_sketch(void *data, size_t i, const struct hll *sketch)
 {
@@ -103,7 +66,6 @@ static void rank_sketch(void *data, size_t i, const struct hll *sketch)
         row->uv = row->pv;
         r->job->clamped = true;
     }
-    rank_row(r, row);
 }
 
 /* The row of a sum, but for its visitors. */
@@ -117,6 +79,15 @@ static struct page_row row_of(const struct ranking *r, const struct page_sum *su
         hidden = capped_buckets_hide(&r->scan.capped, sum, p, &r->read.covers[p], r->read.zone);
     }
     return (struct page_row){.page = sum->page, .pv = sum->pv, .at_most = sum->pv + hidden};
+}
+
+/* Of the rows that were read, the first. */
+static void rank_rows(struct ranking *r)
+{
+    if (r->n_rows > 0) { /* qsort takes no array of none */
+        qsort(r->rows, r->n_rows, sizeof(*r->rows), by_visitors);
+    }
+    r->n_rows = r->n_rows < r->job->limit ? r->n_rows : r->job->limit;
 }
 
 /* The visitors of sums [first, first + n). */
@@ -140,7 +111,7 @@ static enum storage_err read_visitors(struct ranking *r)
     enum storage_err err = STORAGE_OK;
     size_t last = r->job->by_uv ? (size_t)r->job->total
                                 : (r->job->limit < r->job->total ? r->job->limit : r->job->total);
-    r->n_rows = r->n_first = 0;
+    r->n_rows = 0;
     r->job->clamped = false;
     for (size_t i = 0; err == STORAGE_OK && !r->read.stale && i < last;) {
         if (!may_be_among(r, &r->scan.sums.all[i])) {
@@ -149,6 +120,9 @@ static enum storage_err read_visitors(struct ranking *r)
         size_t n = last - i < BATCH ? last - i : BATCH;
         err = read_batch(r, i, n);
         i += n;
+        if (r->job->by_uv) {
+            rank_rows(r);
+        }
     }
     return err;
 }
@@ -241,10 +215,7 @@ static bool copy_rows(const struct page_row *rows, size_t n, struct pages_job *r
 static enum storage_err pages_conclude(struct ranking *r)
 {
     struct pages_job *job = r->job;
-    if (job->by_uv && r->n_rows > 0) {
-        qsort(r->rows, r->n_rows, sizeof(*r->rows), by_visitors);
-    }
-    if (!copy_rows(r->rows, r->n_rows < job->limit ? r->n_rows : job->limit, job)) {
+    if (!copy_rows(r->rows, r->n_rows, job)) {
         return STORAGE_NOMEM;
     }
     window_sort_keys(&job->asked);
@@ -261,11 +232,10 @@ enum storage_err pages_run(struct reader *reader, struct storage_job *job, bool 
         return STORAGE_NOMEM;
     }
     r->job = pages;
-    r->first = malloc(pages->limit * sizeof(*r->first));
     arena_clear(&pages->arena);
     enum storage_err err = page_set_resolve(
         reader, job, &pages->set, pages->asked.site, &pages->pages, &pages->n_pages, ret_lost);
-    if (!proved_begin(&r->read, reader, job, &pages->asked, ret_lost) || r->first == NULL) {
+    if (!proved_begin(&r->read, reader, job, &pages->asked, ret_lost)) {
         err = STORAGE_NOMEM;
     }
     err = err == STORAGE_OK ? proved_attempts(&r->read, rank_pages, r) : err;
@@ -274,7 +244,6 @@ enum storage_err pages_run(struct reader *reader, struct storage_job *job, bool 
     proved_release(&r->read);
     pages_scan_release(&r->scan);
     free(r->rows);
-    free(r->first);
     free(r);
     return err;
 }
