@@ -13,20 +13,20 @@
 #include "storage/read/answers.h"
 #include "storage/read/page_sets.h"
 #include "storage/read/repeat.h"
-#include "storage/read/window.h"
+#include "storage/read/listed_keys.h"
 
 /* All keys that were planned. */
 static enum storage_err count_all_keys(struct count_question *q)
 {
     struct count_job *job = q->job;
     enum storage_err err = STORAGE_OK;
-    window_clear_keys(&q->read);
+    listed_keys_clear(&q->read);
     for (size_t i = 0; i < q->n_portions; i++) {
         const struct portion *portion = &q->portions[i];
         for (enum metric metric = 0; err == STORAGE_OK && metric < METRICS; metric++) {
             size_t n_keys = portion_keys(portion, metric);
             if (n_keys > 0) {
-                err = window_count_keys(&q->read, portion->partition, metric_kind(metric),
+                err = listed_keys_add(&q->read, portion->partition, metric_kind(metric),
                     portion->pages, n_keys, &portion->cover);
             }
         }
@@ -34,7 +34,7 @@ static enum storage_err count_all_keys(struct count_question *q)
     if (err == STORAGE_TOO_BROAD) { /* the future, by minutes: another step would not help */
         job->used = STEP_NONE;
     }
-    window_sort_keys(&job->asked);
+    listed_keys_sort(&job->asked);
     return err;
 }
 

@@ -94,13 +94,13 @@ static enum storage_err overlap_count_keys(struct pair *pair)
 {
     struct proved_read *r = &pair->r;
     enum storage_err err = STORAGE_OK;
-    window_clear_keys(r);
+    listed_keys_clear(r);
     for (size_t i = 0; err == STORAGE_OK && i < pair->n_own; i++) {
         const struct slice *page = &pair->pages[i].page;
         unsigned p = pair->pages[i].partition;
-        err = window_count_keys(r, p, KEY_UV, &page, 1, &r->covers[p]);
+        err = listed_keys_add(r, p, KEY_UV, &page, 1, &r->covers[p]);
     }
-    window_sort_keys(r->asked);
+    listed_keys_sort(r->asked);
     return err;
 }
 

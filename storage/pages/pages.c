@@ -16,6 +16,7 @@
 #include "storage/job/counted_name.h"
 #include "storage/pages/scan.h"
 #include "storage/pages/sketches.h"
+#include "storage/read/listed_keys.h"
 #include "storage/read/page_sets.h"
 #include "storage/read/repeat.h"
 #include "storage/read/window.h"
@@ -28,7 +29,8 @@ struct ranking {
     struct proved_read read;
     struct pages_scan scan;
     struct pages_job *job;
-    struct page_row *rows; /* owned: the first job->limit so far, and behind them those being read */
+    struct page_row
+        *rows; /* owned: the first job->limit so far, and behind them those being read */
     size_t n_rows, rows_capacity;
 };
 
@@ -177,7 +179,7 @@ static enum storage_err rank_pages(void *data)
         .class = r->job->class,
         .prefix = r->job->prefix};
     add_partitions(r, &wanted);
-    window_clear_keys(&r->read);
+    listed_keys_clear(&r->read);
     enum storage_err err = window_plan(&r->read, &wanted.parts);
     err = err == STORAGE_OK ? choose_pages(r) : err;
     err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->read, &wanted) : err;
@@ -218,7 +220,7 @@ static enum storage_err pages_conclude(struct ranking *r)
     if (!copy_rows(r->rows, r->n_rows, job)) {
         return STORAGE_NOMEM;
     }
-    window_sort_keys(&job->asked);
+    listed_keys_sort(&job->asked);
     atomic_fetch_add(&r->read.core->stats.queries, 1);
     atomic_fetch_add(&r->read.core->stats.query_keys, (int64_t)r->scan.buckets_read);
     return STORAGE_OK;

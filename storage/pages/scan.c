@@ -4,7 +4,7 @@
 
 #include "storage/pages/gather.h"
 #include "storage/pages/table.h"
-#include "storage/read/window.h"
+#include "storage/read/listed_keys.h"
 
 /* The first look.  A hash or zset of at most 128 short names, as Redis is made, comes as a whole
  * whatever COUNT says; of a larger one comes about COUNT. */
@@ -134,7 +134,7 @@ static enum storage_err count_keys(
     const struct slice *whole_site = &SLICE("");
     for (unsigned p = 0; err == STORAGE_OK && p < r->core->partitions.n; p++) {
         if (part_set_has(parts, p)) {
-            err = window_count_keys(r, p, kind, &whole_site, 1, &r->covers[p]);
+            err = listed_keys_add(r, p, kind, &whole_site, 1, &r->covers[p]);
         }
     }
     return err;

@@ -1,77 +1,121 @@
 #include "storage/read/listed_keys.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "storage/time/units.h"
 
+/* Keys of one kind of some pages in a partition. */
+struct told {
+    struct proved_read *r;
+    const char *tag;
+    enum key_kind kind;
+    const struct slice *const *pages;
+    size_t n_pages;
+};
+
 /* Room for one more: twice as much, whenever their number is a power of two. */
-static bool reserve_key(struct counted_keys *counted)
+static bool reserve_key(struct window_question *asked)
 {
-    size_t n = *counted->n;
+    size_t n = asked->n_keys;
     if ((n & (n - 1)) != 0) {
         return true;
     }
-    size_t room = n == 0 ? 1 : n * 2;
-    struct counted_key *more = realloc(*counted->keys, room * sizeof(*more));
+    struct counted_key *more = reallocarray(asked->keys, n == 0 ? 1 : n * 2, sizeof(*more));
     if (more == NULL) {
         return false;
     }
-    *counted->keys = more;
+    asked->keys = more;
     return true;
 }
 
-static enum storage_err list_keys(
-    struct counted_keys *counted, const struct counted_bucket *what, struct bucket bucket)
+static enum storage_err list_keys(const struct told *told, struct bucket bucket)
 {
-    for (size_t i = 0; i < what->n_pages; i++) {
+    struct window_question *asked = told->r->asked;
+    for (size_t i = 0; i < told->n_pages; i++) {
         struct key key;
-        bool of_page = what->kind == KEY_UV || what->kind == KEY_IP;
-        *counted->page_bytes += of_page ? what->pages[i]->n : 0;
-        if (*counted->page_bytes > COUNTED_BYTES_MAX) {
+        bool of_page = told->kind == KEY_UV || told->kind == KEY_IP;
+        told->r->page_bytes += of_page ? told->pages[i]->n : 0;
+        if (told->r->page_bytes > COUNTED_BYTES_MAX) {
             return STORAGE_TOO_BROAD;
         }
-        key_bucket(&key, what->tag, what->kind, what->site, bucket, *what->pages[i]);
-        char *copy = reserve_key(counted) ? malloc(key.n) : NULL;
+        key_bucket(&key, told->tag, told->kind, asked->site, bucket, *told->pages[i]);
+        char *copy = reserve_key(asked) ? malloc(key.n) : NULL;
         if (copy == NULL) {
             return STORAGE_NOMEM;
         }
         memcpy(copy, key.p, key.n);
-        (*counted->keys)[(*counted->n)++] =
+        asked->keys[asked->n_keys++] =
             (struct counted_key){.bucket = bucket, .key = copy, .n = key.n};
     }
     return STORAGE_OK;
 }
 
-static size_t keys_told(const struct counted_keys *counted)
+static size_t keys_told(const struct window_question *asked)
 {
     size_t n = 0;
     for (int level = 0; level < LEVELS; level++) {
-        n += counted->per_level[level];
+        n += asked->per_level[level];
     }
     return n;
 }
 
-enum storage_err counted_keys_add(struct counted_keys *counted, const struct counted_bucket *what)
+static enum storage_err add_bucket(const struct told *told, struct bucket whole)
 {
-    struct bucket bucket = what->bucket;
-    int64_t step_s = bucket.end_s - bucket.start_s;
+    struct window_question *asked = told->r->asked;
+    struct bucket bucket = whole;
+    int64_t step_s = whole.end_s - whole.start_s;
     size_t minutes = (size_t)(step_s / MINUTE_S);
     /* what is closed is over */
-    if (bucket.level != LEVEL_MINUTE && bucket.end_s > counted->now_s &&
+    if (bucket.level != LEVEL_MINUTE && bucket.end_s > told->r->now_s &&
         minutes <= COUNTED_KEYS_MAX &&
-        keys_told(counted) + minutes * what->n_pages <= COUNTED_KEYS_MAX) {
+        keys_told(asked) + minutes * told->n_pages <= COUNTED_KEYS_MAX) {
         bucket.level = LEVEL_MINUTE;
         step_s = MINUTE_S;
     }
-    size_t pieces = (size_t)((bucket.end_s - bucket.start_s) / step_s);
-    counted->per_level[bucket.level] += (uint32_t)(pieces * what->n_pages);
+    size_t pieces = (size_t)((whole.end_s - whole.start_s) / step_s);
+    asked->per_level[bucket.level] += (uint32_t)(pieces * told->n_pages);
     enum storage_err err = STORAGE_OK;
-    for (size_t i = 0; err == STORAGE_OK && counted->keys != NULL && i < pieces; i++) {
-        bucket.start_s = what->bucket.start_s + (int64_t)i * step_s;
+    for (size_t i = 0; err == STORAGE_OK && asked->explain && i < pieces; i++) {
+        bucket.start_s = whole.start_s + (int64_t)i * step_s;
         bucket.end_s = bucket.start_s + step_s;
-        err = list_keys(counted, what, bucket);
+        err = list_keys(told, bucket);
     }
     return err;
+}
+
+/* Has the cover a coarse bucket that is told as minutes?  It lies ahead. */
+static bool reaches_ahead(const struct cover *cover, int64_t now_s)
+{
+    bool found = false;
+    for (size_t i = cover->n; !found && i > 0 && cover->buckets[i - 1].end_s > now_s; i--) {
+        found = cover->buckets[i - 1].level != LEVEL_MINUTE;
+    }
+    return found;
+}
+
+enum storage_err listed_keys_add(struct proved_read *r, unsigned partition, enum key_kind kind,
+    const struct slice *const *pages, size_t n_pages, const struct cover *cover)
+{
+    const struct told told = {r, r->core->partitions.tag[partition], kind, pages, n_pages};
+    enum storage_err err = STORAGE_OK;
+    if (!r->asked->explain && !reaches_ahead(cover, r->now_s)) {
+        for (int level = 0; level < LEVELS; level++) {
+            r->asked->per_level[level] += cover->per_level[level] * (uint32_t)n_pages;
+        }
+        return STORAGE_OK;
+    }
+    for (size_t i = 0; err == STORAGE_OK && i < cover->n; i++) {
+        err = add_bucket(&told, cover->buckets[i]);
+    }
+    return err;
+}
+
+void listed_keys_clear(struct proved_read *r)
+{
+    counted_keys_release(&r->asked->keys, &r->asked->n_keys);
+    memset(r->asked->per_level, 0, sizeof(r->asked->per_level));
+    r->page_bytes = 0;
 }
 
 static int by_time(const void *a, const void *b)
@@ -84,9 +128,9 @@ static int by_time(const void *a, const void *b)
     return slice_compare((struct slice){x->key, x->n}, (struct slice){y->key, y->n});
 }
 
-void counted_keys_sort(struct counted_key *keys, size_t n)
+void listed_keys_sort(struct window_question *asked)
 {
-    if (n > 0) {
-        qsort(keys, n, sizeof(*keys), by_time);
+    if (asked->n_keys > 0) {
+        qsort(asked->keys, asked->n_keys, sizeof(*asked->keys), by_time);
     }
 }

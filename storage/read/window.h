@@ -1,10 +1,9 @@
-/* window.h - one window in several partitions: its plan, and the keys that it was read from.
+/* window.h - one window in several partitions: its plan.
  *
  * Layer: storage.  Belongs to a reader thread.
  *
  * A question that asks each partition the same plans its window with window_plan(): a cover for
- * each partition.  (A count with a step has a cover for each point: count/plan.h.)  What was read
- * is told to the user as numbers of keys by level and, with explain, as a list.
+ * each partition.  (A count with a step has a cover for each point: count/plan.h.)
  */
 #ifndef STORAGE_READ_WINDOW_H
 #define STORAGE_READ_WINDOW_H
@@ -27,16 +26,5 @@ enum storage_err window_plan(struct proved_read *r, const struct part_set *parti
  * False: nothing of the window is kept. */
 bool window_widen(
     const struct proved_read *r, const struct part_set *partitions, struct window *window);
-
-/* Count the key of each bucket of @cover, or those of @n_pages pages, and with explain list them.
- * Errors: see counted_keys_add() in read/listed_keys.h. */
-enum storage_err window_count_keys(struct proved_read *r, unsigned partition, enum key_kind kind,
-    const struct slice *const *pages, size_t n_pages, const struct cover *cover);
-
-/* Forget the keys that were counted, of this attempt or of one on another connection. */
-void window_clear_keys(struct proved_read *r);
-
-/* Put the keys that were listed in order of time. */
-void window_sort_keys(struct window_question *asked);
 
 #endif
