@@ -2,9 +2,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "storage/base/clock.h"
+#include "storage/base/index.h"
 #include "storage/cluster/topology.h"
 #include "storage/core/asks.h"
 #include "storage/core/replicated.h"
@@ -20,12 +22,12 @@
 void log_closer_release(struct log_closer *closer)
 {
     log_progress_release(&closer->progress);
-    watched_logs_release(&closer->strays);
-    watched_logs_release(&closer->counted);
+    free(closer->strays.all);
+    free(closer->counted.all);
     if (closer->session.dispatcher != NULL) {
         dispatcher_release(&closer->dispatcher);
     }
-    *closer = (struct log_closer){.own = NULL};
+    *closer = (struct log_closer){.stood_us = 0};
 }
 
 /* One call. */
@@ -33,13 +35,11 @@ struct closing {
     struct log_closer *closer;
     struct core *core;
     struct session *session;
-    int64_t deadline_ms;
+    struct unfolded *own; /* the process ends: logs that are closed although their writers.. */
+    int64_t deadline_ms;  /* ..were heard of; NULL: none are */
+    int64_t now_ms;
     struct buffer out;
     struct asks asks;
-    struct {
-        char id[LOG_ID_TEXT + 1];
-    } closed[CLOSED_AT_ONCE]; /* to be closed, then: that were closed */
-    size_t n_asked, n_closed;
     bool lost;
 };
 
@@ -59,40 +59,52 @@ static bool note_error(struct closing *c, const struct reply *reply)
     return true;
 }
 
+/* What was not done is found again at the next look. */
 static bool take_ignored(void *data, size_t i, const struct reply *reply)
 {
     (void)i;
-    (void)note_error(data, reply); /* what is left is a stray cursor */
+    (void)note_error(data, reply);
     return true;
 }
 
-/* Delete the cursor of log @id in all partitions. */
-static void put_delete_cursors(struct closing *c, const char *id)
+/* ---- what is to be seen twice alike ---- */
+
+/* Was @log seen as it is at an earlier look, and first so @apart_ms ago or earlier? */
+static bool stands(const struct closing *c, const struct watched_log *log, int64_t apart_ms)
 {
-    for (unsigned p = 0; p < c->core->partitions.n; p++) {
-        resp_word(asks_command(&c->asks, c->core, p, "HDEL", "state", 1), id, LOG_ID_TEXT);
+    return log->since_ms < c->now_ms && c->now_ms - log->since_ms >= apart_ms;
+}
+
+/* The log with @head is seen.  NULL: out of memory. */
+static const struct watched_log *watch(
+    const struct closing *c, struct watched_logs *logs, const struct log_head *head)
+{
+    size_t i = 0;
+    while (i < logs->n && strcmp(logs->all[i].head.id, head->id) != 0) {
+        i++;
     }
+    if (!array_reserve(&logs->all, &logs->capacity, i, sizeof(*logs->all))) {
+        return NULL;
+    }
+    struct watched_log *log = &logs->all[i];
+    if (i == logs->n || log->head.n != head->n || log->head.time_ms != head->time_ms) {
+        *log = (struct watched_log){.head = *head, .since_ms = monotonic_ms()};
+        logs->n += i == logs->n;
+    }
+    log->seen_ms = c->now_ms;
+    return log;
 }
 
 /* ---- logs ---- */
 
 static bool is_own(const struct closing *c, const char *id)
 {
-    return c->closer->own != NULL && unfolded_is_own(c->closer->own, id);
+    return c->own != NULL && unfolded_is_own(c->own, id);
 }
 
-static bool is_silent(struct closing *c, const struct log_head *head)
+static bool is_silent(const struct closing *c, const struct log_head *head)
 {
     return is_own(c, head->id) || redis_clock_ms(&c->core->clock) - head->time_ms >= LOG_SILENCE_MS;
-}
-
-static bool take_closed(void *data, size_t i, const struct reply *reply)
-{
-    struct closing *c = data;
-    if (!note_error(c, reply) && reply_integer(reply, 0) == 1) {
-        c->closed[c->n_closed++] = c->closed[i]; /* n_closed <= i */
-    }
-    return true;
 }
 
 static void put_close(struct closing *c, const struct log_head *is)
@@ -116,38 +128,38 @@ static bool is_for_good(struct closing *c, const struct log_head *head)
     if (!c->core->is_spread || is_own(c, head->id)) {
         return true;
     }
-    int64_t now_ms = monotonic_ms();
-    const struct watched_log *log = watched_logs_see(&c->closer->counted, head, now_ms);
-    return log != NULL && watched_log_stands(log, now_ms, core_apart_ms(c->core));
+    const struct watched_log *log = watch(c, &c->closer->counted, head);
+    return log != NULL && stands(c, log, core_apart_ms(c->core));
+}
+
+/* Logs that were not seen at this look are forgotten. */
+static void forget_unseen(const struct closing *c, struct watched_logs *logs)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < logs->n; i++) {
+        if (logs->all[i].seen_ms == c->now_ms) {
+            logs->all[kept++] = logs->all[i];
+        }
+    }
+    logs->n = kept;
 }
 
 /* Close the silent logs that are counted.  False: the connection is lost. */
 static bool close_counted(struct closing *c, bool *ret_uncounted)
 {
     const struct log_progress *progress = &c->closer->progress;
-    for (size_t i = 0; i < progress->n && c->n_asked < CLOSED_AT_ONCE; i++) {
+    for (size_t i = 0; i < progress->n && c->asks.n < CLOSED_AT_ONCE; i++) {
         const struct log_standing *log = &progress->logs[i];
         if (!is_silent(c, &log->head)) {
             continue;
         }
         if (log->counted < log->head.n) {
             *ret_uncounted = true;
-            continue;
-        }
-        if (is_for_good(c, &log->head)) {
+        } else if (is_for_good(c, &log->head)) {
             put_close(c, &log->head);
-            memcpy(c->closed[c->n_asked++].id, log->head.id, LOG_ID_TEXT + 1);
         }
     }
-    return c->n_asked == 0 || closing_ask(c, take_closed);
-}
-
-static bool clean_closed(struct closing *c)
-{
-    for (size_t i = 0; !c->core->is_spread && i < c->n_closed; i++) {
-        put_delete_cursors(c, c->closed[i].id);
-    }
-    return c->asks.n == 0 || closing_ask(c, take_ignored); /* else they become strays */
+    return c->asks.n == 0 || closing_ask(c, take_ignored);
 }
 
 /* ---- cursors without a head ---- */
@@ -165,7 +177,7 @@ static bool take_fields(void *data, size_t i, const struct reply *reply)
         if (log_id_is(name)) {
             struct log_head no_head = {.n = 0};
             memcpy(no_head.id, name.p, LOG_ID_TEXT);
-            (void)watched_logs_see(&c->closer->strays, &no_head, monotonic_ms());
+            (void)watch(c, &c->closer->strays, &no_head);
         }
     }
     return true;
@@ -184,54 +196,77 @@ static void forget_if_changed(struct closing *c)
 /* Read all cursors.  The heads are read after them: a log is registered before it has a cursor. */
 static bool read_cursors(struct closing *c)
 {
-    struct watched_logs *strays = &c->closer->strays;
     forget_if_changed(c);
-    for (size_t i = 0; i < strays->n; i++) { /* a look that failed may have seen them */
-        strays->all[i].is_seen = false;
-    }
     for (unsigned p = 0; p < c->core->partitions.n; p++) {
         (void)asks_command(&c->asks, c->core, p, "HKEYS", "state", 0);
     }
     return closing_ask(c, take_fields);
 }
 
-/* Keep the strays that have no head; delete those of them that were strays long enough ago, too. */
-static bool clean_strays(struct closing *c)
+/* Delete the cursor of log @id in all partitions. */
+static void put_delete_cursors(struct closing *c, const char *id)
 {
-    struct watched_logs *strays = &c->closer->strays;
-    int64_t apart = core_apart_ms(c->core);
-    apart = c->core->is_spread && apart < LOG_CURSOR_KEPT_MS ? LOG_CURSOR_KEPT_MS : apart;
-    int64_t now_ms = monotonic_ms();
-    for (size_t i = 0; i < strays->n; i++) {
-        struct watched_log *stray = &strays->all[i];
-        bool has_head = log_progress_find(&c->closer->progress, stray->head.id) != NULL;
-        bool is_left = stray->is_seen && !has_head && watched_log_stands(stray, now_ms, apart);
-        if (is_left) {
-            put_delete_cursors(c, stray->head.id);
-        }
-        stray->is_seen = stray->is_seen && !has_head && !is_left;
+    for (unsigned p = 0; p < c->core->partitions.n; p++) {
+        resp_word(asks_command(&c->asks, c->core, p, "HDEL", "state", 1), id, LOG_ID_TEXT);
     }
-    watched_logs_keep(strays);
-    return c->asks.n == 0 || closing_ask(c, take_ignored);
 }
 
-/* In a cluster the closer has connections of its own. */
-static struct session *closer_begin(
-    struct log_closer *closer, struct core *core, struct session *session)
+/* Delete the cursors that were strays long enough ago, too, and keep those that may be later. */
+static void clean_strays(struct closing *c)
 {
-    const struct redis_look look = {core_runs, core, SILENCE_MS};
-    if (!core->is_spread) {
-        return session;
+    struct watched_logs *strays = &c->closer->strays;
+    int64_t apart_ms = core_apart_ms(c->core);
+    if (c->core->is_spread && apart_ms < LOG_CURSOR_KEPT_MS) {
+        apart_ms = LOG_CURSOR_KEPT_MS;
     }
-    if (closer->session.dispatcher == NULL) {
-        dispatcher_init(&closer->dispatcher, core, &look);
-        closer->session.dispatcher = &closer->dispatcher;
+    size_t kept = 0;
+    forget_unseen(c, strays);
+    for (size_t i = 0; i < strays->n; i++) {
+        const struct watched_log *stray = &strays->all[i];
+        if (log_progress_find(&c->closer->progress, stray->head.id) != NULL) {
+            continue;
+        }
+        if (stands(c, stray, apart_ms)) {
+            put_delete_cursors(c, stray->head.id);
+        } else {
+            strays->all[kept++] = *stray;
+        }
     }
-    return session_by_dispatcher(&closer->session, core) ? &closer->session : NULL;
+    strays->n = kept;
+    if (c->asks.n > 0) {
+        (void)closing_ask(c, take_ignored);
+    }
+}
+
+/* ---- a look ---- */
+
+/* In a cluster the closer has connections of its own, which no stop interrupts where the process
+ * ends.  False: there are none yet. */
+static bool closing_begin(struct closing *c, struct session *session)
+{
+    struct log_closer *closer = c->closer;
+    const struct redis_look look = {c->own == NULL ? core_runs : NULL, c->core, SILENCE_MS};
+    c->now_ms = monotonic_ms();
+    c->session = session;
+    if (c->core->is_spread) {
+        if (closer->session.dispatcher == NULL) {
+            dispatcher_init(&closer->dispatcher, c->core, &look);
+            closer->session.dispatcher = &closer->dispatcher;
+        }
+        c->session = &closer->session;
+    }
+    c->asks = asks_to(c->session, &c->out);
+    return !c->core->is_spread || session_by_dispatcher(c->session, c->core);
+}
+
+static bool read_logs(struct closing *c)
+{
+    return log_progress_read(&c->closer->progress, c->core, c->session, c->deadline_ms, &c->lost) ==
+           STORAGE_OK;
 }
 
 /* Did the connections stand through all that was read? */
-static bool closer_stood(const struct closing *c)
+static bool has_stood(const struct closing *c)
 {
     return c->closer->stood_us == session_stands_since(c->session);
 }
@@ -239,74 +274,58 @@ static bool closer_stood(const struct closing *c)
 bool log_close_silent(
     struct log_closer *closer, struct core *core, struct session *session, int64_t deadline_ms)
 {
-    struct closing c = {.closer = closer,
-        .core = core,
-        .session = closer_begin(closer, core, session),
-        .deadline_ms = deadline_ms};
+    struct closing c = {.closer = closer, .core = core, .deadline_ms = deadline_ms};
     bool uncounted = false;
-    bool read = false;
-    if (c.session == NULL) {
+    if (!closing_begin(&c, session)) {
         return true; /* another time */
     }
-    c.asks = asks_to(c.session, &c.out);
-    if (read_cursors(&c)) {
-        enum storage_err err =
-            log_progress_read(&closer->progress, core, c.session, deadline_ms, &c.lost);
-        read = err == STORAGE_OK && closer_stood(&c);
-    }
-    if (!read) {
+    if (!read_cursors(&c) || !read_logs(&c) || !has_stood(&c)) {
         closer->strays.n = 0; /* their heads may be there */
-    }
-    if (read && close_counted(&c, &uncounted) && clean_closed(&c)) {
-        watched_logs_keep(&closer->counted);
-        (void)clean_strays(&c);
+    } else if (close_counted(&c, &uncounted)) {
+        forget_unseen(&c, &closer->counted);
+        clean_strays(&c);
     }
     buffer_release(&c.out);
     int64_t now_ms = monotonic_ms();
-    /* Own logs are closed when the process stops: then nobody is waited for. */
-    if (!c.lost && uncounted && closer->own == NULL && now_ms >= closer->next_count_ms) {
+    if (!c.lost && uncounted && now_ms >= closer->next_count_ms) {
         enum storage_err err = core_catch_up(core, monotonic_us(), now_ms + COUNT_MS);
         closer->next_count_ms = err == STORAGE_OK ? 0 : now_ms + COUNT_EVERY_MS;
     }
     return !c.lost || core->is_spread;
 }
 
-/* Of a cluster, over @closer's own connections, which no stop interrupts. */
-static void close_own_spread(struct log_closer *closer, struct core *core, int64_t deadline_ms)
+/* ---- the process ends ---- */
+
+/* Of a cluster: do replicas have what all @servers have counted? */
+static bool is_replicated(struct closing *c, const struct part_set *servers)
 {
-    unsigned n = core->config.ack_replicas > 0 ? core->config.ack_replicas : 1;
-    struct part_set servers;
+    unsigned n = c->core->config.ack_replicas > 0 ? c->core->config.ack_replicas : 1;
+    int64_t left_ms = c->deadline_ms - monotonic_ms();
     struct part_set acked;
-    bool ignored = false;
-    dispatcher_init(&closer->dispatcher, core, &(struct redis_look){.silence_ms = SILENCE_MS});
-    closer->session.dispatcher = &closer->dispatcher;
-    struct closing c = {
-        .closer = closer, .core = core, .session = &closer->session, .deadline_ms = deadline_ms};
-    c.asks = asks_to(c.session, &c.out);
-    bool read =
-        servers_each(core, &servers) && topology_n_unserved(core->topology) == 0 &&
-        session_by_dispatcher(c.session, core) &&
-        log_progress_read(&closer->progress, core, c.session, deadline_ms, &c.lost) == STORAGE_OK;
-    closer->stood_us = session_stands_since(c.session);
-    int64_t left_ms = deadline_ms - monotonic_ms();
-    if (read && left_ms > 0 &&
-        replicated_ask(core, c.session, &servers, n, left_ms, deadline_ms, &acked) ==
-            REDIS_OK_STATUS &&
-        memcmp(&servers, &acked, sizeof(acked)) == 0 && closer_stood(&c)) {
-        (void)close_counted(&c, &ignored);
-    }
-    buffer_release(&c.out);
+    c->closer->stood_us = session_stands_since(c->session);
+    return left_ms > 0 &&
+           replicated_ask(c->core, c->session, servers, n, left_ms, c->deadline_ms, &acked) ==
+               REDIS_OK_STATUS &&
+           memcmp(servers, &acked, sizeof(acked)) == 0 && has_stood(c);
 }
 
 void log_close_own(struct core *core, struct unfolded *unfolded, int64_t deadline_ms)
 {
     struct session session = {.redis = NULL};
-    struct log_closer closer = {.own = unfolded};
-    if (core->is_spread) {
-        close_own_spread(&closer, core, deadline_ms);
-    } else if (unfolded->logs[0].id[0] != '\0' && session_open(&session, core, deadline_ms)) {
-        (void)!log_close_silent(&closer, core, &session, deadline_ms);
-        session_close(&session);
+    struct log_closer closer = {.stood_us = 0};
+    struct closing c = {
+        .closer = &closer, .core = core, .own = unfolded, .deadline_ms = deadline_ms};
+    struct part_set servers;
+    bool ignored = false;
+    bool is_there =
+        core->is_spread
+            ? servers_each(core, &servers) && topology_n_unserved(core->topology) == 0
+            : unfolded->logs[0].id[0] != '\0' && session_open(&session, core, deadline_ms);
+    if (is_there && closing_begin(&c, &session) && read_logs(&c) &&
+        (!core->is_spread || is_replicated(&c, &servers))) {
+        (void)close_counted(&c, &ignored);
     }
+    buffer_release(&c.out);
+    session_close(&session);
     log_closer_release(&closer);
 }

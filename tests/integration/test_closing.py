@@ -41,7 +41,7 @@ def test_a_silent_log_is_closed(server, start_tallyd):
     wait_until(lambda: not uncounted.is_open(), "what is counted now is closed", deadline_s=10)
     wait_until(lambda: set(uncounted.cursors()) == {None}, "and its cursors are gone")
     young.head(3, silent_s=31)
-    wait_until(lambda: not young.is_open() and set(young.cursors()) == {None}, "what was young is old now", deadline_s=10)
+    wait_until(lambda: not young.is_open() and set(young.cursors()) == {None}, "what was young is old now")
     assert all(set(server.command("HKEYS", key)) >= set(fields[key]) for key in keys)
     assert tallyd.alive() and settled(tallyd)
 
@@ -111,7 +111,7 @@ def test_a_full_redis_does_not_look_like_a_dead_writer(server, start_tallyd):
     wait_until(lambda: commands(server, "hkeys") > looked + 4 or not log.is_open(), "the leader has looked twice", deadline_s=20)
     assert log.is_open() and log.cursors() == ["1"] * 4 and refusals(server) > 0
     server.command("CONFIG", "SET", "maxmemory", "0")
-    wait_until(lambda: not log.is_open() and set(log.cursors()) == {None}, "then it is closed", deadline_s=10)
+    wait_until(lambda: not log.is_open() and set(log.cursors()) == {None}, "then it is closed")
 
 
 WARNINGS = {

@@ -99,7 +99,7 @@ Test(close, a_log_is_closed_after_half_a_minute_of_silence)
     fake_streams.logs[0].time_ms = redis_clock_ms(&core->clock);
     look(0, "");
     look(LOG_SILENCE_MS - 1, "");
-    look(1, "close " LOG ";delete " LOG ";delete " LOG ";");
+    look(1, "close " LOG ";");
 }
 
 Test(close, a_log_of_which_an_entry_is_not_counted_stays)
@@ -109,7 +109,16 @@ Test(close, a_log_of_which_an_entry_is_not_counted_stays)
     look(0, "");
     look(LOG_SILENCE_MS, "");
     fake_streams.logs[0].cursor = "5";
-    look(0, "close " LOG ";delete " LOG ";delete " LOG ";");
+    look(0, "close " LOG ";");
+}
+
+Test(close, the_cursors_of_a_closed_log_are_strays)
+{
+    look(0, "");
+    look(LOG_SILENCE_MS, "close " LOG ";");
+    fake_streams.n_logs = 0;
+    look(5000, "");
+    look(5000, "delete " LOG ";delete " LOG ";");
 }
 
 Test(close, a_stray_is_deleted_when_redis_cannot_go_back_behind_its_head)
@@ -127,7 +136,8 @@ Test(close, a_stray_is_seen_twice_at_least)
     atomic_store(&core->go_back_ms, 0);
     redis.has_stray = true;
     look(0, "");
-    look(0, "delete " STRAY ";delete " STRAY ";");
+    look(0, "");
+    look(1, "delete " STRAY ";delete " STRAY ";");
 }
 
 Test(close, over_another_connection_a_stray_is_new)
