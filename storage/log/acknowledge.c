@@ -81,10 +81,11 @@ bool acknowledge_lags(const struct appender *a, int64_t now_ms)
  * would cost most of their rate. */
 static bool entry_can_wait(const struct log_entry *entry, int64_t now_ms)
 {
-    bool can = entry->n_keyed == 0 && entry->n_plain >= KEEP_EVENTS * entry->n_jobs &&
-               now_ms - entry->answered_ms < KEEP_MS;
+    size_t least = 0;
+    bool can = entry->n_keyed == 0 && now_ms - entry->answered_ms < KEEP_MS;
     for (const struct storage_job *job = entry->jobs; can && job != NULL; job = job->next) {
-        can = job->deadline_ms - now_ms > KEEP_MS;
+        least += KEEP_EVENTS;
+        can = entry->n_plain >= least && job->deadline_ms - now_ms > KEEP_MS;
     }
     return can;
 }

@@ -29,7 +29,6 @@ void appender_mark_all_done(struct appender *a, struct log_entry *entry, enum st
         appender_mark_done(a, job, is_told ? job->err : err); /* what its record said */
     }
     entry->jobs = NULL;
-    entry->n_jobs = 0;
 }
 
 /* Was the entry ever answered?  After a lost connection it waits to be appended again, by the same
@@ -45,12 +44,12 @@ bool appender_give_up_last(struct appender *a, enum storage_err err)
     if (entry == NULL || entry->state != ENTRY_WAITING || entry->on_lost || was_answered(entry)) {
         return false;
     }
-    a->last = entry->before;
-    if (a->last == NULL) {
-        a->first = NULL;
-    } else {
-        a->last->next = NULL;
+    struct log_entry **at = &a->first;
+    a->last = NULL;
+    for (; *at != entry; at = &a->last->next) {
+        a->last = *at;
     }
+    *at = NULL;
     a->open = a->open == entry ? NULL : a->open;
     a->unacknowledged = a->unacknowledged == entry ? NULL : a->unacknowledged;
     held_forget(a, entry);
@@ -104,7 +103,6 @@ static int64_t answer_late_jobs(struct appender *a, struct log_entry *entry, int
         struct storage_job *job = *at;
         if (is_late(job, now_ms)) {
             *at = job->next;
-            entry->n_jobs--;
             answer_unknown(a, entry, job);
         } else {
             due_ms = job->deadline_ms < due_ms ? job->deadline_ms : due_ms;

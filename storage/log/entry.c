@@ -62,22 +62,6 @@ static size_t count_keyed(const struct storage_job *jobs, size_t *ret_plain)
     return n;
 }
 
-/* A chunk up to this size stays with its job, whose thread frees it.  Memory that one thread
- * allocates and another one frees costs more than all else that is done with a small chunk. */
-#define CHUNK_KEPT 1024
-
-/* The jobs are in the entry now: large chunks, which it has copied, are given back. */
-static void entry_take_jobs(struct log_entry *entry, struct storage_job *jobs)
-{
-    entry->jobs = jobs;
-    for (struct storage_job *job = jobs; job != NULL; job = job->next) {
-        entry->n_jobs++;
-        if (job->chunk.n > CHUNK_KEPT) {
-            storage_job_free_chunk(job);
-        }
-    }
-}
-
 /* So much of it stays for the next entry: that of some hundred single events. */
 #define SCRATCH_KEPT ((size_t)64 * 1024)
 
@@ -134,7 +118,7 @@ struct log_entry *entry_new(
         entry_release(entry);
         return NULL;
     }
-    entry_take_jobs(entry, jobs);
+    entry->jobs = jobs;
     return entry;
 }
 

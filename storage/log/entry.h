@@ -46,7 +46,7 @@ enum entry_state {
 };
 
 struct log_entry {
-    struct log_entry *next, *before; /* of its owner */
+    struct log_entry *next; /* of its owner */
     _Atomic unsigned references;
 
     char id[LOG_ID_TEXT + 1]; /* of the log */
@@ -70,7 +70,6 @@ struct log_entry {
     bool is_let_fold;         /* it is among what waits to be folded, or was */
     bool is_safe;             /* a crash of Redis cannot take it any more */
     struct storage_job *jobs; /* lent, not answered yet */
-    size_t n_jobs;
 };
 
 /* Memory for the making of entries, of one thread.  Zeroed it is empty. */

@@ -11,7 +11,6 @@
 void held_append(struct appender *a, struct log_entry *entry)
 {
     entry->next = NULL;
-    entry->before = a->last;
     a->open = a->open == NULL ? entry : a->open;
     a->unacknowledged = a->unacknowledged == NULL ? entry : a->unacknowledged;
     if (a->last == NULL) {
@@ -93,11 +92,7 @@ void appender_let_go(struct appender *a)
            is_proved(a, a->first, a->core->hold_ms)) {
         struct log_entry *entry = a->first;
         a->first = entry->next;
-        if (a->first == NULL) {
-            a->last = NULL;
-        } else {
-            a->first->before = NULL;
-        }
+        a->last = a->first == NULL ? NULL : a->last;
         held_forget(a, entry);
         a->last_safe = entry == a->last_safe ? NULL : a->last_safe;
         entry_release(entry);

@@ -86,7 +86,6 @@ static bool is_told(size_t events, size_t n_keyed, int64_t age_ms, int64_t left_
         .n_plain = events,
         .n_keyed = n_keyed,
         .jobs = &job,
-        .n_jobs = 1,
         .answered_ms = now_ms - age_ms};
     struct entry_keyed keyed[1] = {{.is_in = true}};
     entry.keyed = keyed;
