@@ -14,20 +14,33 @@ void unfolded_init(struct unfolded *u, struct storage_stats *stats)
     cond_init(&u->put);
 }
 
-/* Under the lock: the figures of /metrics. */
-static void unfolded_show(struct unfolded *u)
+/* Under the lock: since when the first one of all waits, CLOCK_MONOTONIC; 0: none does. */
+static int64_t oldest_ms(const struct unfolded *u)
 {
-    atomic_store(&u->stats->log_events, (int64_t)u->n_events);
-    atomic_store(&u->stats->log_bytes, (int64_t)u->n_bytes);
+    int64_t oldest = INT64_MAX;
+    for (unsigned i = 0; i < u->n_logs; i++) {
+        const struct unfolded_log *log = &u->logs[i];
+        int64_t since_ms = log->n > 0 ? log->entries[log->first]->acknowledged_us / 1000 : oldest;
+        oldest = since_ms < oldest ? since_ms : oldest;
+    }
+    return oldest == INT64_MAX ? 0 : oldest;
+}
+
+/* Under the lock: has no fold got on for long, though something waits? */
+static bool folds_stall(const struct unfolded *u)
+{
+    int64_t before_ms = monotonic_ms() - UNFOLDED_STALL_MS;
+    int64_t since_ms = u->moved_ms > before_ms ? 0 : oldest_ms(u);
+    return since_ms != 0 && since_ms <= before_ms;
 }
 
 /* Under the lock. */
 static size_t room(const struct unfolded *u)
 {
-    int64_t since_ms = u->moved_ms > u->oldest_ms ? u->moved_ms : u->oldest_ms;
-    bool stalls = u->n > 0 && monotonic_ms() - since_ms >= UNFOLDED_STALL_MS;
-    size_t limit = stalls ? UNFOLDED_EVENTS_MAX : atomic_load(&u->limit);
-    return u->n_events >= limit || u->n_bytes >= UNFOLDED_BYTES_MAX ? 0 : limit - u->n_events;
+    size_t limit = folds_stall(u) ? UNFOLDED_EVENTS_MAX : atomic_load(&u->limit);
+    size_t events = (size_t)atomic_load(&u->stats->log_events);
+    size_t bytes = (size_t)atomic_load(&u->stats->log_bytes);
+    return events >= limit || bytes >= UNFOLDED_BYTES_MAX ? 0 : limit - events;
 }
 
 /* Under the lock: tell that there is room, if anybody waits for that. */
@@ -41,27 +54,13 @@ static void unfolded_tell_room(struct unfolded *u)
     }
 }
 
-/* Under the lock: since when the first one of all waits. */
-static void note_oldest(struct unfolded *u)
-{
-    u->oldest_ms = 0;
-    for (unsigned i = 0; i < u->n_logs; i++) {
-        const struct unfolded_log *log = &u->logs[i];
-        int64_t since_ms = log->n > 0 ? log->entries[log->first]->acknowledged_us / 1000 : 0;
-        if (log->n > 0 && (u->oldest_ms == 0 || since_ms < u->oldest_ms)) {
-            u->oldest_ms = since_ms;
-        }
-    }
-}
-
-/* Under the lock: let go of the first entry.  note_oldest() must follow. */
+/* Under the lock: let go of the first entry. */
 static void unfolded_drop_first(struct unfolded *u, struct unfolded_log *log)
 {
     struct log_entry *entry = log->entries[log->first++];
     log->n--;
-    u->n--;
-    u->n_events -= entry_events(entry);
-    u->n_bytes -= entry_bytes(entry);
+    atomic_fetch_sub(&u->stats->log_events, (int64_t)entry_events(entry));
+    atomic_fetch_sub(&u->stats->log_bytes, (int64_t)entry_bytes(entry));
     entry_release(entry);
 }
 
@@ -84,11 +83,9 @@ void unfolded_begin(struct unfolded *u, unsigned place, const char *id)
     while (log->n > 0) {
         unfolded_drop_first(u, log);
     }
-    note_oldest(u);
     memcpy(log->id, id, sizeof(log->id));
     log->last = log->shown = log->kept_behind = 0;
     pthread_cond_broadcast(&u->put);
-    unfolded_show(u);
     unfolded_tell_room(u);
     pthread_mutex_unlock(&u->lock);
 }
@@ -109,15 +106,12 @@ bool unfolded_put(struct unfolded *u, unsigned place, struct log_entry *entry)
     pthread_mutex_lock(&u->lock);
     bool ok = unfolded_reserve(log);
     if (ok) {
-        u->oldest_ms = u->n == 0 ? entry->acknowledged_us / 1000 : u->oldest_ms;
         log->entries[log->first + log->n++] = entry_reference(entry);
-        u->n++;
-        u->n_events += entry_events(entry);
-        u->n_bytes += entry_bytes(entry);
+        atomic_fetch_add(&u->stats->log_events, (int64_t)entry_events(entry));
+        atomic_fetch_add(&u->stats->log_bytes, (int64_t)entry_bytes(entry));
     }
     log->last = entry->n;
     pthread_cond_broadcast(&u->put);
-    unfolded_show(u);
     void (*arrived)(void *) = u->arrived;
     pthread_mutex_unlock(&u->lock);
     if (arrived != NULL) {
@@ -297,8 +291,6 @@ void unfolded_done(struct unfolded *u, unsigned place, const char *id, uint64_t 
     while (log->n > 0 && strcmp(log->id, id) == 0 && log->entries[log->first]->n <= n) {
         unfolded_drop_first(u, log);
     }
-    note_oldest(u);
-    unfolded_show(u);
     unfolded_tell_room(u);
     pthread_mutex_unlock(&u->lock);
 }
@@ -306,9 +298,9 @@ void unfolded_done(struct unfolded *u, unsigned place, const char *id, uint64_t 
 int64_t unfolded_age_ms(struct unfolded *u)
 {
     pthread_mutex_lock(&u->lock);
-    int64_t age_ms = u->n == 0 ? 0 : monotonic_ms() - u->oldest_ms;
+    int64_t since_ms = oldest_ms(u);
     pthread_mutex_unlock(&u->lock);
-    return age_ms;
+    return since_ms == 0 ? 0 : monotonic_ms() - since_ms;
 }
 
 bool unfolded_is_own(struct unfolded *u, const char *id)

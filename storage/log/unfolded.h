@@ -32,17 +32,15 @@ struct unfolded_log {
 
 struct unfolded {
     pthread_mutex_t lock; /* a leaf; guards all below */
-    struct storage_stats *stats;
+    struct storage_stats *stats; /* log_events and log_bytes: of all logs, changed under the lock */
     struct unfolded_log logs[LOG_PARTITIONS_MAX]; /* by place: see core_log_partition() */
     unsigned n_logs;                              /* places; set before any other use */
-    size_t n, n_events, n_bytes;                  /* of all logs */
     _Atomic size_t limit; /* of events, while folds get on; written under the lock */
     int64_t moved_ms;     /* CLOCK_MONOTONIC: when one last did */
     bool was_full;        /* somebody was told that there is no room */
     bool keeps;           /* see unfolded_keep().. */
     bool has_told;        /* ..something was acknowledged since.. */
     bool is_kept;         /* ..and something waits to be */
-    int64_t oldest_ms;    /* CLOCK_MONOTONIC: since when the first one waits; 0: none does */
     pthread_cond_t put;   /* for unfolded_await_shown() */
 
     void (*arrived)(

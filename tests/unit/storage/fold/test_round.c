@@ -151,7 +151,7 @@ Test(round, counts_the_own_log_from_memory, .init = setup, .fini = teardown)
     cr_expect_eq(seen.n_from_memory, 1u);
     cr_expect_eq(seen.n_trims, 1u);
     cr_expect_eq(fake_streams.n_ranges, 0u);
-    cr_expect_eq(unfolded.n, 0u);
+    cr_expect_eq(unfolded.logs[0].n, 0u);
     acknowledge(3, true);
     expect_round(ROUND_OWN, STORAGE_OK, 1);
     cr_expect_eq(cursor_of(OWN), 3u);
@@ -186,7 +186,7 @@ Test(round, reads_entries_that_memory_lacks, .init = setup, .fini = teardown)
     expect_round(ROUND_OWN, STORAGE_OK, 2); /* ..3 is stale, the rest of the stream */
     cr_expect_eq(cursor_of(OWN), 3u);
     cr_expect_eq(fake_streams.n_ranges, 1u);
-    cr_expect_eq(unfolded.n, 0u);
+    cr_expect_eq(unfolded.logs[0].n, 0u);
 }
 
 /* Redis went back: what memory has may be another entry than Redis has. */
@@ -214,7 +214,7 @@ Test(round, does_not_wait_for_what_redis_lost, .init = setup, .fini = teardown)
     log_of(OWN)->has[2] = false;
     expect_round(ROUND_OWN, STORAGE_OK, 2);
     cr_expect_eq(cursor_of(OWN), 1u);
-    cr_expect_eq(unfolded.n, 1u, "entry 2 waits");
+    cr_expect_eq(unfolded.logs[0].n, 1u, "entry 2 waits");
 }
 
 /* What is thought to be counted is not: all of it is read again. */
@@ -338,7 +338,7 @@ Test(round, ends_with_a_connection, .init = setup, .fini = teardown)
     expect_round(ROUND_OWN, STORAGE_DOWN, 1);
     cr_expect_null(fold_round.session.redis);
     cr_expect_eq(fold_round.streams.n, 0u, "the next connection may tell otherwise");
-    cr_expect_eq(unfolded.n, 1u);
+    cr_expect_eq(unfolded.logs[0].n, 1u);
     seen.ends[0] = FOLD_DONE;
     expect_round(ROUND_OWN, STORAGE_OK, 1);
     cr_expect_eq(cursor_of(OWN), 1u);
@@ -351,7 +351,7 @@ Test(round, tells_why_nothing_was_counted, .init = setup, .fini = teardown)
     seen.err = STORAGE_OOM;
     expect_round(ROUND_OWN, STORAGE_OOM, 1);
     cr_expect_not_null(fold_round.session.redis);
-    cr_expect_eq(unfolded.n, 1u);
+    cr_expect_eq(unfolded.logs[0].n, 1u);
 }
 
 /* ---- what others have at the end of a round ---- */

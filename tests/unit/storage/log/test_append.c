@@ -342,7 +342,7 @@ static void check_state(void)
     check_unacknowledged(n_open);
     check_shown();
     CHECK(before == 0 || a->next_n == before + 1, "the next number is %" PRIu64, a->next_n);
-    for (size_t i = 0; i < w.unfolded.n; i++) {
+    for (size_t i = 0; i < w.unfolded.logs[0].n; i++) {
         struct log_entry *const *at = &w.unfolded.logs[0].entries[w.unfolded.logs[0].first + i];
         CHECK(i == 0 || at[-1]->n < at[0]->n, "entries that wait are out of order");
         check_entry(*at);

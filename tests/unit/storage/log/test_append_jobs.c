@@ -154,7 +154,7 @@ Test(append_jobs, an_answered_entry_waits_for_its_fold, .init = setup, .fini = t
     cr_assert(take(1));
     pass(0);
     expect_done(0, STORAGE_OK);
-    cr_expect_eq(w.unfolded.n, 1u);
+    cr_expect_eq(w.unfolded.logs[0].n, 1u);
     cr_expect_eq(w.unfolded.logs[0].last, 1u);
 }
 
