@@ -3,7 +3,6 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "storage/base/clock.h"
 #include "storage/base/cond.h"
 #include "storage/cluster/topology.h"
 #include "storage/core/server.h"
@@ -12,7 +11,6 @@ struct writers {
     struct core *core;
     struct unfolded *unfolded;
     struct writers_share share;
-    struct writer *first; /* where one server has all partitions, the only one */
     _Atomic unsigned home;
     struct writer *_Atomic all[LOG_PARTITIONS_MAX]; /* by place; NULL: not started yet */
     pthread_mutex_t lock; /* who starts one has it, and takes topology.lock under it */
@@ -62,17 +60,6 @@ static bool is_fit(struct writers *ws, unsigned place)
     unsigned partition = core_log_partition(ws->core, place);
     return (w == NULL || writer_away(w) == STORAGE_OK) &&
            topology_unserved_since(ws->core->topology, partition) == 0;
-}
-
-/* Has the server of @place been away for so long that nobody is to wait for it?  A writer that was
- * just started does not know it yet. */
-static bool is_away(struct writers *ws, unsigned place)
-{
-    unsigned partition = core_log_partition(ws->core, place);
-    int64_t since_ms = topology_n_unserved(ws->core->topology) == 0
-                           ? 0
-                           : topology_unserved_since(ws->core->topology, partition);
-    return since_ms != 0 && monotonic_ms() - since_ms >= SERVER_PATIENCE_MS;
 }
 
 /* The writer that takes requests without a key.  Where all are away it is the one of before. */
@@ -128,19 +115,13 @@ static bool send_elsewhere(void *data, struct storage_job *job)
 
 enum storage_err writers_submit(struct writers *ws, struct storage_job *job)
 {
-    if (!ws->core->is_spread) {
-        return writer_submit(ws->first, job, true);
-    }
     const struct request_key *keyed = job->u.write.keyed;
-    unsigned place = keyed == NULL ? 0 : core_log_of_key(ws->core, &keyed->key);
-    struct writer *w = keyed == NULL ? writer_at_home(ws) : writer_at(ws, place);
+    struct writer *w = keyed == NULL ? writer_at_home(ws)
+                                     : writer_at(ws, core_log_of_key(ws->core, &keyed->key));
     if (w == NULL) {
         return atomic_load(&ws->ends) ? STORAGE_SHUTDOWN : STORAGE_NOMEM;
     }
     enum storage_err err = writer_away(w);
-    if (err == STORAGE_OK && keyed != NULL && is_away(ws, place)) {
-        err = STORAGE_DOWN;
-    }
     if (err == STORAGE_DOWN) {
         servers_blame(ws->core, job->detail, sizeof(job->detail));
     }
@@ -166,8 +147,7 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded)
     unfolded_on_room(unfolded, wake_all, ws);
     core->standing.on_want = wake_all;
     core->standing.on_want_data = ws;
-    ws->first = writer_at(ws, atomic_load(&ws->home));
-    if (ws->first == NULL) {
+    if (writer_at(ws, atomic_load(&ws->home)) == NULL) {
         writers_stop(ws);
         return NULL;
     }
