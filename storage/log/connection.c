@@ -6,6 +6,7 @@
 #include "storage/core/dispatcher.h"
 #include "storage/core/server.h"
 #include "storage/log/acknowledge.h"
+#include "storage/log/writer.h"
 #include "storage/log/writer_state.h"
 
 #define CONNECT_MS   1000 /* one attempt to connect and prepare */

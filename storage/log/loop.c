@@ -2,6 +2,7 @@
 #include "storage/base/clock.h"
 #include "storage/cluster/topology.h"
 #include "storage/log/acknowledge.h"
+#include "storage/log/writer.h"
 #include "storage/log/writer_state.h"
 
 #include <errno.h>

@@ -31,7 +31,7 @@ struct unfolded_log {
 };
 
 struct unfolded {
-    pthread_mutex_t lock; /* a leaf; guards all below */
+    pthread_mutex_t lock;        /* a leaf; guards all below */
     struct storage_stats *stats; /* log_events and log_bytes: of all logs, changed under the lock */
     struct unfolded_log logs[LOG_PARTITIONS_MAX]; /* by place: see core_log_partition() */
     unsigned n_logs;                              /* places; set before any other use */

@@ -181,8 +181,8 @@ struct writer *writer_start(
     w->session.look = (struct redis_look){writer_look, w, 0};
     w->session.is_writers = true;
     w->retry_ms = WRITER_RETRY_MIN_MS;
-    int64_t away_ms = server_away_ms(
-        core, w->session.server.partition, w->session.why, sizeof(w->session.why));
+    int64_t away_ms =
+        server_away_ms(core, w->session.server.partition, w->session.why, sizeof(w->session.why));
     w->disconnected_ms = monotonic_ms() - away_ms; /* nobody waits where it is known to be away */
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     appender_init(&w->appender, core, place, unfolded);

@@ -14,10 +14,28 @@
 #define STORAGE_LOG_WRITER_H
 
 #include "storage/core/core.h"
+#include "storage/core/prepare.h"
 #include "storage/log/unfolded.h"
-#include "storage/log/writers_share.h"
 
 struct writer;
+
+/* What the writers of a process share.  Zeroed but for the functions and the lock. */
+struct writers_share {
+    struct prepared_data prepared;
+    _Atomic bool is_prepared, is_preparing; /* the data; prepared: it was once */
+    /* Of a cluster: some servers were away then; all are there now, and the rest is to be looked
+     * at, by whoever connects next. */
+    _Atomic bool is_partial, is_rest_due;
+    bool prepared_once;        /* whoever prepares, at a time one, has this and the above */
+    pthread_mutex_t news_lock; /* around what is told of connections, and: */
+    bool has_told;             /* that there is a connection */
+    /* Called on a writer's thread. */
+    void (*changed)(void *data); /* what writer_away() or writer_is_connected() says */
+    /* Of a cluster: take over a job of which nothing was sent, because its server is away.  False:
+     * not taken. */
+    bool (*elsewhere)(void *data, struct storage_job *job);
+    void *data;
+};
 
 /* Start the thread; it connects at once.  @place: of the log, see core_log_partition().  Answered
  * entries go into @unfolded.  @share outlives the writer.  NULL: no memory or no thread. */

@@ -10,13 +10,13 @@
 #ifndef STORAGE_LOG_WRITER_STATE_H
 #define STORAGE_LOG_WRITER_STATE_H
 
-#include "storage/core/prepare.h"
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
 #include "storage/log/append.h"
-#include "storage/log/writers_share.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* between two attempts to connect, at first */
+
+struct writers_share;
 
 struct writer {
     struct core *core;

@@ -116,8 +116,8 @@ static bool send_elsewhere(void *data, struct storage_job *job)
 enum storage_err writers_submit(struct writers *ws, struct storage_job *job)
 {
     const struct request_key *keyed = job->u.write.keyed;
-    struct writer *w = keyed == NULL ? writer_at_home(ws)
-                                     : writer_at(ws, core_log_of_key(ws->core, &keyed->key));
+    struct writer *w =
+        keyed == NULL ? writer_at_home(ws) : writer_at(ws, core_log_of_key(ws->core, &keyed->key));
     if (w == NULL) {
         return atomic_load(&ws->ends) ? STORAGE_SHUTDOWN : STORAGE_NOMEM;
     }

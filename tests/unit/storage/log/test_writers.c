@@ -10,7 +10,6 @@
 #include "storage/cluster/topology.h"
 #include "storage/core/core.h"
 #include "storage/log/writer.h"
-#include "storage/log/writers_share.h"
 #include "tests/lib/stand_in.h"
 
 TestSuite(writers, .timeout = 60);
