@@ -209,7 +209,7 @@ static void begin_again(struct appender *a)
     struct log_entry *next;
     acknowledge_kept(a);
     struct log_entry *held = a->first;
-    a->first = a->last = a->open = a->unacknowledged = a->last_safe = NULL;
+    a->first = a->last = a->open = a->unacknowledged = a->unsafe = NULL;
     a->next_n = 1;
     a->id[0] = '\0';
     a->is_gone = a->may_jump = false;
@@ -274,8 +274,8 @@ void appender_lost(struct appender *a)
         e->on_lost = e->on_lost || e->state != ENTRY_WAITING;
         e->state = ENTRY_WAITING;
     }
-    a->open = a->unacknowledged = a->first; /* another server may have them, and other replicas */
-    a->last_safe = NULL;
+    /* Another server may have them, and other replicas. */
+    a->open = a->unacknowledged = a->unsafe = a->first;
     if (a->is_gone) {
         begin_again(a);
     }

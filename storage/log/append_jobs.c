@@ -52,6 +52,7 @@ bool appender_give_up_last(struct appender *a, enum storage_err err)
     *at = NULL;
     a->open = a->open == entry ? NULL : a->open;
     a->unacknowledged = a->unacknowledged == entry ? NULL : a->unacknowledged;
+    a->unsafe = a->unsafe == entry ? NULL : a->unsafe;
     held_forget(a, entry);
     a->next_n = entry->n;
     unfolded_hides(a->unfolded, a->place, entry->n);

@@ -40,7 +40,9 @@ struct appender {
     /* The first one that is not acknowledged (acknowledge.h): `open`, or before it; NULL: all are.
      */
     struct log_entry *unacknowledged;
-    struct log_entry *last_safe; /* of those held, in order; NULL: none is */
+    /* The first one that a crash of Redis may take, as far as is known: `open`, or before it; NULL:
+     * none is. */
+    struct log_entry *unsafe;
     uint64_t next_n;
     size_t n_sent;            /* entries under way */
     bool is_taking;           /* the connection has taken an entry, and refused none since */

@@ -68,7 +68,6 @@ struct log_entry {
     int64_t answered_ms;      /* CLOCK_MONOTONIC */
     int64_t acknowledged_us;  /* CLOCK_MONOTONIC: answered for the first time; 0: never */
     bool is_let_fold;         /* it is among what waits to be folded, or was */
-    bool is_safe;             /* a crash of Redis cannot take it any more */
     struct storage_job *jobs; /* lent, not answered yet */
 };
 

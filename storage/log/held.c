@@ -13,6 +13,7 @@ void held_append(struct appender *a, struct log_entry *entry)
     entry->next = NULL;
     a->open = a->open == NULL ? entry : a->open;
     a->unacknowledged = a->unacknowledged == NULL ? entry : a->unacknowledged;
+    a->unsafe = a->unsafe == NULL ? entry : a->unsafe;
     if (a->last == NULL) {
         a->first = entry;
     } else {
@@ -62,8 +63,8 @@ static bool is_proved(struct appender *a, const struct log_entry *entry, int64_t
 
 void held_show(const struct appender *a)
 {
-    const struct log_entry *e = a->last_safe == NULL ? a->first : a->last_safe->next;
-    while (e != NULL && (e->is_safe || e->acknowledged_us == 0)) {
+    const struct log_entry *e = a->unsafe;
+    while (e != NULL && e->acknowledged_us == 0) {
         e = e->next;
     }
     atomic_store(&a->core->unsafe_since_us[a->place], e == NULL ? 0 : e->acknowledged_us);
@@ -72,15 +73,11 @@ void held_show(const struct appender *a)
 /* Note which entries a crash of Redis cannot take any more: all those before them, too. */
 static void note_safe(struct appender *a)
 {
-    bool any = false;
-    struct log_entry *next = a->last_safe == NULL ? a->first : a->last_safe->next;
-    for (; next != NULL && is_proved(a, next, atomic_load(&a->core->go_back_ms));
-         next = next->next) {
-        a->last_safe = next;
-        any = any || !next->is_safe;
-        next->is_safe = true;
+    const struct log_entry *before = a->unsafe;
+    while (a->unsafe != NULL && is_proved(a, a->unsafe, atomic_load(&a->core->go_back_ms))) {
+        a->unsafe = a->unsafe->next;
     }
-    if (any) {
+    if (a->unsafe != before) {
         held_show(a);
     }
 }
@@ -88,13 +85,12 @@ static void note_safe(struct appender *a)
 void appender_let_go(struct appender *a)
 {
     note_safe(a);
-    while (a->first != NULL && a->first != a->unacknowledged && a->last_safe != NULL &&
+    while (a->first != NULL && a->first != a->unacknowledged && a->first != a->unsafe &&
            is_proved(a, a->first, a->core->hold_ms)) {
         struct log_entry *entry = a->first;
         a->first = entry->next;
         a->last = a->first == NULL ? NULL : a->last;
         held_forget(a, entry);
-        a->last_safe = entry == a->last_safe ? NULL : a->last_safe;
         entry_release(entry);
     }
 }
