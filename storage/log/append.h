@@ -16,15 +16,8 @@
  * Clients are told when an answered entry is acknowledged by so many replicas as are asked for
  * (acknowledge.h); where none is, that is at once.
  *
- * - An entry keeps its number and its content until it is answered, whatever its clients were told.
- * - A lost connection makes every entry WAITING that is held: all go again, in order.
- * - An answered entry is held until it is safe.  Redis may go back (a crash with fsync everysec),
- *   but not behind what an answer on this same connection has proved to be old enough.
- * - A refused entry is given up (its clients get 503) only if it has the highest number and no copy
- *   of it was ever on a lost connection; then its number is free.
- * - GAP to the lowest entry held: what was before it is lost.  It is sent again with leave to jump.
- * - GONE: the log was closed.  Its id is dead; a new log begins when no reply is awaited any more.
- *   What is in doubt then is answered with STORAGE_UNKNOWN, and does not go into the new log.
+ * The rules, with their reasons, are the protocol's: what is sent again and when, what is held and
+ * for how long, which entry may be given up, and what becomes of entries when the log is gone.
  */
 #ifndef STORAGE_LOG_APPEND_H
 #define STORAGE_LOG_APPEND_H

@@ -41,6 +41,20 @@
 #include "storage/job/first_job.h"
 #include "storage/schema/identity.h"
 
+/* What an event has, or has of its own and not of the event before. */
+enum chunk_flag {
+    CHUNK_SITE = 1,
+    CHUNK_PAGE = 2,
+    CHUNK_USER = 4,
+    CHUNK_VISITOR = 8,
+    CHUNK_ADDRESS = 16,
+    CHUNK_ACTIONS = 32,
+    CHUNK_VALUES = 64,
+    CHUNK_NO_PAGE = 128, /* the flags from here on are rare */
+    CHUNK_FIRST = 256,
+};
+#define CHUNK_FLAGS 511u
+
 /* Append the chunk of @n validated events.  @ticket: of a request that asks which actions were
  * first; else NULL.  False: out of memory; @out is then as it was. */
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,

@@ -5,7 +5,6 @@
 
 #include "storage/base/index.h"
 #include "storage/job/counted_name.h"
-#include "storage/log/chunk_format.h"
 
 void chunk_reader_init(struct chunk_reader *reader, struct slice bytes)
 {
@@ -107,14 +106,23 @@ static bool get_page(struct chunk_reader *reader, unsigned flags, struct chunk_e
     return true;
 }
 
-static bool get_actions(struct chunk_reader *reader, struct chunk_event *event)
+/* How many follow, from 1 to @max: a byte. */
+static bool get_count(struct chunk_reader *reader, uint8_t max, uint8_t *ret)
 {
     struct slice n;
-    if (!get_bytes(reader, 1, &n) || (uint8_t)n.p[0] < 1 || (uint8_t)n.p[0] > EVENT_ACTIONS_MAX) {
-        return fail(reader);
+    if (!get_bytes(reader, 1, &n)) {
+        return false;
     }
+    *ret = (uint8_t)n.p[0];
+    return (*ret >= 1 && *ret <= max) || fail(reader);
+}
+
+static bool get_actions(struct chunk_reader *reader, struct chunk_event *event)
+{
     event->actions = reader->actions;
-    event->n_actions = (uint8_t)n.p[0];
+    if (!get_count(reader, EVENT_ACTIONS_MAX, &event->n_actions)) {
+        return false;
+    }
     for (unsigned i = 0; i < event->n_actions; i++) {
         if (!get_text(reader, EVENT_ACTION_MAX, &reader->actions[i])) {
             return false;
@@ -147,13 +155,11 @@ static bool get_new_value(struct chunk_reader *reader)
 
 static bool get_values(struct chunk_reader *reader, struct chunk_event *event)
 {
-    struct slice n;
     uint64_t number = 0;
-    if (!get_bytes(reader, 1, &n) || (uint8_t)n.p[0] < 1 || (uint8_t)n.p[0] > EVENT_VALUES_MAX) {
-        return fail(reader);
-    }
     event->values = reader->numbers;
-    event->n_values = (uint8_t)n.p[0];
+    if (!get_count(reader, EVENT_VALUES_MAX, &event->n_values)) {
+        return false;
+    }
     for (unsigned i = 0; i < event->n_values; i++) {
         if (!get_number(reader, &number) || number > reader->n_values) {
             return fail(reader);

@@ -7,7 +7,6 @@
 
 #include "storage/base/index.h"
 #include "storage/job/counted_name.h"
-#include "storage/log/chunk_format.h"
 
 #define VARINT_MAX 10 /* bytes of a 64-bit number */
 
