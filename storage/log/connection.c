@@ -20,23 +20,6 @@ static void back_off(struct writer *w, int64_t now_ms)
     w->retry_ms = w->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : w->retry_ms * 2;
 }
 
-/* One writer tells at a time, and of a connection only what holds for all of them. */
-static void writer_tell(struct writer *w, enum storage_notice what, const char *detail)
-{
-    struct writers_share *share = w->share;
-    pthread_mutex_lock(&share->news_lock);
-    bool ready = atomic_load(&w->core->ready);
-    bool is_news =
-        what == STORAGE_CONNECTED ? !share->has_told : what != STORAGE_DISCONNECTED || !ready;
-    if (what == STORAGE_CONNECTED || what == STORAGE_DISCONNECTED) {
-        share->has_told = ready;
-    }
-    if (is_news) {
-        core_notice(w->core, what, detail);
-    }
-    pthread_mutex_unlock(&share->news_lock);
-}
-
 static void show_connected(struct writer *w, bool is)
 {
     atomic_store(&w->is_connected, is);
@@ -66,7 +49,6 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
     }
     atomic_store(&w->core->lacks_replicas, false);
     show_connected(w, false);
-    writer_tell(w, STORAGE_DISCONNECTED, "");
 }
 
 /* The data of a cluster, over all its servers; one writer does that, and the others wait. */
@@ -127,13 +109,12 @@ void writer_try_connect(struct writer *w, int64_t now_ms)
             w->connected_ms = w->heard_ms = monotonic_ms();
             show_away(w, STORAGE_OK);
             show_connected(w, true);
-            writer_tell(w, STORAGE_CONNECTED, "");
             return;
         }
         session_lost(&w->session);
     }
     back_off(w, monotonic_ms());
-    writer_tell(w,
+    core_notice(w->core,
         atomic_load(&w->core->settings_differ) ? STORAGE_SETTINGS_DIFFER : STORAGE_CONNECT_FAILED,
         w->session.why);
 }

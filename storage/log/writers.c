@@ -82,28 +82,31 @@ static struct writer *writer_at_home(struct writers *ws)
     return w;
 }
 
-/* What the writers say of their servers, as one figure for all. */
+/* What the writers say of their servers, as one figure for all.  Whether there is a connection is
+ * told under the lock, so that the last that is told holds. */
 static void look_at_all(void *data)
 {
     struct writers *ws = data;
+    struct core *core = ws->core;
     bool any_connected = false;
     bool all_away = true;
     pthread_mutex_lock(&ws->lock); /* the caller may just be started, and not be among them yet */
-    for (unsigned i = 0; i < core_logs(ws->core); i++) {
+    for (unsigned i = 0; i < core_logs(core); i++) {
         const struct writer *w = atomic_load(&ws->all[i]);
         any_connected = any_connected || (w != NULL && writer_is_connected(w));
         all_away = all_away && (w == NULL || writer_away(w) == STORAGE_DOWN);
+    }
+    atomic_store(&core->stats.redis_connected, any_connected);
+    atomic_store(&core->refusing,
+        !any_connected && all_away &&
+            (!core->is_spread || topology_n_unserved(core->topology) == core->partitions.n));
+    if (atomic_exchange(&core->ready, any_connected) != any_connected) {
+        core_notice(core, any_connected ? STORAGE_CONNECTED : STORAGE_DISCONNECTED, "");
     }
     pthread_mutex_unlock(&ws->lock);
     if (!any_connected) {
         (void)writer_at_home(ws); /* a process without requests, too, goes where it is served */
     }
-    atomic_store(&ws->core->ready, any_connected);
-    atomic_store(&ws->core->stats.redis_connected, any_connected);
-    atomic_store(&ws->core->refusing,
-        !any_connected && all_away &&
-            (!ws->core->is_spread ||
-                topology_n_unserved(ws->core->topology) == ws->core->partitions.n));
 }
 
 static bool send_elsewhere(void *data, struct storage_job *job)
@@ -137,7 +140,6 @@ struct writers *writers_start(struct core *core, struct unfolded *unfolded)
         return NULL;
     }
     mutex_init(&ws->lock);
-    mutex_init(&ws->share.news_lock);
     ws->core = core;
     ws->unfolded = unfolded;
     atomic_store(&ws->home, core->is_spread ? randombytes_uniform(core_logs(core)) : 0);
@@ -183,6 +185,5 @@ void writers_stop(struct writers *ws)
     each(ws, writer_stop_end);
     each(ws, writer_free); /* only now: their threads look at each other's writers */
     pthread_mutex_destroy(&ws->lock);
-    pthread_mutex_destroy(&ws->share.news_lock);
     free(ws);
 }

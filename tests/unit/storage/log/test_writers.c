@@ -161,7 +161,6 @@ Test(writers, what_moves_is_not_refused_and_counted_once)
     core->config.queue_events = 25;
     stand_in.connect = no_connection;
     unfolded_init(&unfolded, &core->stats);
-    mutex_init(&share.news_lock);
     struct writer *from = writer_start(core, 0, &unfolded, &share);
     struct writer *to = writer_start(core, 1, &unfolded, &share);
     cr_assert(from != NULL && to != NULL);
@@ -223,7 +222,6 @@ Test(writers, a_request_is_answered_when_its_time_is_up)
     stand_in.connect = no_connection;
     unfolded_init(&unfolded, &core->stats);
     struct writers_share share = {.changed = is_changed, .elsewhere = take_nothing};
-    mutex_init(&share.news_lock);
     struct writer *w = writer_start(core, 0, &unfolded, &share);
     cr_assert_not_null(w);
     (void)poll(NULL, 0, 350); /* from now on it sleeps: it tries to connect more and more seldom */
