@@ -170,23 +170,10 @@ enum redis_status look_begin(struct look *look, struct session *session, struct 
     return look_ask(look, session, out, deadline_ms);
 }
 
-/* Do all shares go on? */
-static bool look_fit(struct look *look)
-{
-    bool all = true;
-    for (unsigned i = 0; i < look->cuts.n; i++) {
-        all = share_fits(look->shares[i]) && all;
-    }
-    return all;
-}
-
 enum redis_status look_end(
     struct look *look, struct session *session, struct buffer *out, int64_t deadline_ms)
 {
     for (enum share_step step = SHARE_LAST; !look->has_multi; step++) {
-        if (step == SHARE_MINUTES && !look_fit(look)) {
-            break;
-        }
         write_step(look, step, 0, out);
         if (step == SHARE_MINUTES) {
             write_multi(look, out);
@@ -198,6 +185,15 @@ enum redis_status look_end(
         }
     }
     return REDIS_OK_STATUS;
+}
+
+bool look_fits(struct look *look)
+{
+    bool all = true;
+    for (unsigned i = 0; i < look->cuts.n; i++) {
+        all = share_fits(look->shares[i]) && all;
+    }
+    return all;
 }
 
 bool look_discard(

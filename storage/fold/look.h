@@ -73,10 +73,12 @@ enum redis_status look_begin(struct look *look, struct session *session, struct 
     struct heads *heads) MUST_CHECK;
 
 /* The shares are decided: have their last questions answered, and MULTI, unless it was answered.
- * @out is empty.  The look is not open where the answers do not let a share go on (share_fits()).
- */
+ * @out is empty. */
 enum redis_status look_end(
     struct look *look, struct session *session, struct buffer *out, int64_t deadline_ms) MUST_CHECK;
+
+/* By the answers: do all shares go on (share_fits())? */
+bool look_fits(struct look *look) MUST_CHECK;
 
 /* End a look that comes to no EXEC; its answers were read.  False: the connection is lost. */
 bool look_discard(

@@ -21,8 +21,8 @@ struct share *share_new(struct core *core, struct fold_memory *memory)
     }
     s->core = core;
     s->memory = memory;
-    s->counts = merge_counts_new(KEY_PV);
-    s->starts = merge_counts_new(KEY_VV);
+    s->counts = merge_counts_new(KEY_PV, &core->config, core->partitions.n);
+    s->starts = merge_counts_new(KEY_VV, &core->config, core->partitions.n);
     s->visits = merge_visits_new(core->config.visit_timeout_s);
     s->activity = merge_activity_new();
     s->seen = merge_seen_new();
@@ -155,7 +155,6 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     arena_clear(&s->arena);
     s->cursors = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->cursors));
     s->targets = arena_alloc(&s->arena, batch->n_logs * sizeof(*s->targets));
-    s->caps = (struct merge_caps){&s->core->config, s->core->partitions.n};
     const struct places_view view = take_known_hours(s);
     if (!sort_tasks(s) || s->cursors == NULL || s->targets == NULL ||
         !place_names_begin(
@@ -295,14 +294,10 @@ bool share_asks_last(const struct share *s)
 static size_t write_of(
     struct share *s, struct merge_counts *counts, enum share_step step, struct buffer *out)
 {
-    if (step == SHARE_REST) {
-        return merge_counts_write_rest(counts, s->tag, out);
-    }
-    if (step == SHARE_MINUTES) {
-        return merge_counts_write_minute_questions(counts, s->tag, out);
-    }
-    const struct merge_caps *caps = places_rest_on_counters(s->names.places) ? &s->caps : NULL;
-    return merge_counts_write_questions(counts, s->tag, s->now_ms, &s->view.state, caps, out);
+    return step == SHARE_LAST
+               ? merge_counts_write_questions(counts, s->tag, s->now_ms, &s->view.state, out)
+               : merge_counts_write_rest(
+                     counts, step == SHARE_HOURS ? LEVEL_HOUR : LEVEL_MINUTE, s->tag, out);
 }
 
 size_t share_write(struct share *s, enum share_step step, struct buffer *out)

@@ -41,10 +41,9 @@ enum share_step {
     SHARE_STATE, /* the state, visitors, users, places of names */
     SHARE_MORE,  /* what can be asked only by these answers */
     /* share_decide() */
-    SHARE_LAST, /* what counters of closed hours, days and months have */
-    SHARE_REST, /* the same of those that were asked for together, and are not all new */
-    /* share_fits() */
-    SHARE_MINUTES, /* the same of old minutes */
+    SHARE_LAST,    /* what counters of old buckets have.. */
+    SHARE_HOURS,   /* ..of hours that their days do not tell.. */
+    SHARE_MINUTES, /* ..of minutes that their hours do not tell */
 };
 
 /* Has the share questions of SHARE_MORE; of SHARE_LAST and behind it?  Known from share_begin()
@@ -64,7 +63,7 @@ bool share_take(
 enum share_look share_decide(struct share *share, const enum log_fate fates[BATCH_LOGS],
     int64_t now_ms, uint32_t *ret_log) MUST_CHECK;
 
-/* Up to SHARE_REST all is answered.  False: a closed hour may have too many names with those of the
+/* All is answered.  False: a closed hour may have too many names with those of the
  * share.  Once more, from the WATCH: the next share of the partition reads first what these hours
  * have. */
 bool share_fits(struct share *share) MUST_CHECK;

@@ -55,7 +55,6 @@ struct share {
      * of this partition are closed.  Not `known`: nothing is kept. */
     struct places_view hours_as_read;
     unsigned hours_partition;
-    struct merge_caps caps;
     bool near_caps;     /* the counters of closed hours are read first: see places.h */
     size_t n_of_counts; /* questions behind the decision that are of `counts`, not `starts` */
 

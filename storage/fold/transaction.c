@@ -73,7 +73,7 @@ static struct fold_result end_look(struct transaction *tx)
     buffer_clear(&tx->out, OUT_KEPT);
     struct fold_result result =
         look_result(look, look_end(look, tx->session, &tx->out, tx->deadline_ms));
-    if (result.end == FOLD_DONE && !look->is_open) {
+    if (result.end == FOLD_DONE && !look_fits(look)) {
         result.end = FOLD_AGAIN;
     }
     return result;

@@ -5,11 +5,14 @@
 #include "storage/base/index.h"
 #include "storage/merge/merge_counts_state.h"
 
-struct merge_counts *merge_counts_new(enum key_kind kind)
+struct merge_counts *merge_counts_new(
+    enum key_kind kind, const struct storage_config *config, unsigned n_partitions)
 {
     struct merge_counts *merge = calloc(1, sizeof(*merge));
     if (merge != NULL) {
         merge->kind = kind;
+        merge->config = config;
+        merge->n_partitions = n_partitions;
     }
     return merge;
 }

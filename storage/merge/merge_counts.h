@@ -23,8 +23,10 @@
 
 struct merge_counts;
 
-/* @kind: KEY_PV for views with their sketches, KEY_VV for visits.  NULL: out of memory. */
-struct merge_counts *merge_counts_new(enum key_kind kind) MUST_CHECK;
+/* @kind: KEY_PV for views with their sketches, KEY_VV for visits.  @config has the caps of names
+ * (job/name_cap.h); it must stay.  NULL: out of memory. */
+struct merge_counts *merge_counts_new(
+    enum key_kind kind, const struct storage_config *config, unsigned n_partitions) MUST_CHECK;
 void merge_counts_free(struct merge_counts *merge);
 
 /* Forget what was merged.  All rows that are added from now on are among @rows. */
@@ -47,37 +49,25 @@ bool merge_counts_add(struct merge_counts *merge, const struct row *row,
 bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
     const struct merge_sum *sum, const struct write_target *targets, unsigned n_targets) MUST_CHECK;
 
-/* The caps of names (job/name_cap.h). */
-struct merge_caps {
-    const struct storage_config *config;
-    unsigned n_partitions;
-};
-
 /* Ask what the counters of old buckets have: append the questions to @out, and return how many they
  * are.  @state is the rollup's, read behind the WATCH.  Asked are minutes that are not recent, and
  * coarser buckets that are closed for readers: no pass writes to these any more, so what they have
  * holds until the transaction, or the transaction is void.  An import would else send an increment
  * a name, two PFADD a page, and the expiries of both; most of these keys are new.
  *
- * Where nearly all hours and days were new lately, it is asked of several at once whether any is
- * there.  merge_counts_write_rest() then asks, behind the answers, for those where some are.
- *
- * Minutes are asked last.  What an hour that is closed does not have, its minutes do not have: most
- * of an import's minutes need no question.
- *
- * @caps: also learn whether hours can take all their new names (merge_counts_exceeds()); NULL: that
- * is known.  It lives until the answers are taken. */
+ * What a closed day does not have, its hours do not have, and so with an hour and its minutes.  So
+ * days are asked first, and merge_counts_write_rest() asks, behind the answers, for what is left:
+ * of hours, then of minutes.  Most of these need no question in an import. */
 size_t merge_counts_write_questions(struct merge_counts *merge, const char *tag, int64_t now_ms,
-    const struct rollup_state *state, const struct merge_caps *caps, struct buffer *out);
-size_t merge_counts_write_rest(struct merge_counts *merge, const char *tag, struct buffer *out);
-size_t merge_counts_write_minute_questions(
-    struct merge_counts *merge, const char *tag, struct buffer *out);
+    const struct rollup_state *state, struct buffer *out);
+size_t merge_counts_write_rest(
+    struct merge_counts *merge, enum level level, const char *tag, struct buffer *out);
 
 /* The answer to the next question.  False: it is none. */
 bool merge_counts_take(struct merge_counts *merge, const struct reply *reply) MUST_CHECK;
 
-/* May an hour that was asked have too many names with those that are merged, or was one put
- * together there before?  Then places must decide (places/places.h). */
+/* May an old hour have too many names with those that are merged, or was one put together there
+ * before?  Then places must decide (places/places.h). */
 bool merge_counts_exceeds(const struct merge_counts *merge);
 
 /* Append the commands to @out, and return how many they are: HINCRBY (minutes) or ZINCRBY (coarser

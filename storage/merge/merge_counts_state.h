@@ -9,6 +9,7 @@
 
 #include "storage/base/buffer.h"
 #include "storage/base/chain.h"
+#include "storage/job/config.h"
 #include "storage/known/known_counts.h"
 #include "storage/known/known_sketches.h"
 #include "storage/schema/hashed_event.h"
@@ -20,10 +21,10 @@ struct site_bucket {
     const struct row_site *site;
     struct write_target target;
     struct chain pages;
-    uint32_t n_others; /* of so many classes was asked whether names were put together */
-    bool has_others;   /* and it has such a name */
+    uint32_t n_others; /* of so many classes was asked whether names were put together.. */
+    bool has_others;   /* ..and it has such a name.. */
+    int64_t n_names;   /* ..and so many names at most */
     bool is_settled;   /* nobody but a fold changes its counters */
-    bool in_group;     /* whether it has counters at all was asked for, together with others */
     bool is_asked;     /* what its counters have was asked for.. */
     bool is_told;      /* ..and is known: the values of its pages */
     bool tells;        /* what its counters have is learnt from the answers */
@@ -77,16 +78,11 @@ struct merge_counts {
     size_t many_capacity, places_capacity;
     struct buffer fresh; /* keys and sketches that are new, as words.. */
     size_t n_fresh;      /* ..and how many */
-    size_t n_groups;     /* questions about groups that are not answered.. */
-    size_t next_grouped; /* ..and the bucket that the next one may begin with */
-    struct found {
-        uint32_t n_asked, n_there;
-    } found[LEVELS];   /* lately: buckets that were asked for, and those that had counters */
-    size_t next_asked; /* bucket that may have asked for what is answered next.. */
-    bool awaits_size;  /* ..which is how many names the bucket before it has */
-    const struct merge_caps *caps; /* of the names of hours; NULL: they are not looked at */
-    bool exceeds;                  /* an hour may have more names than its caps allow */
-    int64_t now_ms;                /* of the commands */
+    size_t next_asked;   /* bucket that may have asked for what is answered next.. */
+    bool awaits_size;    /* ..which is how many names it has */
+    const struct storage_config *config; /* with the caps of names.. */
+    unsigned n_partitions;               /* ..which these share */
+    int64_t now_ms;                      /* of the commands */
 };
 
 /* A minute whose keys cannot have expired, and whose counters are remembered. */
