@@ -97,14 +97,18 @@ static void batch_is_folded(struct round *r, const struct goal *goal)
     }
 }
 
-static int own_number(const struct round *r, const struct goal *goal)
+/* With one server: cut off the own stream what all partitions have counted. */
+static enum redis_status trim_own(struct round *r, const struct goal *goal)
 {
-    for (size_t l = 0; l < r->batch.n_logs; l++) {
-        if (goal_own_log(goal, r->batch.logs[l].id) != NULL) {
-            return (int)l;
+    enum redis_status status = REDIS_OK_STATUS;
+    for (size_t l = 0; !r->core->is_spread && l < r->batch.n_logs; l++) {
+        const struct batch_log *log = &r->batch.logs[l];
+        if (goal_own_log(goal, log->id) != NULL && status == REDIS_OK_STATUS) {
+            status =
+                stream_trim(r->core, &r->session, monotonic_ms() + FOLD_STEP_MS, log->id, log->to);
         }
     }
-    return -1;
+    return status;
 }
 
 /* The batch lacks entries of @log: read them from Redis. */
@@ -122,8 +126,7 @@ static void batch_is_stale(struct round *r, uint32_t log)
 
 static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
-    struct fold_result result =
-        lanes_count(&r->lanes, &r->session, &r->batch, &r->heads, own_number(r, goal));
+    struct fold_result result = lanes_count(&r->lanes, &r->session, &r->batch, &r->heads);
     if (result.end == FOLD_STALE) {
         batch_is_stale(r, result.log);
     }
@@ -133,6 +136,7 @@ static enum storage_err fold_batch(struct round *r, struct goal *goal)
         if (r->core->is_spread && r->lanes.moved != NULL) {
             r->lanes.moved(r->lanes.moved_data);
         }
+        result.end = trim_own(r, goal) == REDIS_OK_STATUS ? FOLD_DONE : FOLD_LOST;
     }
     return result.end == FOLD_LOST  ? round_lost(r)
            : result.end == FOLD_ERR ? result.err

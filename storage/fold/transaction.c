@@ -153,8 +153,7 @@ static bool are_heads_young(const struct transaction *tx)
     return !tx->core->is_spread || monotonic_ms() - tx->heads->asked_ms <= HEADS_AGE_MS;
 }
 
-static struct fold_result transaction_attempt(
-    struct transaction *tx, struct fold_cuts cuts, int trim)
+static struct fold_result transaction_attempt(struct transaction *tx, struct fold_cuts cuts)
 {
     tx->counts = false;
     struct fold_result result = transaction_look(tx, cuts);
@@ -165,7 +164,7 @@ static struct fold_result transaction_attempt(
         result = end_look(tx);
     }
     if (result.end == FOLD_DONE && tx->counts) {
-        return transaction_carry_out(tx, trim);
+        return transaction_carry_out(tx);
     }
     buffer_clear(&tx->out, OUT_KEPT);
     if (result.end == FOLD_LOST ||
@@ -176,15 +175,14 @@ static struct fold_result transaction_attempt(
 }
 
 struct fold_result transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, struct fold_cuts cuts, int trim, int64_t deadline_ms,
-    struct heads *heads)
+    const struct batch *batch, struct fold_cuts cuts, int64_t deadline_ms, struct heads *heads)
 {
     struct fold_result result;
     tx->session = session;
     tx->deadline_ms = deadline_ms;
     tx->batch = batch;
     tx->heads = heads;
-    while ((result = transaction_attempt(tx, cuts, trim)).end == FOLD_AGAIN) {
+    while ((result = transaction_attempt(tx, cuts)).end == FOLD_AGAIN) {
         atomic_fetch_add(&tx->core->stats.fold_again, 1);
         if (monotonic_ms() >= deadline_ms) {
             result.end = FOLD_LOST;

@@ -32,12 +32,12 @@ struct transaction {
     struct heads *heads;
     size_t n_commands[CUTS_MAX]; /* 0: nothing to count.. */
     bool counts;                 /* ..in some shares there is something */
-    size_t n_all;                /* commands of all shares, and the trim */
+    size_t n_all;                /* commands of all shares */
     enum log_fate fates[BATCH_LOGS];
     struct fold_result found; /* by the answers to the commands */
 };
 
 /* Have the commands of the transaction carried out.  FOLD_AGAIN: a state was changed meanwhile. */
-struct fold_result transaction_carry_out(struct transaction *tx, int trim) MUST_CHECK;
+struct fold_result transaction_carry_out(struct transaction *tx) MUST_CHECK;
 
 #endif
