@@ -21,14 +21,13 @@ struct share *share_new(struct core *core, struct fold_memory *memory)
     }
     s->core = core;
     s->memory = memory;
-    s->counts = merge_counts_new(KEY_PV, &core->config, core->partitions.n);
-    s->starts = merge_counts_new(KEY_VV, &core->config, core->partitions.n);
+    s->counts = merge_counts_new(&core->config, core->partitions.n);
     s->visits = merge_visits_new(core->config.visit_timeout_s);
     s->activity = merge_activity_new();
     s->seen = merge_seen_new();
     s->first = merge_first_new();
-    if (s->counts == NULL || s->starts == NULL || s->visits == NULL || s->activity == NULL ||
-        s->seen == NULL || s->first == NULL || !place_names_init(&s->names, core)) {
+    if (s->counts == NULL || s->visits == NULL || s->activity == NULL || s->seen == NULL ||
+        s->first == NULL || !place_names_init(&s->names, core)) {
         share_free(s);
         return NULL;
     }
@@ -39,7 +38,6 @@ void share_free(struct share *s)
 {
     if (s != NULL) {
         merge_counts_free(s->counts);
-        merge_counts_free(s->starts);
         merge_visits_free(s->visits);
         merge_activity_free(s->activity);
         merge_seen_free(s->seen);
@@ -145,7 +143,6 @@ bool share_begin(struct share *s, const struct batch *batch, const struct cut *c
     s->relies_on_users = s->asks_first = s->asks_last = s->failed = false;
     s->recent_s = redis_clock_ms(&s->core->clock) / 1000 - KNOWN_RECENT_S;
     merge_counts_begin(s->counts, batch->rows);
-    merge_counts_begin(s->starts, batch->rows);
     merge_visits_clear(s->visits);
     merge_visits_now(s->visits, s->recent_s + KNOWN_RECENT_S + SET_BACK_S);
     merge_activity_clear(s->activity);
@@ -290,16 +287,6 @@ bool share_asks_last(const struct share *s)
     return s->asks_last;
 }
 
-/* What one of both merges asks of old buckets. */
-static size_t write_of(
-    struct share *s, struct merge_counts *counts, enum share_step step, struct buffer *out)
-{
-    return step == SHARE_LAST
-               ? merge_counts_write_questions(counts, s->tag, s->now_ms, &s->view.state, out)
-               : merge_counts_write_rest(
-                     counts, step == SHARE_HOURS ? LEVEL_HOUR : LEVEL_MINUTE, s->tag, out);
-}
-
 size_t share_write(struct share *s, enum share_step step, struct buffer *out)
 {
     if (step == SHARE_STATE) {
@@ -311,8 +298,10 @@ size_t share_write(struct share *s, enum share_step step, struct buffer *out)
     if (!s->asks_last || share_is_swept(s)) {
         return 0;
     }
-    s->n_of_counts = write_of(s, s->counts, step, out);
-    return s->n_of_counts + write_of(s, s->starts, step, out);
+    return step == SHARE_LAST
+               ? merge_counts_write_questions(s->counts, s->tag, s->now_ms, &s->view.state, out)
+               : merge_counts_write_rest(
+                     s->counts, step == SHARE_HOURS ? LEVEL_HOUR : LEVEL_MINUTE, s->tag, out);
 }
 
 bool share_take(struct share *s, enum share_step step, size_t i, const struct reply *reply)
@@ -325,14 +314,13 @@ bool share_take(struct share *s, enum share_step step, size_t i, const struct re
                    ? places_take_more(s->names.places, i, reply)
                    : merge_first_take(s->first, i - s->n_place_questions, reply);
     }
-    return merge_counts_take(i < s->n_of_counts ? s->counts : s->starts, reply);
+    return merge_counts_take(s->counts, reply);
 }
 
 bool share_fits(struct share *s)
 {
     bool fits = !places_rest_on_counters(s->names.places) ||
-                (!share_is_swept(s) && !merge_counts_exceeds(s->counts) &&
-                    !merge_counts_exceeds(s->starts));
+                (!share_is_swept(s) && !merge_counts_exceeds(s->counts));
     if (!fits) {
         s->memory->near_caps[s->cut.partition] = NEAR_CAPS_SHARES;
     }

@@ -52,9 +52,9 @@ static bool add_gain(struct share *s, const struct row *row, const struct visit_
         note_written(s, plan);
     }
     return (engaged.amount == 0 ||
-               merge_counts_add_sum(s->starts, row, &engaged, plan->targets, plan->n)) &&
+               merge_counts_add_sum(s->counts, row, &engaged, plan->targets, plan->n)) &&
            (seconds.amount == 0 ||
-               merge_counts_add_sum(s->starts, row, &seconds, plan->targets, plan->n));
+               merge_counts_add_sum(s->counts, row, &seconds, plan->targets, plan->n));
 }
 
 static bool add_visit(struct share *s, const struct row *row, const struct write_plan *plan)
@@ -66,7 +66,7 @@ static bool add_visit(struct share *s, const struct row *row, const struct write
         return add_gain(s, row, &step, plan);
     }
     size_t n = place_names_of_visit(&s->names, row, !share_drops_page(s, row), names);
-    return merge_counts_add(s->starts, row, names, n, plan->targets, plan->n);
+    return merge_counts_add(s->counts, KEY_VV, row, names, n, plan->targets, plan->n);
 }
 
 static bool merge_task(
@@ -92,7 +92,7 @@ static bool merge_task(
         struct counted_for names[PLACE_NAMES_MAX];
         size_t n = kind == TASK_PAGE ? place_names_of_page(&s->names, row, names)
                                      : place_names_of_site(&s->names, row, names);
-        return merge_counts_add(s->counts, row, names, n, plan->targets, plan->n);
+        return merge_counts_add(s->counts, KEY_PV, row, names, n, plan->targets, plan->n);
     }
     return (kind != TASK_VISIT || add_visit(s, row, plan)) &&
            (!task_has_user(row, kind) || add_user(s, row, plan));

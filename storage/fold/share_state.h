@@ -36,7 +36,7 @@ struct members {
 struct share {
     struct core *core;
     struct fold_memory *memory;
-    struct merge_counts *counts, *starts;
+    struct merge_counts *counts;
     struct merge_visits *visits;
     struct merge_activity *activity;
     struct merge_seen *seen;
@@ -55,8 +55,7 @@ struct share {
      * of this partition are closed.  Not `known`: nothing is kept. */
     struct places_view hours_as_read;
     unsigned hours_partition;
-    bool near_caps;     /* the counters of closed hours are read first: see places.h */
-    size_t n_of_counts; /* questions behind the decision that are of `counts`, not `starts` */
+    bool near_caps; /* the counters of closed hours are read first: see places.h */
 
     /* What was read. */
     struct slice read[FIELD_CURSORS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */
@@ -81,8 +80,7 @@ struct share {
     struct arena arena;
     bool failed;                     /* memory was short */
     uint64_t fold;                   /* hash of the new id of the last fold */
-    size_t counts_reply;             /* the first answer that belongs to `counts`.. */
-    size_t starts_reply, seen_reply; /* ..to `starts`, to `seen` */
+    size_t counts_reply, seen_reply; /* the first answers that belong to `counts`, to `seen` */
 };
 
 static inline const struct row *task_row(

@@ -136,7 +136,6 @@ size_t share_write_commands(struct share *s, struct buffer *out)
         return n;
     }
     merge_counts_targets(s->counts, announce_target, s);
-    merge_counts_targets(s->starts, announce_target, s);
     announce_sites(s);
     n += write_members(s, &s->open, "open", out);
     n += write_members(s, &s->sites, "sites", out);
@@ -149,8 +148,6 @@ size_t share_write_commands(struct share *s, struct buffer *out)
     }
     s->counts_reply = n;
     n += merge_counts_write(s->counts, s->tag, s->now_ms, &known, slice_of(text), out);
-    s->starts_reply = n;
-    n += merge_counts_write(s->starts, s->tag, s->now_ms, &known, slice_of(text), out);
     n += merge_activity_write(s->activity, s->tag, s->now_ms, out);
     merge_activity_users(s->activity, tell_index, s); /* indices are given by now */
     n += merge_visits_write(s->visits, s->tag, out);
@@ -200,7 +197,6 @@ static void learn_values(struct share *s, const struct reply *replies)
     const struct known_keys known = share_known_keys(s);
     if (s->n_rows > 0 && known.counts != NULL) {
         merge_counts_learn_values(s->counts, s->tag, &known, replies + s->counts_reply);
-        merge_counts_learn_values(s->starts, s->tag, &known, replies + s->starts_reply);
         known_counts_hold(known.counts, known.partition, s->fold);
     }
 }
@@ -223,7 +219,6 @@ void share_learn(struct share *s)
     merge_activity_users(s->activity, learn_user, s);
     merge_counts_learn_elements(s->counts, &s->memory->sketches);
     merge_counts_learn(s->counts, &s->memory->hashes);
-    merge_counts_learn(s->starts, &s->memory->hashes);
     places_learn(s->names.places, &s->memory->hashes);
 }
 

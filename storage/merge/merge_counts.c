@@ -5,12 +5,10 @@
 #include "storage/base/index.h"
 #include "storage/merge/merge_counts_state.h"
 
-struct merge_counts *merge_counts_new(
-    enum key_kind kind, const struct storage_config *config, unsigned n_partitions)
+struct merge_counts *merge_counts_new(const struct storage_config *config, unsigned n_partitions)
 {
     struct merge_counts *merge = calloc(1, sizeof(*merge));
     if (merge != NULL) {
-        merge->kind = kind;
         merge->config = config;
         merge->n_partitions = n_partitions;
     }
@@ -53,6 +51,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 struct bucket_wanted {
     const struct merge_counts *merge;
+    enum key_kind kind;
     const struct row *row;
     struct bucket bucket;
 };
@@ -62,24 +61,25 @@ static bool same_bucket(const void *context, uint32_t item)
     const struct bucket_wanted *wanted = context;
     const struct site_bucket *b = &wanted->merge->buckets[item];
     return b->target.bucket.start_s == wanted->bucket.start_s &&
-           b->target.bucket.level == wanted->bucket.level && b->site == wanted->row->site;
+           b->target.bucket.level == wanted->bucket.level && b->kind == wanted->kind &&
+           b->site == wanted->row->site;
 }
 
 /* The number of the bucket, made if it is new; INDEX_NONE: out of memory. */
-static uint32_t find_bucket(
-    struct merge_counts *merge, const struct row *row, const struct write_target *target)
+static uint32_t find_bucket(struct merge_counts *merge, enum key_kind kind, const struct row *row,
+    const struct write_target *target)
 {
     if (!index_reserve(&merge->bucket_index) || !ARRAY_RESERVE(merge, buckets)) {
         return INDEX_NONE;
     }
-    struct bucket_wanted wanted = {merge, row, target->bucket};
-    uint64_t hash = mix(row->site->hash,
+    struct bucket_wanted wanted = {merge, kind, row, target->bucket};
+    uint64_t hash = mix(row->site->hash + kind,
         (uint64_t)target->bucket.start_s * LEVELS + (uint64_t)target->bucket.level);
     struct index_slot *slot = index_find(&merge->bucket_index, hash, same_bucket, &wanted);
     if (slot->item == INDEX_NONE) {
         uint32_t item = (uint32_t)merge->n_buckets++;
-        merge->buckets[item] =
-            (struct site_bucket){.site = row->site, .target = *target, .pages = CHAIN_EMPTY};
+        merge->buckets[item] = (struct site_bucket){
+            .kind = kind, .site = row->site, .target = *target, .pages = CHAIN_EMPTY};
         index_set(&merge->bucket_index, slot, hash, item);
     }
     return slot->item;
@@ -151,11 +151,11 @@ static bool add_member(struct merge_counts *merge, struct page_count *page, cons
 }
 
 /* The buckets of the targets: their numbers.  False: out of memory. */
-static bool find_buckets(struct merge_counts *merge, const struct row *row,
+static bool find_buckets(struct merge_counts *merge, enum key_kind kind, const struct row *row,
     const struct write_target *targets, unsigned n_targets, uint32_t ret[LEVELS])
 {
     for (unsigned i = 0; i < n_targets; i++) {
-        ret[i] = find_bucket(merge, row, &targets[i]);
+        ret[i] = find_bucket(merge, kind, row, &targets[i]);
         if (ret[i] == INDEX_NONE) {
             return false;
         }
@@ -180,16 +180,16 @@ static bool add_amount(struct merge_counts *merge, const uint32_t *buckets, unsi
     return true;
 }
 
-bool merge_counts_add(struct merge_counts *merge, const struct row *row,
+bool merge_counts_add(struct merge_counts *merge, enum key_kind kind, const struct row *row,
     const struct counted_for *names, size_t n, const struct write_target *targets,
     unsigned n_targets)
 {
     uint32_t buckets[LEVELS];
     uint32_t pages[LEVELS];
-    bool ok = find_buckets(merge, row, targets, n_targets, buckets);
+    bool ok = find_buckets(merge, kind, row, targets, n_targets, buckets);
     for (size_t k = 0; ok && k < n; k++) {
         const struct counted_for *name = &names[k];
-        bool sketched = merge->kind == KEY_PV && (name->visitors || name->addresses);
+        bool sketched = kind == KEY_PV && (name->visitors || name->addresses);
         ok = add_amount(merge, buckets, n_targets, name->name, name->hash, 1, pages);
         for (unsigned i = 0; ok && sketched && i < n_targets; i++) {
             ok = add_member(merge, &merge->pages[pages[i]], row, name);
@@ -204,7 +204,7 @@ bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
     uint32_t buckets[LEVELS];
     uint32_t pages[LEVELS];
     uint64_t hash = row->site->hash + (uint8_t)sum->name.p[sum->name.n - 1];
-    return find_buckets(merge, row, targets, n_targets, buckets) &&
+    return find_buckets(merge, KEY_VV, row, targets, n_targets, buckets) &&
            add_amount(merge, buckets, n_targets, sum->name, hash, sum->amount, pages);
 }
 

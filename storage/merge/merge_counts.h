@@ -2,9 +2,8 @@
  *
  * Layer: storage, pure.  One owner; scratch memory is kept between uses.
  *
- * One object merges page views: per bucket and name one change of a counter, one PFADD with all
- * visitors and one with all addresses.  Another one merges visits that began, which have no
- * sketches.
+ * Page views are merged, per bucket and name into one change of a counter, one PFADD with all
+ * visitors and one with all addresses; and visits that began, which have no sketches.
  */
 #ifndef STORAGE_MERGE_MERGE_COUNTS_H
 #define STORAGE_MERGE_MERGE_COUNTS_H
@@ -23,10 +22,9 @@
 
 struct merge_counts;
 
-/* @kind: KEY_PV for views with their sketches, KEY_VV for visits.  @config has the caps of names
- * (job/name_cap.h); it must stay.  NULL: out of memory. */
+/* @config has the caps of names (job/name_cap.h); it must stay.  NULL: out of memory. */
 struct merge_counts *merge_counts_new(
-    enum key_kind kind, const struct storage_config *config, unsigned n_partitions) MUST_CHECK;
+    const struct storage_config *config, unsigned n_partitions) MUST_CHECK;
 void merge_counts_free(struct merge_counts *merge);
 
 /* Forget what was merged.  All rows that are added from now on are among @rows. */
@@ -39,13 +37,14 @@ struct merge_sum {
 };
 
 /* Count @row (which must stay as it is until the commands are written, and so must the names) in
- * each target for each of @n names.  False: out of memory. */
-bool merge_counts_add(struct merge_counts *merge, const struct row *row,
+ * each target for each of @n names: as a view (@kind: KEY_PV), or as a visit that begins (KEY_VV).
+ * False: out of memory. */
+bool merge_counts_add(struct merge_counts *merge, enum key_kind kind, const struct row *row,
     const struct counted_for *names, size_t n, const struct write_target *targets,
     unsigned n_targets) MUST_CHECK;
 
-/* Add to a sum of the row's site in each target.  @row and the name must stay as above.  False: out
- * of memory. */
+/* Add to a sum of the visits of the row's site in each target.  @row and the name must stay as
+ * above.  False: out of memory. */
 bool merge_counts_add_sum(struct merge_counts *merge, const struct row *row,
     const struct merge_sum *sum, const struct write_target *targets, unsigned n_targets) MUST_CHECK;
 

@@ -19,9 +19,10 @@ static bool is_settled(
                                         : closed_for_readers(state, bucket);
 }
 
-static uint64_t name_cap_of(const struct merge_counts *merge, struct slice name)
+static uint64_t name_cap_of(
+    const struct merge_counts *merge, const struct site_bucket *bucket, struct slice name)
 {
-    return name_cap(merge->config, merge->n_partitions, name, merge->kind == KEY_VV);
+    return name_cap(merge->config, merge->n_partitions, name, bucket->kind == KEY_VV);
 }
 
 /* The classes of the bucket's names that have caps.  Returns how many; 0 also where there are more
@@ -41,7 +42,7 @@ static uint32_t find_classes(const struct merge_counts *merge, const struct site
         while (i < n && !slice_equal(ret[i], class)) {
             i++;
         }
-        if (i < n || name_cap_of(merge, name) == 0) {
+        if (i < n || name_cap_of(merge, bucket, name) == 0) {
             continue;
         }
         if (n == CLASSES_MAX) {
@@ -61,7 +62,7 @@ static size_t write_question(
     char other[1 + NAME_CLASS_MAX];
     bucket->n_others = find_classes(merge, bucket, classes);
     bucket->n_names = INT64_MAX;
-    struct slice key = merge_counters_key(&named, tag, merge, bucket);
+    struct slice key = merge_counters_key(&named, tag, bucket);
     resp_head(out, 2 + bucket->pages.n + bucket->n_others);
     resp_text(out, bucket->target.bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
     resp_slice(out, key);
@@ -141,7 +142,7 @@ static bool can_take_names(const struct merge_counts *merge, const struct site_b
     uint64_t cap = UINT64_MAX; /* the least of a name that is new */
     for (uint32_t p = hour->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
         const struct page_count *page = &merge->pages[p];
-        uint64_t of_name = name_cap_of(merge, page->page);
+        uint64_t of_name = name_cap_of(merge, hour, page->page);
         n_new += page->is_new;
         cap = page->is_new && of_name > 0 && of_name < cap ? of_name : cap;
     }

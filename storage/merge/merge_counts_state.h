@@ -18,6 +18,7 @@
 
 /* A bucket of a site, with its pages as a list. */
 struct site_bucket {
+    enum key_kind kind; /* KEY_PV or KEY_VV */
     const struct row_site *site;
     struct write_target target;
     struct chain pages;
@@ -62,7 +63,6 @@ struct many_elements {
 };
 
 struct merge_counts {
-    enum key_kind kind; /* KEY_PV or KEY_VV */
     const struct row *rows;
     struct site_bucket *buckets;
     struct page_count *pages;
@@ -98,11 +98,11 @@ static inline bool merge_is_over(const struct merge_counts *merge, const struct 
 }
 
 /* The key of a bucket's counters. */
-static inline struct slice merge_counters_key(struct key *key, const char *tag,
-    const struct merge_counts *merge, const struct site_bucket *bucket)
+static inline struct slice merge_counters_key(
+    struct key *key, const char *tag, const struct site_bucket *bucket)
 {
     return key_bucket(
-        key, tag, merge->kind, bucket->site->name, bucket->target.bucket, (struct slice){NULL, 0});
+        key, tag, bucket->kind, bucket->site->name, bucket->target.bucket, (struct slice){NULL, 0});
 }
 
 #endif

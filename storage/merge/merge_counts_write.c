@@ -127,7 +127,7 @@ static void write_counters(struct bucket_writer *w, const struct key *key)
 static void write_bucket(struct bucket_writer *w)
 {
     struct key key;
-    merge_counters_key(&key, w->tag, w->merge, w->bucket);
+    merge_counters_key(&key, w->tag, w->bucket);
     write_counters(w, &key);
     merge_write_expiry(w, &key);
     merge_write_sketches(w);
@@ -163,7 +163,7 @@ void merge_counts_learn_values(const struct merge_counts *merge, const char *tag
         if (!bucket->tells) {
             continue;
         }
-        merge_counters_key(&key, tag, merge, bucket);
+        merge_counters_key(&key, tag, bucket);
         known_bucket_init(&is, known->counts, known->partition, key.p, key.n);
         for (uint32_t p = bucket->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
             const struct page_count *page = &merge->pages[p];

@@ -15,6 +15,7 @@
 TestSuite(merge_counts, .timeout = 60);
 
 static const struct storage_config no_caps;
+static enum key_kind counted = KEY_PV; /* views, or visits */
 
 #define TAG   "7"
 #define NOW_S INT64_C(1795187834) /* 2026-11-20 15:17:14 UTC */
@@ -50,7 +51,7 @@ static bool count_row(struct merge_counts *merge, const struct row *row, bool wh
     const struct write_plan *plan)
 {
     struct counted_for name = whole_site ? counted_for_site(row) : counted_for_page(row);
-    return merge_counts_add(merge, row, &name, 1, plan->targets, plan->n);
+    return merge_counts_add(merge, counted, row, &name, 1, plan->targets, plan->n);
 }
 
 /* ---- what was written, as lines ---- */
@@ -194,7 +195,7 @@ static void expect(const struct view *views, size_t n, struct text_lines *ret)
 
 Test(merge_counts, nothing)
 {
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     struct text_lines lines = {0};
     cr_assert_not_null(merge);
     merge_counts_begin(merge, NULL);
@@ -210,7 +211,7 @@ Test(merge_counts, commands_of_a_small_fold)
 {
     const struct row rows[] = {row_of("shop", "/a", NOW_S, 1, 2),
         row_of("shop", "/a", NOW_S + 1, 0, 2), row_of("shop", "/b", NOW_S, 0, 0)};
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     struct buffer out;
     struct write_plan plan;
     plan_make(&plan);
@@ -239,7 +240,8 @@ Test(merge_counts, commands_of_a_small_fold)
 Test(merge_counts, visits)
 {
     const struct row row = row_of("shop", "/a", NOW_S, 1, 2);
-    struct merge_counts *merge = merge_counts_new(KEY_VV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
+    counted = KEY_VV;
     struct text_lines lines = {0};
     struct write_plan plan;
     plan_make(&plan);
@@ -260,7 +262,8 @@ Test(merge_counts, sums)
 {
     const struct row rows[] = {
         row_of("shop", "/a", NOW_S, 1, 2), row_of("blog", "/a", NOW_S, 1, 2)};
-    struct merge_counts *merge = merge_counts_new(KEY_VV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
+    counted = KEY_VV;
     struct text_lines lines = {0};
     struct write_plan plan;
     plan_make(&plan);
@@ -298,7 +301,7 @@ static size_t commands_with(
 static void check_expiries(const char *site, const char *page)
 {
     const struct row row = row_of(site, page, NOW_S - 40 * 86400, 1, 2);
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     struct known_hashes known = {0};
     struct write_plan plan;
     plan_make(&plan);
@@ -332,7 +335,7 @@ Test(merge_counts, an_expiry_is_set_once)
 Test(merge_counts, an_expiry_is_set_again_shortly_before_its_time)
 {
     const struct row row = row_of("shop", "/a", NOW_S - 40 * 86400, 1, 2);
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     struct known_hashes known = {0};
     struct write_plan plan;
     int64_t ends_ms = 0;
@@ -432,7 +435,7 @@ Test(merge_counts, agrees_with_counting_one_by_one)
 {
     uint64_t seed = dice_seed();
     static struct scene scene;
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     struct text_lines found = {0};
     struct text_lines expected = {0};
     scene.dice = dice_make(seed);
@@ -463,7 +466,7 @@ Test(merge_counts, many_visitors_of_one_page)
 {
     enum { N = 10000 };
     struct row *rows = calloc(N, sizeof(*rows));
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     struct text_lines lines = {0};
     struct write_plan plan;
     plan_make(&plan);
@@ -491,7 +494,8 @@ static void count_pages(struct known_counts *counts, int64_t at_s, const char *c
 {
     const struct known_keys known = {
         .expiries = &no_expiries, .sketches = &no_sketches, .counts = counts};
-    struct merge_counts *merge = merge_counts_new(KEY_VV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
+    counted = KEY_VV;
     struct row rows[8];
     struct reply replies[8] = {{.type = REPLY_INTEGER}};
     struct write_plan plan;
@@ -584,7 +588,8 @@ Test(merge_counts, many_counters_are_set_some_at_a_time)
     static char names[PAGES][8];
     const struct known_keys known = {
         .expiries = &no_expiries, .sketches = &no_sketches, .counts = &counts};
-    struct merge_counts *merge = merge_counts_new(KEY_VV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
+    counted = KEY_VV;
     struct write_plan plan;
     size_t n_set = 0;
     plan_make(&plan);
@@ -633,7 +638,7 @@ static size_t elements_written(struct known_sketches *sketches, int64_t at_s, un
 {
     static struct row rows[CROWD];
     const struct known_keys known = {.expiries = &no_expiries, .sketches = sketches};
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     struct write_plan plan;
     struct buffer out;
     struct commands commands;

@@ -257,7 +257,7 @@ static void merge_rows(struct scene *scene, struct merge_counts *merge, size_t n
         }
         struct counted_for name = counted_for_page(row);
         write_plan_at(&plan, row->at_s);
-        cr_assert(merge_counts_add(merge, row, &name, 1, plan.targets, plan.n));
+        cr_assert(merge_counts_add(merge, KEY_PV, row, &name, 1, plan.targets, plan.n));
         for (unsigned t = 0; t < plan.n; t++) {
             expect(scene, row, &plan.targets[t]);
         }
@@ -331,7 +331,7 @@ Test(merge_counts_ask, agrees_with_counting_one_by_one)
 {
     uint64_t seed = dice_seed();
     static struct scene scene;
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &caps, 1);
+    struct merge_counts *merge = merge_counts_new(&caps, 1);
     for (int round = 0; round < 30; round++) {
         scene_init(&scene, seed + (uint64_t)round);
         known_hashes_forget(&expiries);
@@ -353,7 +353,7 @@ Test(merge_counts_ask, hours_of_new_days_are_not_asked)
 {
     uint64_t seed = dice_seed();
     static struct scene scene;
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &caps, 1);
+    struct merge_counts *merge = merge_counts_new(&caps, 1);
     scene_init(&scene, seed);
     scene.retention.keep_s[LEVEL_MINUTE] = scene.retention.keep_s[LEVEL_HOUR] = 6000 * 86400;
     for (int i = 0; i < 12; i++) {
@@ -375,7 +375,7 @@ Test(merge_counts_ask, hours_of_new_days_are_not_asked)
 Test(merge_counts_ask, asks_only_for_what_no_pass_changes)
 {
     static struct scene scene;
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &caps, 1);
+    struct merge_counts *merge = merge_counts_new(&caps, 1);
     scene_init(&scene, 1);
     for (int i = 0; i < 20; i++) {
         fold(&scene, merge, 200, true);
@@ -394,7 +394,7 @@ Test(merge_counts_ask, asks_only_for_what_no_pass_changes)
     write_plan_at(&plan, row->at_s);
     cr_assert_eq(plan.n, 2u);
     merge_counts_begin(merge, row);
-    cr_assert(merge_counts_add(merge, row, &name, 1, plan.targets, plan.n));
+    cr_assert(merge_counts_add(merge, KEY_PV, row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
     cr_assert_eq(merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out), 1u);
     cr_assert(commands_read(&out, &commands));
@@ -418,7 +418,7 @@ Test(merge_counts_ask, answers_that_are_none)
     struct reply odd = {.type = REPLY_TEXT, .text = SLICE("1.5")};
     struct reply reply = {.type = REPLY_ARRAY, .items = &odd, .n = 1};
     struct reply wrong = {.type = REPLY_INTEGER};
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     scene_init(&scene, 1);
     row = random_row(&scene.dice);
     row.at_s = NOW_S - 2 * 86400;
@@ -426,7 +426,7 @@ Test(merge_counts_ask, answers_that_are_none)
     write_plan_init(&plan, &scene.retention, &scene.state);
     write_plan_at(&plan, row.at_s);
     merge_counts_begin(merge, &row);
-    cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
+    cr_assert(merge_counts_add(merge, KEY_PV, &row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
     size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
     cr_assert_eq(n, 1u, "the day");
@@ -460,7 +460,7 @@ Test(merge_counts_ask, many_new_sketches_are_set_some_at_a_time)
     static struct reply nils[PAGES] = {{.type = REPLY_NIL}};
     const struct known_keys known = {.expiries = &expiries, .sketches = &sketches};
     const struct reply none = {.type = REPLY_ARRAY, .items = nils, .n = PAGES};
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &no_caps, 1);
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     struct write_plan plan;
     struct buffer out;
     struct commands commands;
@@ -478,7 +478,7 @@ Test(merge_counts_ask, many_new_sketches_are_set_some_at_a_time)
             .has_visitor = true,
             .has_address = true};
         struct counted_for name = counted_for_page(&rows[i]);
-        cr_assert(merge_counts_add(merge, &rows[i], &name, 1, plan.targets, plan.n));
+        cr_assert(merge_counts_add(merge, KEY_PV, &rows[i], &name, 1, plan.targets, plan.n));
     }
     buffer_init(&out);
     size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
@@ -520,7 +520,7 @@ static bool ask_one(struct scene *scene, struct merge_counts *merge, const struc
     write_plan_in(&plan, zone);
     write_plan_at(&plan, row.at_s);
     merge_counts_begin(merge, &row);
-    cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
+    cr_assert(merge_counts_add(merge, KEY_PV, &row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
     size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene->state, &out);
     bool asks = memmem(out.p, out.n, "HMGET", 5) != NULL;
@@ -558,7 +558,7 @@ static void store_hour(struct scene *scene, const struct zone *zone, int64_t at_
 Test(merge_counts_ask, what_an_hour_does_not_have_its_minutes_do_not_have)
 {
     static struct scene scene;
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &caps, 1);
+    struct merge_counts *merge = merge_counts_new(&caps, 1);
     int64_t at_s = NOW_S - 3 * 86400;
     scene_init(&scene, 1);
     keep(&scene, KEEP_FOREVER, KEEP_FOREVER);
@@ -587,7 +587,7 @@ Test(merge_counts_ask, what_an_hour_does_not_have_its_minutes_do_not_have)
 Test(merge_counts_ask, minutes_of_a_zone_are_asked)
 {
     static struct scene scene;
-    struct merge_counts *merge = merge_counts_new(KEY_PV, &caps, 1);
+    struct merge_counts *merge = merge_counts_new(&caps, 1);
     const char *fault;
     struct zone *zone = zone_make("Asia/Kolkata", 19800, NULL, 0, false, 0, &fault);
     int64_t at_s = NOW_S - 3 * 86400;
@@ -610,7 +610,7 @@ static bool hour_exceeds(const char *const *had, size_t n_had, const char *const
     size_t n_come, enum key_kind kind, const char *of_day)
 {
     static struct scene scene;
-    struct merge_counts *merge = merge_counts_new(kind, &caps, 1);
+    struct merge_counts *merge = merge_counts_new(&caps, 1);
     struct write_plan plan;
     scene_init(&scene, 1);
     struct row row = random_row(&scene.dice);
@@ -628,7 +628,7 @@ static bool hour_exceeds(const char *const *had, size_t n_had, const char *const
     for (size_t i = 0; i < n_come; i++) {
         struct slice text = slice_of(come[i]);
         struct counted_for name = {text, page_hash(row.site->name, text), false, false};
-        cr_assert(merge_counts_add(merge, &row, &name, 1, plan.targets, plan.n));
+        cr_assert(merge_counts_add(merge, kind, &row, &name, 1, plan.targets, plan.n));
     }
     (void)ask(&scene, merge);
     bool is = merge_counts_exceeds(merge);
