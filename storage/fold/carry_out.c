@@ -23,16 +23,15 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
             core_notice(tx->core, STORAGE_REFUSING, replies[i].text.p);
         }
     }
-    const struct look *look = &tx->look;
-    for (unsigned i = 0; i < look->cuts.n; i++) {
-        core_note_open_slot(tx->core, look->cuts.cuts[i].partition, false);
+    for (unsigned i = 0; i < tx->cuts.n; i++) {
+        core_note_open_slot(tx->core, tx->cuts.cuts[i].partition, false);
         if (tx->n_commands[i] > 0) {
             buffer_clear(&tx->due, OUT_KEPT);
-            share_done(look->shares[i], replies + at, &tx->due);
-            share_learn(look->shares[i]);
-            share_show(look->shares[i], &tx->core->stats);
+            share_done(tx->shares[i], replies + at, &tx->due);
+            share_learn(tx->shares[i]);
+            share_show(tx->shares[i], &tx->core->stats);
             struct slice due = {tx->due.p, tx->due.n};
-            seen_fold_due(tx->seen_fold, look->cuts.cuts[i].partition, due);
+            seen_fold_due(tx->seen_fold, tx->cuts.cuts[i].partition, due);
             at += tx->n_commands[i];
         }
     }
@@ -45,9 +44,8 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
 static void learn_pace(struct transaction *tx, const struct reply *first, const struct reply *last)
 {
     uint64_t us = 0;
-    const struct look *look = &tx->look;
-    for (unsigned i = 0; i < look->cuts.n; i++) {
-        us += tx->n_commands[i] > 0 ? look->cuts.cuts[i].us : 0;
+    for (unsigned i = 0; i < tx->cuts.n; i++) {
+        us += tx->n_commands[i] > 0 ? tx->cuts.cuts[i].us : 0;
     }
     pace_learn(&tx->pace, us, reply_time_us(last) - reply_time_us(first));
 }
@@ -57,7 +55,7 @@ static bool take_refusal(struct transaction *tx, const struct reply *reply)
 {
     tx->found.end = FOLD_ERR;
     return fold_refused(
-        tx->core, &tx->session->server, tx->look.cuts.cuts[0].partition, reply, &tx->found.err);
+        tx->core, &tx->session->server, tx->cuts.cuts[0].partition, reply, &tx->found.err);
 }
 
 /* Behind MULTI: TIME, the commands, TIME, EXEC. */
@@ -84,14 +82,13 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
 /* What follows MULTI: between two TIME the commands of all shares; then EXEC. */
 static void write_commands(struct transaction *tx)
 {
-    const struct look *look = &tx->look;
     buffer_clear(&tx->commands, OUT_KEPT);
     resp_command(&tx->commands, "TIME", NULL);
     tx->counts_from = tx->commands.n;
     tx->n_all = 0;
-    for (unsigned i = 0; i < look->cuts.n; i++) {
+    for (unsigned i = 0; i < tx->cuts.n; i++) {
         if (tx->n_commands[i] > 0) {
-            tx->n_commands[i] = share_write_commands(look->shares[i], &tx->commands);
+            tx->n_commands[i] = share_write_commands(tx->shares[i], &tx->commands);
             tx->n_all += tx->n_commands[i];
         }
     }
@@ -105,7 +102,7 @@ static enum redis_status transaction_execute(struct transaction *tx)
 {
     struct redis *redis = tx->session->redis;
     tx->found = (struct fold_result){.err = STORAGE_OK};
-    tx->look.is_open = false;
+    tx->is_open = false;
     buffer_clear(&tx->out, OUT_KEPT);
     if (!redis_queue(redis, &tx->commands)) {
         return REDIS_LOST; /* out of memory */
@@ -129,8 +126,8 @@ static size_t write_expected(struct transaction *tx, struct buffer *out)
             resp_text(out, tx->batch->logs[l].id);
         }
     }
-    for (unsigned i = 0; i < tx->look.cuts.n; i++) {
-        n += share_write_expected(tx->look.shares[i], out);
+    for (unsigned i = 0; i < tx->cuts.n; i++) {
+        n += share_write_expected(tx->shares[i], out);
     }
     return n + n_logs;
 }
@@ -154,7 +151,7 @@ static bool take_script(void *data, size_t i, const struct reply *reply)
 static enum redis_status execute_beyond(struct transaction *tx)
 {
     struct key key;
-    struct fold_cuts cuts = tx->look.cuts;
+    struct fold_cuts cuts = tx->cuts;
     buffer_clear(&tx->words, OUT_KEPT);
     buffer_clear(&tx->out, OUT_KEPT);
     size_t n = write_expected(tx, &tx->words);

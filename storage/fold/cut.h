@@ -29,6 +29,12 @@ struct cut {
     uint32_t us; /* what it is estimated to cost Redis */
 };
 
+/* Cuts of one batch that are counted together.  The array stays until they are counted. */
+struct fold_cuts {
+    const struct cut *cuts;
+    unsigned n;
+};
+
 /* Partitions of a batch that no cutter has taken yet; zeroed there are none. */
 struct cut_left {
     _Atomic bool has[PARTITIONS_MAX];

@@ -26,7 +26,9 @@ void transaction_free(struct transaction *tx)
     }
     transaction_forget(tx);
     fold_memory_release(&tx->memory);
-    look_release(&tx->look);
+    for (unsigned i = 0; i < CUTS_MAX; i++) {
+        share_free(tx->shares[i]);
+    }
     buffer_release(&tx->out);
     buffer_release(&tx->due);
     buffer_release(&tx->commands);
@@ -42,41 +44,6 @@ void transaction_forget(struct transaction *tx)
 uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch)
 {
     return pace_limit_us(&tx->pace, batch_has_many(batch) ? PACE_GOAL_SHORT_US : PACE_GOAL_US);
-}
-
-/* ---- the look ---- */
-
-/* A look's answers came, or did not. */
-static struct fold_result look_result(const struct look *look, enum redis_status status)
-{
-    if (status != REDIS_OK_STATUS) {
-        return (struct fold_result){.end = FOLD_LOST};
-    }
-    if (look->err != STORAGE_OK) {
-        return fold_failed(look->err);
-    }
-    return (struct fold_result){.end = FOLD_DONE};
-}
-
-/* Watch, and read all that is needed to decide. */
-static struct fold_result transaction_look(struct transaction *tx, struct fold_cuts cuts)
-{
-    buffer_clear(&tx->out, OUT_KEPT);
-    return look_result(&tx->look, look_begin(&tx->look, tx->session, &tx->memory, tx->batch, cuts,
-                                      &tx->out, tx->deadline_ms, tx->heads));
-}
-
-/* What counters have is asked once the shares are decided. */
-static struct fold_result end_look(struct transaction *tx)
-{
-    struct look *look = &tx->look;
-    buffer_clear(&tx->out, OUT_KEPT);
-    struct fold_result result =
-        look_result(look, look_end(look, tx->session, &tx->out, tx->deadline_ms));
-    if (result.end == FOLD_DONE && !look_fits(look)) {
-        result.end = FOLD_AGAIN;
-    }
-    return result;
 }
 
 /* ---- deciding ---- */
@@ -111,12 +78,11 @@ static struct fold_result judge_logs(struct transaction *tx)
 /* Ask the shares.  tx->counts becomes true where one counts something. */
 static struct fold_result transaction_decide(struct transaction *tx)
 {
-    const struct look *look = &tx->look;
     struct fold_result result = judge_logs(tx);
-    for (unsigned i = 0; result.end <= FOLD_AGAIN && i < look->cuts.n; i++) {
-        enum share_look found = share_decide(look->shares[i], tx->fates, look->now_ms, &result.log);
+    for (unsigned i = 0; result.end <= FOLD_AGAIN && i < tx->cuts.n; i++) {
+        enum share_look found = share_decide(tx->shares[i], tx->fates, tx->now_ms, &result.log);
         tx->n_commands[i] = found == SHARE_FOLDS; /* or more: when they are written */
-        core_note_state(tx->core, look->cuts.cuts[i].partition, found == SHARE_EMPTIED);
+        core_note_state(tx->core, tx->cuts.cuts[i].partition, found == SHARE_EMPTIED);
         switch (found) {
         case SHARE_FOLDS:
             tx->counts = true;
@@ -153,22 +119,20 @@ static bool are_heads_young(const struct transaction *tx)
     return !tx->core->is_spread || monotonic_ms() - tx->heads->asked_ms <= HEADS_AGE_MS;
 }
 
-static struct fold_result transaction_attempt(struct transaction *tx, struct fold_cuts cuts)
+static struct fold_result transaction_attempt(struct transaction *tx)
 {
     tx->counts = false;
-    struct fold_result result = transaction_look(tx, cuts);
+    struct fold_result result = transaction_look(tx);
     if (result.end == FOLD_DONE) {
         result = are_heads_young(tx) ? transaction_decide(tx) : fold_failed(STORAGE_BEHIND);
     }
     if (result.end == FOLD_DONE && tx->counts) {
-        result = end_look(tx);
+        result = transaction_look_on(tx);
     }
     if (result.end == FOLD_DONE && tx->counts) {
         return transaction_carry_out(tx);
     }
-    buffer_clear(&tx->out, OUT_KEPT);
-    if (result.end == FOLD_LOST ||
-        !look_discard(&tx->look, tx->session, tx->deadline_ms, &tx->out)) {
+    if (result.end == FOLD_LOST || !transaction_discard(tx)) {
         result.end = FOLD_LOST;
     }
     return result;
@@ -181,8 +145,9 @@ struct fold_result transaction_run(struct transaction *tx, struct session *sessi
     tx->session = session;
     tx->deadline_ms = deadline_ms;
     tx->batch = batch;
+    tx->cuts = cuts;
     tx->heads = heads;
-    while ((result = transaction_attempt(tx, cuts)).end == FOLD_AGAIN) {
+    while ((result = transaction_attempt(tx)).end == FOLD_AGAIN) {
         atomic_fetch_add(&tx->core->stats.fold_again, 1);
         if (monotonic_ms() >= deadline_ms) {
             result.end = FOLD_LOST;

@@ -7,7 +7,7 @@
  * one EXEC.  So an event is counted once, whoever folds, and whenever a connection is lost.  A
  * transaction is two round trips as a rule:
  *
- *     WATCH of the states, what the shares ask, MULTI (look.h); the commands of the shares, EXEC
+ *     WATCH of the states, what the shares ask, MULTI (look.c); the commands of the shares, EXEC
  *
  * Rules (storage/log/PROTOCOL.md, "Fold"; model-checked in tests/model):
  *
@@ -28,13 +28,14 @@
 #define STORAGE_FOLD_TRANSACTION_H
 
 #include "storage/core/session.h"
-#include "storage/fold/look.h"
-#include "storage/fold/pace.h"
+#include "storage/fold/cut.h"
+#include "storage/fold/heads.h"
+#include "storage/fold/result.h"
 
 #define HEADS_AGE_MS 10000
 
 struct seen_fold;
-
+struct shared_memory;
 struct transaction;
 
 /* @seen_fold may be NULL.  All transactions of a fold share @shared.  NULL: out of memory. */
