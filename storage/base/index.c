@@ -135,3 +135,19 @@ void array_relax(void *array, size_t *capacity, size_t n, size_t size)
     }
     /* cppcheck-suppress memleak ; *array owns it */
 }
+
+uint32_t index_add(struct index *index, uint64_t hash,
+    bool (*same)(const void *context, uint32_t item), const void *context, void *array,
+    size_t *capacity, size_t *n, size_t size, bool *ret_new)
+{
+    *ret_new = false;
+    if (!index_reserve(index) || !array_reserve(array, capacity, *n, size)) {
+        return INDEX_NONE;
+    }
+    struct index_slot *slot = index_find(index, hash, same, context);
+    *ret_new = slot->item == INDEX_NONE;
+    if (*ret_new) {
+        index_set(index, slot, hash, (uint32_t)(*n)++);
+    }
+    return slot->item;
+}

@@ -70,4 +70,16 @@ void array_relax(void *array, size_t *capacity, size_t n, size_t size);
         (owner)->n_##name = 0;                                                                     \
     } while (false)
 
+/* The number of the item of @hash for which @same is true; where there is none, of a new one, which
+ * the caller fills in before anything else.  INDEX_NONE: out of memory.  The arguments are as those
+ * of index_find() and array_reserve(). */
+uint32_t index_add(struct index *index, uint64_t hash,
+    bool (*same)(const void *context, uint32_t item), const void *context, void *array,
+    size_t *capacity, size_t *n, size_t size, bool *ret_new) MUST_CHECK;
+
+/* The same of the index @of and the array @name of *owner, as those of ARRAY_RESERVE(). */
+#define INDEX_ADD(owner, of, name, hash, same, context, ret_new)                                   \
+    index_add(&(owner)->of, hash, same, context, &(owner)->name, &(owner)->name##_capacity,        \
+        &(owner)->n_##name, sizeof(*(owner)->name), ret_new)
+
 #endif

@@ -159,17 +159,13 @@ static uint32_t find_value(struct batch *batch, struct chunk_value *value)
     if (value->id != UINT32_MAX) {
         return value->id;
     }
-    if (!index_reserve(&batch->value_index) || !ARRAY_RESERVE(batch, values)) {
-        return INDEX_NONE;
-    }
+    bool is_new;
     uint64_t hash = XXH3_64bits(value->name.p, value->name.n);
-    struct index_slot *slot = index_find(&batch->value_index, hash, same_value, &wanted);
-    if (slot->item == INDEX_NONE) {
-        batch->values[batch->n_values] =
-            (struct counted_value){value->name, hash, value->with_visitors};
-        index_set(&batch->value_index, slot, hash, (uint32_t)batch->n_values++);
+    value->id = INDEX_ADD(batch, value_index, values, hash, same_value, &wanted, &is_new);
+    if (is_new) {
+        batch->values[value->id] = (struct counted_value){value->name, hash, value->with_visitors};
     }
-    return value->id = slot->item;
+    return value->id;
 }
 
 static bool find_values(struct batch *batch, struct chunk_reader *reader, struct row *row)
@@ -208,23 +204,19 @@ static const struct row_site *find_site(
     if (batch->n_rows > 0 && slice_equal(batch->rows[batch->n_rows - 1].site->name, name)) {
         return batch->rows[batch->n_rows - 1].site; /* most often */
     }
-    if (!index_reserve(&batch->site_index) || !array_reserve(&batch->sites, &batch->sites_capacity,
-                                                  batch->n_sites, sizeof(struct row_site *))) {
-        return NULL;
-    }
+    bool is_new;
     struct site_wanted wanted = {batch, name};
     uint64_t hash = page_hash(name, (struct slice){NULL, 0});
-    struct index_slot *slot = index_find(&batch->site_index, hash, same_site, &wanted);
-    if (slot->item == INDEX_NONE) {
+    uint32_t item = index_add(&batch->site_index, hash, same_site, &wanted, &batch->sites,
+        &batch->sites_capacity, &batch->n_sites, sizeof(struct row_site *), &is_new);
+    if (is_new) {
         struct row_site *site = arena_alloc(&batch->arena, sizeof(*site));
-        if (site == NULL) {
-            return NULL;
+        batch->sites[item] = site;
+        if (site != NULL) {
+            *site = (struct row_site){name, hash, site_zones_get(&core->sites, name)};
         }
-        *site = (struct row_site){name, hash, site_zones_get(&core->sites, name)};
-        batch->sites[batch->n_sites] = site;
-        index_set(&batch->site_index, slot, hash, (uint32_t)batch->n_sites++);
     }
-    return batch->sites[slot->item];
+    return item == INDEX_NONE ? NULL : batch->sites[item];
 }
 
 /* Who the row's user is; the visitor too, where no other was given. */

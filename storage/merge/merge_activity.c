@@ -93,30 +93,23 @@ uint32_t merge_activity_index(struct merge_activity *merge, const struct row *ro
 static uint32_t find_user(
     struct merge_activity *merge, const struct row *row, const struct known_user *known)
 {
-    if (!index_reserve(&merge->user_index) || !ARRAY_RESERVE(merge, users)) {
-        return INDEX_NONE;
-    }
-    uint64_t hash = user_hash(&row->user_id);
+    bool is_new;
     struct user_wanted wanted = {merge, &row->user_id};
-    struct index_slot *slot = index_find(&merge->user_index, hash, same_user, &wanted);
-    if (slot->item != INDEX_NONE) {
-        return slot->item;
+    uint32_t item =
+        INDEX_ADD(merge, user_index, users, user_hash(&row->user_id), same_user, &wanted, &is_new);
+    uint32_t site_number = is_new ? find_site(merge, row) : INDEX_NONE;
+    if (!is_new) {
+        return item;
     }
-    uint32_t site_number = find_site(merge, row);
-    if (site_number == INDEX_NONE) {
-        return INDEX_NONE;
-    }
-    uint32_t item = (uint32_t)merge->n_users++;
     merge->users[item] = (struct active_user){.site = site_number,
         .id = row->user_id,
         .name = row->user,
         .index = known == NULL ? USER_INDEX_NONE : known->index,
         .active_day = known == NULL ? ACTIVE_DAY_NONE : known->active_day};
-    index_set(&merge->user_index, slot, hash, item);
-    if (known == NULL) {
+    if (known == NULL && site_number != INDEX_NONE) {
         CHAIN_APPEND(&merge->sites[site_number].names, merge->users, item);
     }
-    return item;
+    return site_number == INDEX_NONE ? INDEX_NONE : item;
 }
 
 bool merge_activity_ask(
@@ -143,20 +136,15 @@ static bool same_bitmap(const void *context, uint32_t item)
 static uint32_t find_bitmap(struct merge_activity *merge, uint32_t site_number, struct slice action,
     const struct activity_day *day)
 {
-    if (!index_reserve(&merge->bitmap_index) || !ARRAY_RESERVE(merge, bitmaps)) {
-        return INDEX_NONE;
-    }
+    bool is_new;
     struct bitmap_wanted wanted = {merge, action, day->day, site_number};
     uint64_t hash = mix(page_hash(SLICE(""), action), (uint64_t)day->day << 20 ^ site_number);
-    struct index_slot *slot = index_find(&merge->bitmap_index, hash, same_bitmap, &wanted);
-    if (slot->item != INDEX_NONE) {
-        return slot->item;
+    uint32_t item = INDEX_ADD(merge, bitmap_index, bitmaps, hash, same_bitmap, &wanted, &is_new);
+    if (is_new) {
+        merge->bitmaps[item] = (struct day_bitmap){
+            .site = site_number, .action = action, .day = *day, .bits = CHAIN_EMPTY};
+        CHAIN_APPEND(&merge->sites[site_number].bitmaps, merge->bitmaps, item);
     }
-    uint32_t item = (uint32_t)merge->n_bitmaps++;
-    merge->bitmaps[item] = (struct day_bitmap){
-        .site = site_number, .action = action, .day = *day, .bits = CHAIN_EMPTY};
-    index_set(&merge->bitmap_index, slot, hash, item);
-    CHAIN_APPEND(&merge->sites[site_number].bitmaps, merge->bitmaps, item);
     return item;
 }
 
@@ -176,21 +164,18 @@ static bool add_bit(struct merge_activity *merge, uint32_t user, struct slice ac
     const struct activity_day *day)
 {
     uint32_t bitmap_number = find_bitmap(merge, merge->users[user].site, action, day);
-    if (bitmap_number == INDEX_NONE || !index_reserve(&merge->bit_index) ||
-        !ARRAY_RESERVE(merge, bits)) {
+    if (bitmap_number == INDEX_NONE) {
         return false;
     }
+    bool is_new;
     struct bit_wanted wanted = {merge, bitmap_number, user};
     uint64_t hash = mix((uint64_t)bitmap_number << 32 | user, 0);
-    struct index_slot *slot = index_find(&merge->bit_index, hash, same_bit, &wanted);
-    if (slot->item != INDEX_NONE) {
-        return true;
+    uint32_t item = INDEX_ADD(merge, bit_index, bits, hash, same_bit, &wanted, &is_new);
+    if (is_new) {
+        merge->bits[item] = (struct day_bit){.bitmap = bitmap_number, .user = user};
+        CHAIN_APPEND(&merge->bitmaps[bitmap_number].bits, merge->bits, item);
     }
-    uint32_t item = (uint32_t)merge->n_bits++;
-    merge->bits[item] = (struct day_bit){.bitmap = bitmap_number, .user = user};
-    index_set(&merge->bit_index, slot, hash, item);
-    CHAIN_APPEND(&merge->bitmaps[bitmap_number].bits, merge->bits, item);
-    return true;
+    return item != INDEX_NONE;
 }
 
 bool merge_activity_add(struct merge_activity *merge, const struct row *row,

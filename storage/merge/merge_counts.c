@@ -69,20 +69,16 @@ static bool same_bucket(const void *context, uint32_t item)
 static uint32_t find_bucket(struct merge_counts *merge, enum key_kind kind, const struct row *row,
     const struct write_target *target)
 {
-    if (!index_reserve(&merge->bucket_index) || !ARRAY_RESERVE(merge, buckets)) {
-        return INDEX_NONE;
-    }
+    bool is_new;
     struct bucket_wanted wanted = {merge, kind, row, target->bucket};
     uint64_t hash = mix(row->site->hash + kind,
         (uint64_t)target->bucket.start_s * LEVELS + (uint64_t)target->bucket.level);
-    struct index_slot *slot = index_find(&merge->bucket_index, hash, same_bucket, &wanted);
-    if (slot->item == INDEX_NONE) {
-        uint32_t item = (uint32_t)merge->n_buckets++;
+    uint32_t item = INDEX_ADD(merge, bucket_index, buckets, hash, same_bucket, &wanted, &is_new);
+    if (is_new) {
         merge->buckets[item] = (struct site_bucket){
             .kind = kind, .site = row->site, .target = *target, .pages = CHAIN_EMPTY};
-        index_set(&merge->bucket_index, slot, hash, item);
     }
-    return slot->item;
+    return item;
 }
 
 struct page_wanted {
@@ -102,20 +98,15 @@ static bool same_page(const void *context, uint32_t item)
 static uint32_t find_page(
     struct merge_counts *merge, uint32_t bucket, struct slice page, uint64_t page_hash)
 {
-    if (!index_reserve(&merge->page_index) || !ARRAY_RESERVE(merge, pages)) {
-        return INDEX_NONE;
-    }
+    bool is_new;
     struct page_wanted wanted = {merge, page, bucket};
     uint64_t hash = mix(page_hash, bucket);
-    struct index_slot *slot = index_find(&merge->page_index, hash, same_page, &wanted);
-    if (slot->item != INDEX_NONE) {
-        return slot->item;
+    uint32_t item = INDEX_ADD(merge, page_index, pages, hash, same_page, &wanted, &is_new);
+    if (is_new) {
+        merge->pages[item] = (struct page_count){
+            .bucket = bucket, .page = page, .members = CHAIN_EMPTY, .coarser = INDEX_NONE};
+        CHAIN_APPEND(&merge->buckets[bucket].pages, merge->pages, item);
     }
-    uint32_t item = (uint32_t)merge->n_pages++;
-    merge->pages[item] = (struct page_count){
-        .bucket = bucket, .page = page, .members = CHAIN_EMPTY, .coarser = INDEX_NONE};
-    index_set(&merge->page_index, slot, hash, item);
-    CHAIN_APPEND(&merge->buckets[bucket].pages, merge->pages, item);
     return item;
 }
 

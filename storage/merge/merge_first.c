@@ -86,7 +86,7 @@ static uint64_t bit_hash(const struct bit_asked *asked)
            (uint64_t)asked->day * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Where the bit is, or belongs.  After index_reserve(), or where there are bits. */
+/* Where the bit is, or belongs.  There are bits. */
 static struct index_slot *bit_slot(struct merge_first *merge, const struct bit_asked *asked)
 {
     return index_find(&merge->bit_index, bit_hash(asked), same_bit, asked);
@@ -94,18 +94,16 @@ static struct index_slot *bit_slot(struct merge_first *merge, const struct bit_a
 
 static bool add_bit(struct merge_first *merge, const struct bit_asked *asked, uint32_t index)
 {
-    if (!index_reserve(&merge->bit_index) || !ARRAY_RESERVE(merge, bits) ||
-        !ARRAY_RESERVE(merge, questions)) {
+    bool is_new;
+    if (!ARRAY_RESERVE(merge, questions)) {
         return false;
     }
-    struct index_slot *slot = bit_slot(merge, asked);
-    if (slot->item != INDEX_NONE) {
-        return true;
+    uint32_t item = INDEX_ADD(merge, bit_index, bits, bit_hash(asked), same_bit, asked, &is_new);
+    if (!is_new) {
+        return item != INDEX_NONE;
     }
-    uint32_t item = (uint32_t)merge->n_bits++;
     merge->bits[item] = (struct asked_bit){
         .row = asked->row, .action = asked->action, .day = asked->day, .index = index};
-    index_set(&merge->bit_index, slot, bit_hash(asked), item);
     if (index != USER_INDEX_NONE) {
         merge->questions[merge->n_questions++] = item;
     }

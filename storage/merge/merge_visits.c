@@ -1,5 +1,6 @@
 #include "storage/merge/merge_visits.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "storage/merge/merge_visits_state.h"
@@ -77,12 +78,11 @@ static bool same_visitor(const void *context, uint32_t item)
     return memcmp(&wanted->merge->visitors[item].id, wanted->id, sizeof(*wanted->id)) == 0;
 }
 
-static struct index_slot *find_visitor(
-    struct merge_visits *merge, const struct visitor_id *id, uint64_t *ret_hash)
+static uint64_t visitor_hash(const struct visitor_id *id)
 {
-    struct visitor_wanted wanted = {merge, id};
-    memcpy(ret_hash, id->bytes, sizeof(*ret_hash));
-    return index_find(&merge->visitor_index, *ret_hash, same_visitor, &wanted);
+    uint64_t hash;
+    memcpy(&hash, id->bytes, sizeof(hash));
+    return hash;
 }
 
 /* The last slot that may have events of a visitor of whom one arrived in @slot. */
@@ -95,30 +95,26 @@ static void expect_until(const struct merge_visits *merge, struct group *group, 
 bool merge_visits_ask(
     struct merge_visits *merge, const struct row *row, int64_t arrival_s, enum known_visit expected)
 {
-    uint64_t hash;
-    if (!index_reserve(&merge->visitor_index) || !ARRAY_RESERVE(merge, visitors)) {
+    bool is_new;
+    struct visitor_wanted wanted = {merge, &row->visitor};
+    int64_t slot = merge_visits_slot(merge, arrival_s);
+    uint32_t item = INDEX_ADD(merge, visitor_index, visitors, visitor_hash(&row->visitor),
+        same_visitor, &wanted, &is_new);
+    if (is_new) {
+        uint32_t group = find_group(merge, row, slot);
+        merge->visitors[item] = (struct visitor){.id = row->visitor, .group = group};
+        if (group == INDEX_NONE) {
+            return false;
+        }
+        CHAIN_APPEND(&merge->groups[group].visitors, merge->visitors, item);
+    }
+    if (item == INDEX_NONE) {
         return false;
     }
-    struct index_slot *slot = find_visitor(merge, &row->visitor, &hash);
-    if (slot->item != INDEX_NONE) {
-        struct group *of = &merge->groups[merge->visitors[slot->item].group];
-        expect_until(merge, of, merge_visits_slot(merge, arrival_s));
-        merge->visitors[slot->item].is_expected |= expected != VISIT_ANYWHERE;
-        merge->visitors[slot->item].is_in_slot |= expected == VISIT_IN_SLOT;
-        return true;
-    }
-    uint32_t group = find_group(merge, row, merge_visits_slot(merge, arrival_s));
-    if (group == INDEX_NONE) {
-        return false;
-    }
-    uint32_t item = (uint32_t)merge->n_visitors++;
-    merge->visitors[item] = (struct visitor){.id = row->visitor,
-        .group = group,
-        .is_expected = expected != VISIT_ANYWHERE,
-        .is_in_slot = expected == VISIT_IN_SLOT};
-    index_set(&merge->visitor_index, slot, hash, item);
-    CHAIN_APPEND(&merge->groups[group].visitors, merge->visitors, item);
-    expect_until(merge, &merge->groups[group], merge->groups[group].slot);
+    struct visitor *visitor = &merge->visitors[item];
+    visitor->is_expected |= expected != VISIT_ANYWHERE;
+    visitor->is_in_slot |= expected == VISIT_IN_SLOT;
+    expect_until(merge, &merge->groups[visitor->group], slot);
     return true;
 }
 
@@ -263,8 +259,11 @@ size_t merge_visits_missing(const struct merge_visits *merge,
 /* NULL: nobody asked for this visitor. */
 static struct visitor *visitor_of(struct merge_visits *merge, const struct visitor_id *id)
 {
-    uint64_t hash;
-    uint32_t item = merge->n_visitors == 0 ? INDEX_NONE : find_visitor(merge, id, &hash)->item;
+    struct visitor_wanted wanted = {merge, id};
+    uint32_t item =
+        merge->n_visitors == 0
+            ? INDEX_NONE
+            : index_find(&merge->visitor_index, visitor_hash(id), same_visitor, &wanted)->item;
     return item == INDEX_NONE ? NULL : &merge->visitors[item];
 }
 
@@ -319,8 +318,8 @@ struct visit_step merge_visits_add(
     struct merge_visits *merge, const struct row *row, int64_t arrival_s)
 {
     struct visit_step step = {0};
-    uint64_t hash;
-    struct visitor *visitor = &merge->visitors[find_visitor(merge, &row->visitor, &hash)->item];
+    struct visitor *visitor = visitor_of(merge, &row->visitor);
+    assert(visitor != NULL); /* was asked for */
     bool remembered =
         visitor->is_known && arrival_s - visitor->arrival_s <= SLOT_TIMEOUTS * merge->timeout_s;
     step.begins = !remembered || row->at_s > visitor->last_s + merge->timeout_s;

@@ -88,14 +88,11 @@ static uint32_t find_hour(struct places *places, const struct row *row)
     if (places->last_hour < places->n_hours && is_hour(&wanted, places->last_hour)) {
         return places->last_hour;
     }
-    if (!index_reserve(&places->hour_index) || !ARRAY_RESERVE(places, hours)) {
-        return INDEX_NONE;
-    }
+    bool is_new;
     struct bucket bucket = bucket_at(row->site->zone, LEVEL_HOUR, row->at_s);
     uint64_t hash = mix(row->site->hash, (uint64_t)bucket.start_s);
-    struct index_slot *slot = index_find(&places->hour_index, hash, is_hour, &wanted);
-    if (slot->item == INDEX_NONE) {
-        uint32_t item = (uint32_t)places->n_hours++;
+    uint32_t item = INDEX_ADD(places, hour_index, hours, hash, is_hour, &wanted, &is_new);
+    if (is_new) {
         places->hours[item] = (struct place_hour){.site = row->site,
             .bucket = bucket,
             .before = bucket_at(row->site->zone, LEVEL_HOUR, bucket.start_s - 1),
@@ -104,9 +101,8 @@ static uint32_t find_hour(struct places *places, const struct row *row)
                 &places->view, bucket_at(row->site->zone, LEVEL_HOUR, bucket.start_s - 1)),
             .places = CHAIN_EMPTY,
             .first_class = INDEX_NONE};
-        index_set(&places->hour_index, slot, hash, item);
     }
-    return places->last_hour = slot->item;
+    return places->last_hour = item;
 }
 
 /* The number of a class; INDEX_NONE: out of memory. */

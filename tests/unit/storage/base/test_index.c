@@ -26,18 +26,19 @@ static bool same(const void *context, uint32_t item)
 static uint32_t find_or_add(
     struct index *index, struct numbers *numbers, uint64_t number, uint64_t hash)
 {
+    bool is_new;
+    size_t n = numbers->n;
     numbers->wanted = number;
-    cr_assert(index_reserve(index));
-    struct index_slot *slot = index_find(index, hash, same, numbers);
-    if (slot->item == INDEX_NONE) {
-        cr_assert(array_reserve(
-            &numbers->items, &numbers->capacity, numbers->n, sizeof(*numbers->items)));
-        numbers->items[numbers->n] = number;
-        index_set(index, slot, hash, (uint32_t)numbers->n++);
+    uint32_t item = index_add(index, hash, same, numbers, &numbers->items, &numbers->capacity,
+        &numbers->n, sizeof(*numbers->items), &is_new);
+    cr_assert_eq(numbers->n, n + is_new);
+    if (is_new) {
+        cr_assert_eq(item, n);
+        numbers->items[item] = number;
         cr_assert_eq(index->used, numbers->n);
         cr_assert_lt(index->used, index->size, "an empty slot ends every search");
     }
-    return slot->item;
+    return item;
 }
 
 static uint64_t good_hash(uint64_t number)
