@@ -250,27 +250,6 @@ static void make_row(const struct secret *secret, const struct chunk_event *even
     }
 }
 
-/* What is done with the batch's last row.  False: out of memory. */
-static bool add_tasks(struct batch *batch, const struct partitions *partitions)
-{
-    size_t number = batch->n_rows - 1;
-    const struct row *row = &batch->rows[number];
-    unsigned of_site = partition_of(partitions, row->site->hash);
-    if (row->page.n > 0) {
-        unsigned p = name_partition(partitions, row->site->name, row->page, row->page_hash);
-        if (!batch_tasks_add(&batch->tasks[p], number, TASK_PAGE)) {
-            return false;
-        }
-    }
-    return batch_tasks_add(&batch->tasks[of_site], number, TASK_SITE) &&
-           (!row->has_visitor ||
-               batch_tasks_add(&batch->tasks[visitor_partition(partitions, &row->visitor)], number,
-                   TASK_VISIT)) &&
-           (row->user.n == 0 || row->user_is_visitor ||
-               batch_tasks_add(
-                   &batch->tasks[visitor_partition(partitions, &row->user_id)], number, TASK_USER));
-}
-
 /* Make the next row.  @has_key: the request has one. */
 static bool add_row(struct batch *batch, const struct core *core, const struct secret *secret,
     struct chunk_reader *reader, uint32_t entry, bool has_key)
@@ -286,7 +265,7 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
     row->is_old = event->at_s < batch->entries[entry].arrival_s - OLD_S;
     row->has_key = has_key;
     return copy_actions(batch, event, row) && find_values(batch, reader, row) &&
-           add_tasks(batch, &core->partitions);
+           batch_tasks_add(batch->tasks, &core->partitions, row, batch->n_rows - 1);
 }
 
 /* The events of some chunks; of one, where the request has a key. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "storage/base/index.h"
 #include "storage/schema/log_state.h"
 #include "storage/time/units.h"
 
@@ -43,6 +44,31 @@ void batch_tasks_release(struct batch_tasks *tasks)
 {
     free(tasks->tasks);
     *tasks = (struct batch_tasks){0};
+}
+
+static bool add_task(struct batch_tasks *tasks, size_t row, enum task_kind kind)
+{
+    if (!array_reserve(&tasks->tasks, &tasks->capacity, tasks->n, sizeof(*tasks->tasks))) {
+        return false;
+    }
+    tasks->tasks[tasks->n++] = (uint32_t)(row << 2 | kind);
+    return true;
+}
+
+bool batch_tasks_add(struct batch_tasks tasks[PARTITIONS_MAX], const struct partitions *partitions,
+    const struct row *row, size_t number)
+{
+    if (row->page.n > 0) {
+        unsigned p = name_partition(partitions, row->site->name, row->page, row->page_hash);
+        if (!add_task(&tasks[p], number, TASK_PAGE)) {
+            return false;
+        }
+    }
+    return add_task(&tasks[partition_of(partitions, row->site->hash)], number, TASK_SITE) &&
+           (!row->has_visitor || add_task(&tasks[visitor_partition(partitions, &row->visitor)],
+                                     number, TASK_VISIT)) &&
+           (row->user.n == 0 || row->user_is_visitor ||
+               add_task(&tasks[visitor_partition(partitions, &row->user_id)], number, TASK_USER));
 }
 
 void batch_tasks_undo(struct batch_tasks *tasks, size_t n_rows)

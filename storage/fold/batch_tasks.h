@@ -34,7 +34,6 @@
 #include <stdint.h>
 
 #include "storage/base/compiler.h"
-#include "storage/base/index.h"
 #include "storage/schema/hashed_event.h"
 
 /* What a task does with a row.  A task is row << 2 | kind. */
@@ -70,15 +69,10 @@ struct batch_tasks {
 void batch_tasks_clear(struct batch_tasks *tasks);
 void batch_tasks_release(struct batch_tasks *tasks);
 
-/* Add a task of a row, which is none before the last one's.  False: out of memory. */
-static inline bool batch_tasks_add(struct batch_tasks *tasks, size_t row, enum task_kind kind)
-{
-    if (!array_reserve(&tasks->tasks, &tasks->capacity, tasks->n, sizeof(*tasks->tasks))) {
-        return false;
-    }
-    tasks->tasks[tasks->n++] = (uint32_t)(row << 2 | kind);
-    return true;
-}
+/* Add the tasks of @row, whose number in the batch is above all before, to those of its partitions.
+ * False: out of memory. */
+bool batch_tasks_add(struct batch_tasks tasks[PARTITIONS_MAX], const struct partitions *partitions,
+    const struct row *row, size_t number) MUST_CHECK;
 
 /* Take the tasks of the rows from @n_rows on away again.  Not behind batch_tasks_sort(). */
 void batch_tasks_undo(struct batch_tasks *tasks, size_t n_rows);
