@@ -11,16 +11,23 @@
 #include "storage/job/config.h"
 #include "storage/job/counted_name.h"
 
+/* Can the class of @name have a cap?  Not the whole site, a section, what was put together, a sum
+ * over visits. */
+static inline bool name_has_cap(struct slice name)
+{
+    return name.n > 0 && counted_name_mark(name) <= NAME_MARK_VALUE;
+}
+
 /* The cap of the class of @name in each of @n_partitions; 0: it has none.  @starts: in the tables
  * of visits, where a page lies in each partition of visitors.  Other names that are spread over the
  * partitions are spread unevenly, so each partition has twice its share. */
 static inline uint64_t name_cap(
     const struct storage_config *config, unsigned n_partitions, struct slice name, bool starts)
 {
-    char mark = counted_name_mark(name);
-    if (name.n == 0 || mark > NAME_MARK_VALUE) {
-        return 0; /* the whole site, a section, what was put together, a sum over visits */
+    if (!name_has_cap(name)) {
+        return 0;
     }
+    char mark = counted_name_mark(name);
     uint64_t all = mark == NAME_MARK_EVENT   ? config->max_events
                    : mark == NAME_MARK_VALUE ? config->max_values
                                              : config->max_pages;

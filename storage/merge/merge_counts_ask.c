@@ -6,7 +6,7 @@
 #include "storage/redis/resp.h"
 
 /* Classes of names that are told apart in a bucket.  With more it is not asked how many names it
- * has, which then is taken for too many. */
+ * has, and whether some were put together: it is taken for too many, and for some. */
 #define CLASSES_MAX 24
 
 /* ---- questions ---- */
@@ -25,8 +25,8 @@ static uint64_t name_cap_of(
     return name_cap(merge->config, merge->n_partitions, name, bucket->kind == KEY_VV);
 }
 
-/* The classes of the bucket's names that have caps.  Returns how many; 0 also where there are more
- * than CLASSES_MAX. */
+/* The classes of the bucket's names that have caps, or can have some in a day, whose names were put
+ * together by the caps of then.  Returns how many; CLASSES_MAX + 1: more than these. */
 static uint32_t find_classes(const struct merge_counts *merge, const struct site_bucket *bucket,
     struct slice ret[CLASSES_MAX])
 {
@@ -42,11 +42,13 @@ static uint32_t find_classes(const struct merge_counts *merge, const struct site
         while (i < n && !slice_equal(ret[i], class)) {
             i++;
         }
-        if (i < n || name_cap_of(merge, bucket, name) == 0) {
+        bool has_cap =
+            level == LEVEL_DAY ? name_has_cap(name) : name_cap_of(merge, bucket, name) > 0;
+        if (i < n || !has_cap) {
             continue;
         }
         if (n == CLASSES_MAX) {
-            return 0;
+            return CLASSES_MAX + 1;
         }
         ret[n++] = class;
     }
@@ -60,7 +62,9 @@ static size_t write_question(
     struct key named;
     struct slice classes[CLASSES_MAX];
     char other[1 + NAME_CLASS_MAX];
-    bucket->n_others = find_classes(merge, bucket, classes);
+    const uint32_t n_classes = find_classes(merge, bucket, classes);
+    bucket->has_others = n_classes > CLASSES_MAX; /* which is not asked */
+    bucket->n_others = bucket->has_others ? 0 : n_classes;
     bucket->n_names = INT64_MAX;
     struct slice key = merge_counters_key(&named, tag, bucket);
     resp_head(out, 2 + bucket->pages.n + bucket->n_others);
@@ -202,7 +206,6 @@ static void take_values(
         page->is_new = items[i].type == REPLY_NIL;
         page->value = bucket->is_told ? (uint64_t)value_of(&items[i]) + page->count : 0;
     }
-    bucket->has_others = false;
     for (size_t i = bucket->pages.n; i < bucket->pages.n + bucket->n_others; i++) {
         bucket->has_others = bucket->has_others || items[i].type != REPLY_NIL;
     }

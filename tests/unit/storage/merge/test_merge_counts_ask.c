@@ -415,8 +415,10 @@ Test(merge_counts_ask, answers_that_are_none)
     struct write_plan plan;
     struct buffer out;
     const struct known_keys known = {.expiries = &expiries, .sketches = &sketches};
-    struct reply odd = {.type = REPLY_TEXT, .text = SLICE("1.5")};
-    struct reply reply = {.type = REPLY_ARRAY, .items = &odd, .n = 1};
+    struct reply odd[] = {{.type = REPLY_TEXT, .text = SLICE("1.5")}, {.type = REPLY_NIL}};
+    struct reply of_day = {.type = REPLY_ARRAY, .items = odd, .n = 2};
+    struct reply size = {.type = REPLY_INTEGER, .integer = 1};
+    struct reply reply = {.type = REPLY_ARRAY, .items = odd, .n = 1};
     struct reply wrong = {.type = REPLY_INTEGER};
     struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     scene_init(&scene, 1);
@@ -429,12 +431,11 @@ Test(merge_counts_ask, answers_that_are_none)
     cr_assert(merge_counts_add(merge, KEY_PV, &row, &name, 1, plan.targets, plan.n));
     buffer_init(&out);
     size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
-    cr_assert_eq(n, 1u, "the day");
+    cr_assert_eq(n, 2u, "the day, and how many names it has");
     cr_expect_not(merge_counts_take(merge, &wrong));
-    n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
-    for (size_t i = 0; i < n; i++) {
-        cr_assert(merge_counts_take(merge, &reply));
-    }
+    (void)merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
+    cr_assert(merge_counts_take(merge, &of_day));
+    cr_assert(merge_counts_take(merge, &size));
     cr_expect_not(merge_counts_take(merge, &reply), "nothing is asked any more");
     for (int level = LEVEL_HOUR; level >= LEVEL_MINUTE; level--) {
         cr_assert_eq(merge_counts_write_rest(merge, (enum level)level, TAG, &out), 1u);
@@ -457,9 +458,11 @@ Test(merge_counts_ask, many_new_sketches_are_set_some_at_a_time)
     static struct scene scene;
     static char names[PAGES][8];
     static struct row rows[PAGES];
-    static struct reply nils[PAGES] = {{.type = REPLY_NIL}};
+    static struct reply nils[PAGES + 1] = {
+        {.type = REPLY_NIL}}; /* the last: was one put together? */
     const struct known_keys known = {.expiries = &expiries, .sketches = &sketches};
-    const struct reply none = {.type = REPLY_ARRAY, .items = nils, .n = PAGES};
+    const struct reply none = {.type = REPLY_ARRAY, .items = nils, .n = PAGES + 1};
+    const struct reply no_names = {.type = REPLY_INTEGER};
     struct merge_counts *merge = merge_counts_new(&no_caps, 1);
     struct write_plan plan;
     struct buffer out;
@@ -481,10 +484,9 @@ Test(merge_counts_ask, many_new_sketches_are_set_some_at_a_time)
         cr_assert(merge_counts_add(merge, KEY_PV, &rows[i], &name, 1, plan.targets, plan.n));
     }
     buffer_init(&out);
-    size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
-    for (size_t i = 0; i < n; i++) {
-        cr_assert(merge_counts_take(merge, &none));
-    }
+    (void)merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
+    cr_assert(merge_counts_take(merge, &none));
+    cr_assert(merge_counts_take(merge, &no_names));
     cr_expect_eq(merge_counts_write_rest(merge, LEVEL_HOUR, TAG, &out), 0u);
     cr_expect_eq(merge_counts_write_rest(merge, LEVEL_MINUTE, TAG, &out), 0u);
     buffer_clear(&out, 0);
@@ -583,6 +585,24 @@ Test(merge_counts_ask, what_an_hour_does_not_have_its_minutes_do_not_have)
     merge_counts_free(merge);
 }
 
+/* Of a day where a pass put names together its hours still have all, also where there is no cap any
+ * more. */
+Test(merge_counts_ask, a_day_with_a_cap_of_before_tells_nothing)
+{
+    static struct scene scene;
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
+    int64_t at_s = NOW_S - 3 * 86400;
+    scene_init(&scene, 1);
+    keep(&scene, KEEP_FOREVER, KEEP_FOREVER);
+    store_hour(&scene, zone_utc(), at_s, "/a");
+    cr_expect_not(ask_one(&scene, merge, zone_utc(), at_s, "/c"));
+    store_page(&scene, KEY_PV, SLICE("shop"), LEVEL_DAY, zone_utc(), at_s, "\x04");
+    store_page(&scene, KEY_PV, SLICE("shop"), LEVEL_HOUR, zone_utc(), at_s, "/c");
+    cr_expect(ask_one(&scene, merge, zone_utc(), at_s, "/c"));
+    store_clear(&scene.is);
+    merge_counts_free(merge);
+}
+
 /* The past of a zone may change, and its hours begin at another minute. */
 Test(merge_counts_ask, minutes_of_a_zone_are_asked)
 {
@@ -669,7 +689,36 @@ Test(merge_counts_ask, whether_an_hour_can_take_the_names)
         "these have no cap");
 }
 
-/* Of more classes than the questions have room for nobody knows whether they fit. */
+/* Without caps: of names that are new to a day, are its hours asked? */
+static bool are_hours_asked(const char *const *come, size_t n_come)
+{
+    static struct scene scene;
+    struct merge_counts *merge = merge_counts_new(&no_caps, 1);
+    struct write_plan plan;
+    struct buffer out;
+    scene_init(&scene, 1);
+    struct row row = random_row(&scene.dice);
+    row.at_s = NOW_S - 3 * 86400;
+    write_plan_init(&plan, &scene.retention, &scene.state);
+    write_plan_at(&plan, row.at_s);
+    merge_counts_begin(merge, &row);
+    for (size_t i = 0; i < n_come; i++) {
+        struct slice text = slice_of(come[i]);
+        struct counted_for name = {text, page_hash(row.site->name, text), false, false};
+        cr_assert(merge_counts_add(merge, KEY_PV, &row, &name, 1, plan.targets, plan.n));
+    }
+    buffer_init(&out);
+    size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
+    answer_all(&scene.is, merge, n, &out);
+    n = merge_counts_write_rest(merge, LEVEL_HOUR, TAG, &out);
+    buffer_release(&out);
+    store_clear(&scene.is);
+    merge_counts_free(merge);
+    return n > 0;
+}
+
+/* Of more classes than the questions have room for nobody knows whether they fit, and whether a
+ * day's names were put together. */
 Test(merge_counts_ask, many_classes)
 {
     static char texts[30][12];
@@ -680,4 +729,6 @@ Test(merge_counts_ask, many_classes)
     }
     cr_expect(exceeds(NULL, 0, come, 30, KEY_PV));
     cr_expect_not(exceeds(NULL, 0, come, 3, KEY_PV));
+    cr_expect(are_hours_asked(come, 30), "some may have been put together in the day");
+    cr_expect_not(are_hours_asked(come, 3));
 }
