@@ -1,6 +1,7 @@
 /* carry_out.c - the commands of a transaction: by MULTI and EXEC, or by fold.lua where Redis has no
  * memory left. */
 #include "storage/core/reply_fault.h"
+#include "storage/fold/streams.h"
 #include "storage/fold/transaction_state.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/command_words.h"
@@ -79,8 +80,8 @@ static bool take_exec(void *data, size_t i, const struct reply *reply)
     return take_done(tx, reply->items + 1, tx->n_all);
 }
 
-/* What follows MULTI: between two TIME the commands of all shares; then EXEC. */
-static void write_commands(struct transaction *tx)
+/* What follows MULTI: between two TIME the commands of all shares, and the trim; then EXEC. */
+static void write_commands(struct transaction *tx, int trim)
 {
     buffer_clear(&tx->commands, OUT_KEPT);
     resp_command(&tx->commands, "TIME", NULL);
@@ -91,6 +92,11 @@ static void write_commands(struct transaction *tx)
             tx->n_commands[i] = share_write_commands(tx->shares[i], &tx->commands);
             tx->n_all += tx->n_commands[i];
         }
+    }
+    if (trim >= 0 && tx->fates[trim] == LOG_COUNTS) {
+        const struct batch_log *log = &tx->batch->logs[trim];
+        stream_write_trim(tx->core, 0, log->id, log->to, &tx->commands);
+        tx->n_all++;
     }
     tx->counts_end = tx->commands.n;
     resp_command(&tx->commands, "TIME", NULL);
@@ -172,9 +178,9 @@ static enum redis_status execute_beyond(struct transaction *tx)
     return redis_ask_all(tx->session->redis, &tx->out, 1, tx->deadline_ms, take_script, tx);
 }
 
-struct fold_result transaction_carry_out(struct transaction *tx)
+struct fold_result transaction_carry_out(struct transaction *tx, int trim)
 {
-    write_commands(tx);
+    write_commands(tx, trim);
     if (transaction_execute(tx) != REDIS_OK_STATUS ||
         (tx->found.err == STORAGE_OOM && execute_beyond(tx) != REDIS_OK_STATUS)) {
         return (struct fold_result){.end = FOLD_LOST};

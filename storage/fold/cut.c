@@ -118,7 +118,8 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
     return true;
 }
 
-unsigned cutter_next(struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX])
+unsigned cutter_next(
+    struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last)
 {
     unsigned n = 0;
     size_t us = 0;
@@ -138,5 +139,6 @@ unsigned cutter_next(struct cutter *cutter, uint32_t limit_us, struct cut ret[CU
         }
         n++;
     }
+    *ret_last = cutter->partition == n_partitions;
     return n;
 }

@@ -65,7 +65,8 @@ void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *
 unsigned cut_first(const struct batch *batch, unsigned n_partitions);
 
 /* Take the next transaction, of at most about @limit_us: ret[0 .. result); in a cluster it has one
- * partition.  0: all is done. */
-unsigned cutter_next(struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX]);
+ * partition.  0: all is done.  *ret_last: nothing comes behind it. */
+unsigned cutter_next(
+    struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last);
 
 #endif

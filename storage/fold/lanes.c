@@ -9,6 +9,7 @@
 #include "storage/cluster/topology.h"
 #include "storage/fold/cut.h"
 #include "storage/fold/pass_by.h"
+#include "storage/fold/streams.h"
 #include "storage/log/close.h"
 
 /* A lane's last transaction, and pass_by() behind the lanes, have a step each. */
@@ -36,6 +37,7 @@ struct lane {
     struct cut_left left; /* of a cluster: the partitions of the lane's server */
     struct session *over; /* the connection.. */
     struct heads *by;     /* ..and the heads that it goes by */
+    int trim;             /* by the last transaction: see transaction_run() */
     struct fold_result result;
 };
 
@@ -123,6 +125,7 @@ static void lane_begin(struct lane *lane, const struct batch *batch, struct cut_
     lane->has_work = true;
     lane->over = &lane->session;
     lane->by = heads;
+    lane->trim = -1;
     cutter_begin(&lane->cutter, lane->lanes->core, batch, left, first);
 }
 
@@ -131,12 +134,15 @@ static void lane_count(struct lane *lane)
     const struct lanes *lanes = lane->lanes;
     const struct batch *batch = lane->cutter.batch;
     struct cut cuts[CUTS_MAX];
-    unsigned n = 0;
+    bool last = false;
     lane->result.end = FOLD_DONE;
-    while (lane->result.end == FOLD_DONE &&
-           (n = cutter_next(&lane->cutter, transaction_limit_us(lane->tx, batch), cuts)) > 0) {
+    while (lane->result.end == FOLD_DONE && !last) {
+        unsigned n = cutter_next(&lane->cutter, transaction_limit_us(lane->tx, batch), cuts, &last);
+        if (n == 0) {
+            break;
+        }
         lane->result = transaction_run(lane->tx, lane->over, batch, (struct fold_cuts){cuts, n},
-            monotonic_ms() + FOLD_STEP_MS, lane->by);
+            last ? lane->trim : -1, monotonic_ms() + FOLD_STEP_MS, lane->by);
         if (lane->result.end == FOLD_DONE && lanes->moved != NULL && !lanes->core->is_spread) {
             lanes->moved(lanes->moved_data);
         }
@@ -199,8 +205,8 @@ static struct fold_result lanes_run(struct lanes *lanes)
 
 /* ---- one server ---- */
 
-static struct fold_result count_on_one(
-    struct lanes *lanes, struct session *session, const struct batch *batch, struct heads *heads)
+static struct fold_result count_on_one(struct lanes *lanes, struct session *session,
+    const struct batch *batch, struct heads *heads, int trim)
 {
     struct cut_left left = {0};
     struct lane *first = lanes->all;
@@ -215,10 +221,18 @@ static struct fold_result count_on_one(
     cut_all_left(&left, lanes->core);
     lane_begin(first, batch, &left, from, heads);
     first->over = session;
+    first->trim = both ? -1 : trim;
     if (both) {
         lane_begin(second, batch, &left, from + n / 2, &second->heads);
     }
-    return lanes_run(lanes);
+    struct fold_result result = lanes_run(lanes);
+    if (both && result.end == FOLD_DONE && trim >= 0) { /* only now both lanes have counted it */
+        const struct batch_log *log = &batch->logs[trim];
+        enum redis_status status =
+            stream_trim(lanes->core, session, monotonic_ms() + FOLD_STEP_MS, log->id, log->to);
+        result.end = status == REDIS_OK_STATUS ? FOLD_DONE : FOLD_LOST;
+    }
+    return result;
 }
 
 /* ---- a cluster ---- */
@@ -295,12 +309,12 @@ static struct fold_result count_spread(
                : pass_by(lanes->core, session, batch, heads, monotonic_ms() + FOLD_STEP_MS);
 }
 
-struct fold_result lanes_count(
-    struct lanes *lanes, struct session *session, const struct batch *batch, struct heads *heads)
+struct fold_result lanes_count(struct lanes *lanes, struct session *session,
+    const struct batch *batch, struct heads *heads, int trim)
 {
     for (struct lane *lane = lanes->all; lane != NULL; lane = lane->next) {
         lane->has_work = false;
     }
     return lanes->core->is_spread ? count_spread(lanes, session, batch, heads)
-                                  : count_on_one(lanes, session, batch, heads);
+                                  : count_on_one(lanes, session, batch, heads, trim);
 }

@@ -49,9 +49,9 @@ void lanes_forget(struct lanes *lanes);
 void lanes_release(struct lanes *lanes);
 
 /* Count @batch.  @session leads to the one server, or has the dispatcher of a cluster.  @heads are
- * as those of transaction_run().  After any end but FOLD_DONE some partitions may have counted the
- * batch. */
+ * as those of transaction_run().  @trim: of one server: the log in the batch that is cut when all
+ * is counted; -1: none.  After any end but FOLD_DONE some partitions may have counted the batch. */
 struct fold_result lanes_count(struct lanes *lanes, struct session *session,
-    const struct batch *batch, struct heads *heads) MUST_CHECK;
+    const struct batch *batch, struct heads *heads, int trim) MUST_CHECK;
 
 #endif

@@ -97,18 +97,14 @@ static void batch_is_folded(struct round *r, const struct goal *goal)
     }
 }
 
-/* With one server: cut off the own stream what all partitions have counted. */
-static enum redis_status trim_own(struct round *r, const struct goal *goal)
+static int own_number(const struct round *r, const struct goal *goal)
 {
-    enum redis_status status = REDIS_OK_STATUS;
-    for (size_t l = 0; !r->core->is_spread && l < r->batch.n_logs; l++) {
-        const struct batch_log *log = &r->batch.logs[l];
-        if (goal_own_log(goal, log->id) != NULL && status == REDIS_OK_STATUS) {
-            status =
-                stream_trim(r->core, &r->session, monotonic_ms() + FOLD_STEP_MS, log->id, log->to);
+    for (size_t l = 0; l < r->batch.n_logs; l++) {
+        if (goal_own_log(goal, r->batch.logs[l].id) != NULL) {
+            return (int)l;
         }
     }
-    return status;
+    return -1;
 }
 
 /* The batch lacks entries of @log: read them from Redis. */
@@ -126,7 +122,8 @@ static void batch_is_stale(struct round *r, uint32_t log)
 
 static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
-    struct fold_result result = lanes_count(&r->lanes, &r->session, &r->batch, &r->heads);
+    struct fold_result result =
+        lanes_count(&r->lanes, &r->session, &r->batch, &r->heads, own_number(r, goal));
     if (result.end == FOLD_STALE) {
         batch_is_stale(r, result.log);
     }
@@ -136,7 +133,6 @@ static enum storage_err fold_batch(struct round *r, struct goal *goal)
         if (r->core->is_spread && r->lanes.moved != NULL) {
             r->lanes.moved(r->lanes.moved_data);
         }
-        result.end = trim_own(r, goal) == REDIS_OK_STATUS ? FOLD_DONE : FOLD_LOST;
     }
     return result.end == FOLD_LOST  ? round_lost(r)
            : result.end == FOLD_ERR ? result.err

@@ -62,8 +62,7 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
     int64_t deadline_ms, struct stream *stream, unsigned place, uint64_t to,
     struct batch *batch) MUST_CHECK;
 
-/* Have that done, with one server: it has one history, in which all partitions have counted these
- * entries.  Of a cluster see trim.h. */
+/* Have that done, with one server. */
 enum redis_status stream_trim(struct core *core, struct session *session, int64_t deadline_ms,
     const char *id, uint64_t to) MUST_CHECK;
 

@@ -119,7 +119,7 @@ static bool are_heads_young(const struct transaction *tx)
     return !tx->core->is_spread || monotonic_ms() - tx->heads->asked_ms <= HEADS_AGE_MS;
 }
 
-static struct fold_result transaction_attempt(struct transaction *tx)
+static struct fold_result transaction_attempt(struct transaction *tx, int trim)
 {
     tx->counts = false;
     struct fold_result result = transaction_look(tx);
@@ -130,7 +130,7 @@ static struct fold_result transaction_attempt(struct transaction *tx)
         result = transaction_look_on(tx);
     }
     if (result.end == FOLD_DONE && tx->counts) {
-        return transaction_carry_out(tx);
+        return transaction_carry_out(tx, trim);
     }
     if (result.end == FOLD_LOST || !transaction_discard(tx)) {
         result.end = FOLD_LOST;
@@ -139,7 +139,8 @@ static struct fold_result transaction_attempt(struct transaction *tx)
 }
 
 struct fold_result transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, struct fold_cuts cuts, int64_t deadline_ms, struct heads *heads)
+    const struct batch *batch, struct fold_cuts cuts, int trim, int64_t deadline_ms,
+    struct heads *heads)
 {
     struct fold_result result;
     tx->session = session;
@@ -147,7 +148,7 @@ struct fold_result transaction_run(struct transaction *tx, struct session *sessi
     tx->batch = batch;
     tx->cuts = cuts;
     tx->heads = heads;
-    while ((result = transaction_attempt(tx)).end == FOLD_AGAIN) {
+    while ((result = transaction_attempt(tx, trim)).end == FOLD_AGAIN) {
         atomic_fetch_add(&tx->core->stats.fold_again, 1);
         if (monotonic_ms() >= deadline_ms) {
             result.end = FOLD_LOST;

@@ -49,10 +49,11 @@ void transaction_forget(struct transaction *tx);
 /* How much a transaction may be estimated to cost: see pace.h. */
 uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch);
 
-/* Count @cuts of @batch, by @deadline_ms.  @heads are replaced by what was read; in a cluster they
- * stay. */
+/* Count @cuts of @batch, by @deadline_ms.  @trim: number of the log in the batch whose entries all
+ * partitions have counted once this is done, so that its stream is cut; -1: none.  @heads are
+ * replaced by what was read; in a cluster they stay. */
 struct fold_result transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, struct fold_cuts cuts, int64_t deadline_ms,
+    const struct batch *batch, struct fold_cuts cuts, int trim, int64_t deadline_ms,
     struct heads *heads) MUST_CHECK;
 
 #endif

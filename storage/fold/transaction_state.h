@@ -48,7 +48,7 @@ struct transaction {
     /* What is written. */
     size_t n_commands[CUTS_MAX]; /* 0: nothing to count.. */
     bool counts;                 /* ..in some shares there is something */
-    size_t n_all;                /* commands of all shares */
+    size_t n_all;                /* commands of all shares, and the trim */
     enum log_fate fates[BATCH_LOGS];
     struct fold_result found; /* by the answers to the commands */
 };
@@ -64,6 +64,6 @@ struct fold_result transaction_look_on(struct transaction *tx) MUST_CHECK;
 bool transaction_discard(struct transaction *tx) MUST_CHECK;
 
 /* Have the commands of the transaction carried out.  FOLD_AGAIN: a state was changed meanwhile. */
-struct fold_result transaction_carry_out(struct transaction *tx) MUST_CHECK;
+struct fold_result transaction_carry_out(struct transaction *tx, int trim) MUST_CHECK;
 
 #endif

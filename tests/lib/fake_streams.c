@@ -113,11 +113,6 @@ static const struct reply *answer(const struct buffer *out, size_t i)
         reply = fold_text(find(command->words[2])->cursor);
     } else if (command_is(command, 0, "EXISTS")) {
         reply = (struct reply){.type = REPLY_INTEGER, .integer = 1};
-    } else if (command_is(command, 0, "XTRIM")) {
-        fake_streams.n_trims++;
-        (void)snprintf(fake_streams.trimmed, sizeof(fake_streams.trimmed), "%.*s",
-            (int)command->words[1].n, command->words[1].p);
-        reply = (struct reply){.type = REPLY_INTEGER, .integer = 1};
     } else {
         cr_assert(command_is(command, 0, "XRANGE"));
         result = range(command);

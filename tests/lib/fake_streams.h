@@ -1,7 +1,7 @@
 /* fake_streams.h - what a fold reads of Redis: heads, cursors, and the entries of streams.
  *
- * It answers HGETALL, TIME, HGET of a cursor, EXISTS, XRANGE and XTRIM, through stand_in.h.
- * All partitions have the same cursors.
+ * It answers HGETALL, TIME, HGET of a cursor, EXISTS and XRANGE, through stand_in.h.  All
+ * partitions have the same cursors.
  */
 #ifndef TESTS_LIB_FAKE_STREAMS_H
 #define TESTS_LIB_FAKE_STREAMS_H
@@ -28,8 +28,6 @@ struct fake_streams {
     const char *closed; /* how many logs were closed; NULL: the register does not say */
     unsigned n_ranges;  /* how often XRANGE came.. */
     char last[100];     /* ..and the words of the last one, behind its key */
-    unsigned n_trims;   /* how often XTRIM came.. */
-    char trimmed[100];  /* ..and the key of the last one */
     bool is_lost;       /* the connection gives no answer.. */
     bool refuses;       /* ..and XRANGE an error */
 };

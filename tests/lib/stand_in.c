@@ -165,15 +165,18 @@ enum redis_status __wrap_dispatcher_await(
 /* ---- transactions ---- */
 
 struct fold_result __real_transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, struct fold_cuts cuts, int64_t deadline_ms, struct heads *heads);
+    const struct batch *batch, struct fold_cuts cuts, int trim, int64_t deadline_ms,
+    struct heads *heads);
 struct fold_result __wrap_transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, struct fold_cuts cuts, int64_t deadline_ms, struct heads *heads);
+    const struct batch *batch, struct fold_cuts cuts, int trim, int64_t deadline_ms,
+    struct heads *heads);
 
 struct fold_result __wrap_transaction_run(struct transaction *tx, struct session *session,
-    const struct batch *batch, struct fold_cuts cuts, int64_t deadline_ms, struct heads *heads)
+    const struct batch *batch, struct fold_cuts cuts, int trim, int64_t deadline_ms,
+    struct heads *heads)
 {
     if (stand_in.transaction == NULL) {
-        return __real_transaction_run(tx, session, batch, cuts, deadline_ms, heads);
+        return __real_transaction_run(tx, session, batch, cuts, trim, deadline_ms, heads);
     }
-    return stand_in.transaction(batch, cuts, heads);
+    return stand_in.transaction(batch, cuts, trim, heads);
 }

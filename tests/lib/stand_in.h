@@ -19,7 +19,7 @@ struct stand_in {
     const struct reply *(*answer)(const struct buffer *out, size_t i);
     /* of transaction_run() */
     struct fold_result (*transaction)(
-        const struct batch *batch, struct fold_cuts cuts, struct heads *heads);
+        const struct batch *batch, struct fold_cuts cuts, int trim, struct heads *heads);
     /* of dispatcher_begin(): a group is begun; its commands go nowhere */
     void (*group)(unsigned partition, enum dispatcher_kind kind);
     /* of dispatcher_await(), with the one above: the next reply.  NULL: the connection is lost. */

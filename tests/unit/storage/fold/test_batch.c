@@ -236,12 +236,14 @@ static void cut_all(struct core *core, const struct batch *batch, uint32_t limit
     struct cut cuts[CUTS_MAX];
     static struct progress done;
     unsigned complete = 0;
-    unsigned n;
+    bool last = false;
     memset(&done, 0, sizeof(done));
     cut_all_left(&left, core);
     cutter_begin(&cutter, core, batch, &left, 0);
-    while ((n = cutter_next(&cutter, limit_us, cuts)) > 0) {
+    while (!last) {
+        unsigned n = cutter_next(&cutter, limit_us, cuts, &last);
         size_t us = 0;
+        cr_assert_gt(n, 0u);
         for (unsigned i = 0; i < n; i++) {
             cr_assert(i == 0 || cuts[i].partition > cuts[i - 1].partition);
             check_cut(batch, &cuts[i], &done);
@@ -250,6 +252,7 @@ static void cut_all(struct core *core, const struct batch *batch, uint32_t limit
         }
         cr_assert(n == 1 || us <= limit_us);
     }
+    cr_expect_eq(cutter_next(&cutter, limit_us, cuts, &last), 0u);
     cr_expect_eq(complete, core->partitions.n);
     for (unsigned p = 0; p < core->partitions.n; p++) {
         cr_expect_eq(done.task[p], batch->tasks[p].n);
@@ -315,8 +318,7 @@ Test(batch, sharing_cutters_hold_every_task_once)
         }
         while (!last[0] || !last[1] || !last[2]) {
             unsigned who = (unsigned)dice_below(&dice, 3);
-            unsigned n = cutter_next(&cutters[who], 100, cuts);
-            last[who] = n == 0;
+            unsigned n = cutter_next(&cutters[who], 100, cuts, &last[who]);
             for (unsigned k = 0; k < n; k++) {
                 check_cut(&batch, &cuts[k], &done);
                 complete += cuts[k].end_stripe == LOG_STRIPES;
@@ -339,13 +341,14 @@ Test(batch, a_small_fold_is_one_transaction)
     struct cut_left left = {0};
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
+    bool last = false;
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 3);
     cr_assert(batch_finish(&batch, core));
     cut_all_left(&left, core);
     cutter_begin(&cutter, core, &batch, &left, 0);
-    cr_expect_eq(cutter_next(&cutter, 2000, cuts), 64u);
-    cr_expect_eq(cutter_next(&cutter, 2000, cuts), 0u);
+    cr_expect_eq(cutter_next(&cutter, 2000, cuts, &last), 64u);
+    cr_expect(last);
     batch_release(&batch);
     fold_core_drop(core);
 }
@@ -357,15 +360,18 @@ Test(batch, a_transaction_has_a_bounded_number_of_partitions)
     struct cut_left left = {0};
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
+    bool last = false;
     cr_assert_not_null(batch_add_log(&batch, A, 0));
     add(&batch, A, 1, NOW_S, 3);
     cr_assert(batch_finish(&batch, core));
     cut_all_left(&left, core);
     cutter_begin(&cutter, core, &batch, &left, 0);
-    cr_expect_eq(cutter_next(&cutter, 100000, cuts), CUTS_MAX);
-    cr_expect_eq(cutter_next(&cutter, 100000, cuts), CUTS_MAX);
-    cr_expect_eq(cutter_next(&cutter, 100000, cuts), 1u);
-    cr_expect_eq(cutter_next(&cutter, 100000, cuts), 0u);
+    cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);
+    cr_expect(!last);
+    cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);
+    cr_expect(!last);
+    cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), 1u);
+    cr_expect(last);
     batch_release(&batch);
     fold_core_drop(core);
 }

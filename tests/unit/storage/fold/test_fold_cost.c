@@ -117,7 +117,7 @@ static struct cost fold_arrays(int64_t age_s)
     struct cut_left left = {0};
     struct cutter cutter;
     struct cut cuts[CUTS_MAX];
-    unsigned n_cuts;
+    bool last = false;
     cr_assert(events != NULL && share != NULL && batch_add_log(&batch, LOG, 0) != NULL);
     for (size_t i = 0; i < PAGES; i++) {
         (void)snprintf(pages[i], PAGE_TEXT, "/page/number/%07zu", i);
@@ -128,9 +128,10 @@ static struct cost fold_arrays(int64_t age_s)
     cr_assert(batch_finish(&batch, core));
     cut_all_left(&left, core);
     cutter_begin(&cutter, core, &batch, &left, 0);
-    while ((n_cuts = cutter_next(&cutter, LIMIT_US, cuts)) > 0) {
+    while (!last) {
+        unsigned n = cutter_next(&cutter, LIMIT_US, cuts, &last);
         cost.transactions++;
-        for (unsigned i = 0; i < n_cuts; i++) {
+        for (unsigned i = 0; i < n; i++) {
             cr_assert_leq(cuts[i].us, 2 * LIMIT_US);
             fold_cut(share, &batch, &cuts[i], &cost);
         }

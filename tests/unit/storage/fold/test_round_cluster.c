@@ -87,9 +87,10 @@ static const struct reply *dispatched(struct dispatcher *dispatcher)
 
 /* By the rule of transaction.c: it counts nothing by heads that are too old. */
 static struct fold_result run_transaction(
-    const struct batch *batch, struct fold_cuts cuts, struct heads *heads)
+    const struct batch *batch, struct fold_cuts cuts, int trim, struct heads *heads)
 {
     (void)cuts;
+    (void)trim;
     if (now_us / 1000 - heads->asked_ms > HEADS_AGE_MS) {
         return fold_failed(STORAGE_BEHIND);
     }
