@@ -624,6 +624,26 @@ Test(merge_counts_ask, minutes_of_a_zone_are_asked)
 
 /* ---- caps ---- */
 
+/* Count the @n_come names in @come of one event of an old hour; the event. */
+static const struct row *count_names(struct scene *scene, struct merge_counts *merge,
+    enum key_kind kind, const char *const *come, size_t n_come)
+{
+    static struct row row;
+    struct write_plan plan;
+    scene_init(scene, 1);
+    row = random_row(&scene->dice);
+    row.at_s = NOW_S - 3 * 86400;
+    write_plan_init(&plan, &scene->retention, &scene->state);
+    write_plan_at(&plan, row.at_s);
+    merge_counts_begin(merge, &row);
+    for (size_t i = 0; i < n_come; i++) {
+        struct slice text = slice_of(come[i]);
+        struct counted_for name = {text, page_hash(row.site->name, text), false, false};
+        cr_assert(merge_counts_add(merge, kind, &row, &name, 1, plan.targets, plan.n));
+    }
+    return &row;
+}
+
 /* Does an hour that has the @n_had names in @had exceed with those in @come?  @of_day: its day has
  * that name, too; NULL: none. */
 static bool hour_exceeds(const char *const *had, size_t n_had, const char *const *come,
@@ -631,24 +651,13 @@ static bool hour_exceeds(const char *const *had, size_t n_had, const char *const
 {
     static struct scene scene;
     struct merge_counts *merge = merge_counts_new(&caps, 1);
-    struct write_plan plan;
-    scene_init(&scene, 1);
-    struct row row = random_row(&scene.dice);
-    row.at_s = NOW_S - 3 * 86400;
-    write_plan_init(&plan, &scene.retention, &scene.state);
-    write_plan_at(&plan, row.at_s);
+    const struct row *row = count_names(&scene, merge, kind, come, n_come);
     for (size_t i = 0; i < n_had; i++) {
-        store_page(&scene, kind, row.site->name, LEVEL_HOUR, zone_utc(), row.at_s, had[i]);
-        store_page(&scene, kind, row.site->name, LEVEL_DAY, zone_utc(), row.at_s, had[i]);
+        store_page(&scene, kind, row->site->name, LEVEL_HOUR, zone_utc(), row->at_s, had[i]);
+        store_page(&scene, kind, row->site->name, LEVEL_DAY, zone_utc(), row->at_s, had[i]);
     }
     if (of_day != NULL) {
-        store_page(&scene, kind, row.site->name, LEVEL_DAY, zone_utc(), row.at_s, of_day);
-    }
-    merge_counts_begin(merge, &row);
-    for (size_t i = 0; i < n_come; i++) {
-        struct slice text = slice_of(come[i]);
-        struct counted_for name = {text, page_hash(row.site->name, text), false, false};
-        cr_assert(merge_counts_add(merge, kind, &row, &name, 1, plan.targets, plan.n));
+        store_page(&scene, kind, row->site->name, LEVEL_DAY, zone_utc(), row->at_s, of_day);
     }
     (void)ask(&scene, merge);
     bool is = merge_counts_exceeds(merge);
@@ -694,19 +703,8 @@ static bool are_hours_asked(const char *const *come, size_t n_come)
 {
     static struct scene scene;
     struct merge_counts *merge = merge_counts_new(&no_caps, 1);
-    struct write_plan plan;
     struct buffer out;
-    scene_init(&scene, 1);
-    struct row row = random_row(&scene.dice);
-    row.at_s = NOW_S - 3 * 86400;
-    write_plan_init(&plan, &scene.retention, &scene.state);
-    write_plan_at(&plan, row.at_s);
-    merge_counts_begin(merge, &row);
-    for (size_t i = 0; i < n_come; i++) {
-        struct slice text = slice_of(come[i]);
-        struct counted_for name = {text, page_hash(row.site->name, text), false, false};
-        cr_assert(merge_counts_add(merge, KEY_PV, &row, &name, 1, plan.targets, plan.n));
-    }
+    (void)count_names(&scene, merge, KEY_PV, come, n_come);
     buffer_init(&out);
     size_t n = merge_counts_write_questions(merge, TAG, NOW_S * 1000, &scene.state, &out);
     answer_all(&scene.is, merge, n, &out);
