@@ -183,7 +183,7 @@ static void keep_value(struct count_question *q, enum metric metric, const struc
     const struct remembered_run *run, const void *value, size_t n)
 {
     struct cache_id id = portion_run_id(q, portion, metric, run);
-    (void)proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
+    proved_keep(&q->read, portion->partition, &portion->cover, run, &id, value, n);
 }
 
 bool count_keep_run(struct count_question *q, enum metric metric, const struct portion *portion,

@@ -192,7 +192,7 @@ static void finish_sketch_run(struct walk *walk, const struct remembered_run *ru
     const struct cover *cover = cover_of(walk, walk->at);
     struct cache_id id = run_id(r->core->cache, &walk->about[walk->at].name, cover, run);
     uint8_t text[HLL_DENSE_SIZE];
-    (void)proved_keep(
+    proved_keep(
         r, walk->pages[walk->at].partition, cover, run, &id, text, hll_encode(&walk->run, text));
     hll_unite(&walk->sketch, &walk->run);
 }

@@ -155,13 +155,11 @@ bool proved_may_keep(const struct proved_read *r, unsigned partition, const stru
     return (known->changed >> run->proof & 1) == 0 && run_holds(run, r->zone, &known->view, cover);
 }
 
-bool proved_keep(struct proved_read *r, unsigned partition, const struct cover *cover,
+void proved_keep(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_run *run, const struct cache_id *id, const void *value, size_t n)
 {
-    bool may = proved_may_keep(r, partition, cover, run);
-    if (may) {
+    if (proved_may_keep(r, partition, cover, run)) {
         const struct ver *ver = proof_ver(&r->known[partition].view, run->proof);
         cache_put(r->core->cache, id, ver, value, n);
     }
-    return may;
 }

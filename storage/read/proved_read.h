@@ -176,8 +176,8 @@ void proved_rely(struct proved_read *r, unsigned partition, enum proof proof);
 bool proved_may_keep(const struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_run *run);
 
-/* The same, and if it does remember the @n bytes that it came to. */
-bool proved_keep(struct proved_read *r, unsigned partition, const struct cover *cover,
+/* If so, remember the @n bytes that it came to. */
+void proved_keep(struct proved_read *r, unsigned partition, const struct cover *cover,
     const struct remembered_run *run, const struct cache_id *id, const void *value, size_t n);
 
 #endif
