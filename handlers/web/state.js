@@ -15,6 +15,9 @@ export function readAddress() {
     const text = query.get(name) ?? value;
     state[name] = CHOICES[name] && !CHOICES[name].includes(text) ? value : text;
   }
+  if (!query.has("range") && query.has("from")) {
+    state.range = "custom"; // an address that somebody wrote by hand, as one of GET /uv
+  }
   if (!isWindow(state.range)) {
     state.range = DEFAULTS.range;
   }

@@ -70,6 +70,13 @@ def test_straight_lines(http, shop, look):
     assert [line["tension"] for line in chart(browser)] == [0, 0]
 
 
+def test_an_address_with_from_and_to_is_a_custom_window(http, shop, look):
+    """Nobody who writes one by hand knows that the page calls it `range=custom`."""
+    browser = look(f"/?site=shop&{CUSTOM.removeprefix('range=custom&')}")
+    assert_figures(browser, http.question("/stats", site="shop", from_=str(FROM), to=str(TODAY)))
+    assert browser.run("return document.getElementById('range').value") == "custom"
+
+
 def test_a_custom_window_ends_now(http, shop, look):
     """No hours to come as zeros, and part of a day is compared with as much of a day."""
     browser = look(f"/?site=shop&range=custom&from={TODAY}&to={TODAY}&step=1h")
