@@ -7,9 +7,9 @@
 #include "storage/log/chunk.h"
 #include "storage/time/units.h"
 
-#define OLD_S      DAY_S /* an event is old that arrives so late */
-#define FEW_EVENTS 16    /* of a small request */
-#define ROWS_KEPT  4096  /* more rows than that are given back */
+#define OLD_S      DAY_S /* an event is old if it arrives later than this after its time */
+#define FEW_EVENTS 16    /* a request with fewer events is small */
+#define ROWS_KEPT  4096  /* the memory of more rows is given back */
 
 /* ---- entries ---- */
 
@@ -100,7 +100,7 @@ static int compare_entries(const void *a, const void *b)
  * Nothing waits for an entry that cannot be read. */
 static void drop_later(struct batch *batch)
 {
-    int64_t limit_ms[BATCH_LOGS] = {0}; /* of those that go on: the last arrival */
+    int64_t limit_ms[BATCH_LOGS] = {0}; /* the last arrival of each log in the batch */
     int64_t least_ms = INT64_MAX;
     for (size_t i = 0; i < batch->n_entries; i++) {
         limit_ms[batch->entries[i].log] = batch->entries[i].order_ms;
@@ -116,8 +116,8 @@ static void drop_later(struct batch *batch)
         n--;
         struct batch_log *log = &batch->logs[batch->entries[n].log];
         log->more = true;
-        log->broken = false;                      /* what cannot be read comes later, too */
-        log->to = batch->entries[n].entry->n - 1; /* sorted: the first one is dropped last */
+        log->broken = false;                      /* the broken entry is left for later, too */
+        log->to = batch->entries[n].entry->n - 1; /* the log's first dropped entry comes last */
     }
     drop_entries(batch, n);
 }
@@ -202,7 +202,7 @@ static const struct row_site *find_site(
     struct batch *batch, const struct core *core, struct slice name)
 {
     if (batch->n_rows > 0 && slice_equal(batch->rows[batch->n_rows - 1].site->name, name)) {
-        return batch->rows[batch->n_rows - 1].site; /* most often */
+        return batch->rows[batch->n_rows - 1].site; /* the site of the event before, most often */
     }
     bool is_new;
     struct site_wanted wanted = {batch, name};
@@ -219,7 +219,7 @@ static const struct row_site *find_site(
     return item == INDEX_NONE ? NULL : batch->sites[item];
 }
 
-/* Who the row's user is; the visitor too, where no other was given. */
+/* Set the row's user, who is also the visitor of a page view or named event without another one. */
 static void set_user(const struct secret *secret, struct row *row)
 {
     identity_user(secret, row->site->name, row->user, &row->user_id);
@@ -250,7 +250,7 @@ static void make_row(const struct secret *secret, const struct chunk_event *even
     }
 }
 
-/* Make the next row.  @has_key: the request has one. */
+/* Make the next row.  @has_key: the request has an Idempotency-Key.  False: out of memory. */
 static bool add_row(struct batch *batch, const struct core *core, const struct secret *secret,
     struct chunk_reader *reader, uint32_t entry, bool has_key)
 {
@@ -268,7 +268,7 @@ static bool add_row(struct batch *batch, const struct core *core, const struct s
            batch_tasks_add(batch->tasks, &core->partitions, row, batch->n_rows - 1);
 }
 
-/* The events of some chunks; of one, where the request has a key. */
+/* Make rows of the events in @chunks: of one request with a key, or of all requests without. */
 static enum packed_err decode_chunks(struct batch *batch, const struct core *core,
     const struct secret *secret, struct slice chunks, uint32_t entry, bool has_key)
 {
@@ -304,7 +304,7 @@ static bool decode_entry(
     enum packed_err err = PACKED_OK;
     entry->first_row = (uint32_t)batch->n_rows;
     if (entry->entry->n > log->to) {
-        return true; /* behind one that cannot be read */
+        return true; /* an entry before this one cannot be read */
     }
     for (size_t i = 0; err == PACKED_OK && i <= entry->entry->n_keyed; i++) {
         struct slice chunks;
@@ -342,12 +342,12 @@ uint64_t batch_missing(const struct batch *batch, size_t log)
     return n;
 }
 
-/* As many rows as there are events: an array that doubles would take up to twice that.  Out of
- * memory: it grows later, or not at all. */
+/* Make room for as many rows as there are events: an array that doubles would take up to twice as
+ * much.  If memory is out, the array grows later, or not at all. */
 static void expect_rows(struct batch *batch)
 {
     size_t n = batch_events(batch);
-    if (n > batch->rows_capacity) { /* there are no rows so far */
+    if (n > batch->rows_capacity) { /* the batch has no rows so far */
         free(batch->rows);
         batch->rows = reallocarray(NULL, n, sizeof(*batch->rows));
         batch->rows_capacity = batch->rows == NULL ? 0 : n;

@@ -8,9 +8,9 @@
 
 #define TASKS_KEPT 4096 /* memory for more tasks than that is given back */
 
-#define OLD_SPAN_S (7 * DAY_S) /* of old events of a site, so much lies together */
+#define OLD_SPAN_S (7 * DAY_S) /* old events of a site lie together by spans of this length */
 
-#define HALF_BITS 4 /* one half of the stripes is of pages and sites, the other of who came */
+#define HALF_BITS 4 /* half of the stripes are of pages and sites, the others of visitors */
 _Static_assert(LOG_STRIPES == 2 << HALF_BITS, "two halves");
 
 unsigned row_stripe(const struct row *row, enum task_kind kind)
@@ -20,13 +20,13 @@ unsigned row_stripe(const struct row *row, enum task_kind kind)
         return (unsigned)((uint64_t)row->at_s / OLD_SPAN_S % half);
     }
     switch (kind) {
-    case TASK_PAGE: /* of other bits than its partition */
+    case TASK_PAGE: /* other bits of the hash than those that choose the partition */
         return (unsigned)(row->page_hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HALF_BITS));
     case TASK_SITE: /* all zones cut minutes at the same instants */
         return (unsigned)((uint64_t)row->at_s / MINUTE_S % half);
     case TASK_VISIT:
         return half + row->visitor.bytes[0] % half;
-    case TASK_USER: /* the same as of TASK_VISIT, where the user is the visitor */
+    case TASK_USER: /* TASK_VISIT has this stripe, too, where the user is the visitor */
         return half + row->user_id.bytes[0] % half;
     }
     return 0;

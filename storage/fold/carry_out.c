@@ -11,7 +11,7 @@
 
 /* ---- MULTI .. EXEC ---- */
 
-/* The answers to the commands. */
+/* The transaction was carried out with the answers @replies.  False: these are too few or many. */
 static bool take_done(struct transaction *tx, const struct reply *replies, size_t n)
 {
     size_t at = 0;
@@ -19,7 +19,7 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        if (replies[i].type == REPLY_ERROR) { /* a key of another type: never by us */
+        if (replies[i].type == REPLY_ERROR) { /* a key has another type, which tallyd never does */
             atomic_fetch_add(&tx->core->stats.redis_errors, 1);
             core_notice(tx->core, STORAGE_REFUSING, replies[i].text.p);
         }
@@ -41,7 +41,7 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
     return true;
 }
 
-/* How long the transaction took, by the TIME at its ends. */
+/* Learn how long the transaction took, by the TIME at its ends. */
 static void learn_pace(struct transaction *tx, const struct reply *first, const struct reply *last)
 {
     uint64_t us = 0;
@@ -51,7 +51,7 @@ static void learn_pace(struct transaction *tx, const struct reply *first, const 
     pace_learn(&tx->pace, us, reply_time_us(last) - reply_time_us(first));
 }
 
-/* False: the connection is lost. */
+/* Redis has refused the transaction.  False: the connection must be given up. */
 static bool take_refusal(struct transaction *tx, const struct reply *reply)
 {
     tx->found.end = FOLD_ERR;
@@ -59,7 +59,7 @@ static bool take_refusal(struct transaction *tx, const struct reply *reply)
         tx->core, &tx->session->server, tx->cuts.cuts[0].partition, reply, &tx->found.err);
 }
 
-/* Behind MULTI: TIME, the commands, TIME, EXEC. */
+/* The replies behind MULTI: QUEUED for TIME, the commands and TIME; then that of EXEC. */
 static bool take_exec(void *data, size_t i, const struct reply *reply)
 {
     struct transaction *tx = data;
@@ -103,7 +103,8 @@ static void write_commands(struct transaction *tx, int trim)
     resp_command(&tx->commands, "EXEC", NULL);
 }
 
-/* The commands stay: fold.lua may have to carry them out. */
+/* Send the commands, and take their answers.  tx->commands stays: fold.lua may have to carry them
+ * out. */
 static enum redis_status transaction_execute(struct transaction *tx)
 {
     struct redis *redis = tx->session->redis;
@@ -118,6 +119,8 @@ static enum redis_status transaction_execute(struct transaction *tx)
 
 /* ---- where memory is full ---- */
 
+/* Append what fold.lua compares: the logs that must have heads, and the states as they were read.
+ * Returns how many words. */
 static size_t write_expected(struct transaction *tx, struct buffer *out)
 {
     size_t n_logs = 0;
@@ -152,8 +155,8 @@ static bool take_script(void *data, size_t i, const struct reply *reply)
     return reply->type == REPLY_ARRAY && take_done(tx, reply->items, reply->n);
 }
 
-/* What has been acknowledged is counted also beyond maxmemory: it is bounded, and takes less memory
- * then than in the log. */
+/* Have fold.lua carry the commands out beyond maxmemory.  What was acknowledged must be counted: it
+ * is bounded, and takes less memory as counts than in the log. */
 static enum redis_status execute_beyond(struct transaction *tx)
 {
     struct key key;
@@ -164,8 +167,8 @@ static enum redis_status execute_beyond(struct transaction *tx)
     struct slice counts = {tx->commands.p + tx->counts_from, tx->counts_end - tx->counts_from};
     n += command_words(counts, &tx->words);
     script_head(&tx->out, &tx->session->scripts, SCRIPT_FOLD, 1 + cuts.n, n);
-    /* In a cluster a key that never exists: a slot that is being moved then refuses the script,
-     * which would break off at a key that is not named. */
+    /* In a cluster the first key is one that never exists.  So a slot that is being moved refuses
+     * the script, which would else break off at a key that is not among its KEYS. */
     key_fixed(&key, tx->core->partitions.tag[tx->core->is_spread ? cuts.cuts[0].partition : 0],
         tx->core->is_spread ? "-" : "heads", SLICE(""));
     resp_word(&tx->out, key.p, key.n);

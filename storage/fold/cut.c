@@ -1,11 +1,11 @@
 #include "storage/fold/cut.h"
 
 #define COST_PER_US 10 /* costs are in tenths of a microsecond */
-#define STATE_COST  30 /* a partition's state: its cursors */
+#define STATE_COST  30 /* of a partition's state, which has the cursors */
 
-/* What a task costs Redis, roughly: measured of late events of 10,000 pages.  A busy page's, or one
- * with many names, costs a fraction of that, or twice as much.  The pace (pace.h) follows: with an
- * estimate that knew which keys are new, no fewer transactions took too long. */
+/* What a task costs Redis, roughly, as measured with late events of 10,000 pages.  A task of a busy
+ * page costs a fraction of that, and one with many names twice as much.  The pace (pace.h) follows.
+ * With an estimate that knew which keys are new, no fewer transactions took too long. */
 static size_t task_cost(struct write_plan *plan, const struct row *row, enum task_kind kind)
 {
     static const uint8_t in_one_bucket[] = {
@@ -54,7 +54,7 @@ void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *
 
 /* Where the tasks of a partition may be cut: behind a stripe, an entry, an event. */
 struct cut_places {
-    uint32_t stripe_end, entry_end, event_end; /* tasks; all at the first one: nowhere yet */
+    uint32_t stripe_end, entry_end, event_end; /* numbers of tasks; the first one's: none yet */
 };
 
 /* May the tasks be cut in front of task @i, which is not the first one of the cut? */
@@ -86,7 +86,7 @@ static void cut_at(struct cut *cut, const struct cut_places *places, const struc
     cut->to_row = behind_stripe ? 0 : behind_entry ? batch_entry_start(batch, row) : row;
 }
 
-/* What fits of the partition at hand.  True: all the rest of it. */
+/* Cut what fits off the partition at hand.  True: the cut has all that was left of it. */
 static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct cut *ret)
 {
     const struct batch *batch = cutter->batch;
@@ -98,7 +98,7 @@ static bool cut_partition(const struct cutter *cutter, size_t limit_us, struct c
     size_t cost = STATE_COST;
     *ret = (struct cut){
         .partition = cutter->partition, .from = from, .first_stripe = cutter->first_stripe};
-    write_plan_init(&plan, &view.retention, &view.state); /* as far as is known now */
+    write_plan_init(&plan, &view.retention, &view.state); /* the state may be newer by now */
     for (uint32_t i = from; i < tasks->n; i++) {
         if (i > from) {
             note_places(&places, batch, tasks, i);
@@ -129,7 +129,7 @@ unsigned cutter_next(
     while (whole && n < most && cutter->partition < n_partitions) {
         whole = cut_partition(cutter, limit_us, &ret[n]);
         if (n > 0 && (!whole || us + ret[n].us > limit_us)) {
-            break; /* the next transaction begins with it */
+            break; /* the next transaction begins with this partition */
         }
         us += ret[n].us;
         cutter->task = whole ? 0 : ret[n].to;

@@ -26,46 +26,46 @@ struct cut {
     uint32_t from, to;
     uint8_t first_stripe, end_stripe;
     uint32_t to_row;
-    uint32_t us; /* what it is estimated to cost Redis */
+    uint32_t us; /* Redis is estimated to take so long for the cut */
 };
 
-/* Cuts of one batch that are counted together.  The array stays until they are counted. */
+/* Cuts of one batch that one transaction counts.  The caller keeps the array until then. */
 struct fold_cuts {
     const struct cut *cuts;
     unsigned n;
 };
 
-/* Partitions of a batch that no cutter has taken yet; zeroed there are none. */
+/* Partitions of a batch that no cutter has taken yet; zeroed there are none.  Thread-safe. */
 struct cut_left {
     _Atomic bool has[PARTITIONS_MAX];
 };
 
-/* How far the partitions of a batch have come. */
+/* How far a lane has cut the partitions of a batch. */
 struct cutter {
     struct core *core;
     const struct batch *batch;
     struct cut_left *left;
-    unsigned partition;   /* the one that is taken; their number: none is left.. */
-    uint32_t task;        /* ..its first task that is not done.. */
-    uint8_t first_stripe; /* ..and its first stripe */
+    unsigned partition;   /* the partition at hand; the number of partitions: none is left */
+    uint32_t task;        /* the first task of the partition that is in no cut */
+    uint8_t first_stripe; /* the first stripe of the partition that no cut has to its end */
 };
 
-/* All partitions of @core are left. */
+/* Put all partitions of @core into @left. */
 void cut_all_left(struct cut_left *left, const struct core *core);
 
-/* Cut the partitions in @left, from @first on and around, and take the first one.  Several cutters,
- * each on its own thread, may share them. */
+/* Begin to cut the partitions in @left, from @first on and around, and take the first one out of
+ * @left.  Several cutters, each on its own thread, may share @left. */
 void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *batch,
     struct cut_left *left, unsigned first);
 
-/* Where the first of several cutters begins: at a partition that has far more to do than others, as
- * that of a busy site.  It takes several transactions, one after the other.  Begun late, they would
- * go on alone when all others are done.  Else at partition 0: then each thread meets the partitions
- * again that it knows. */
+/* The partition at which the first of several cutters begins: one that has far more tasks than
+ * others, as that of a busy site.  It takes several transactions, one after the other.  Begun late,
+ * they would go on alone when all others are done.  Where there is none, partition 0: then each
+ * thread meets the partitions again that it knows. */
 unsigned cut_first(const struct batch *batch, unsigned n_partitions);
 
-/* Take the next transaction, of at most about @limit_us: ret[0 .. result); in a cluster it has one
- * partition.  0: all is done.  *ret_last: nothing comes behind it. */
+/* Make the cuts of the next transaction, estimated at about @limit_us at most, and return how many
+ * they are: in a cluster one, and 0 when all is cut.  *ret_last: no further transaction comes. */
 unsigned cutter_next(
     struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last);
 

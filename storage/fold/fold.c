@@ -6,48 +6,48 @@
 #include "storage/base/cond.h"
 #include "storage/fold/round.h"
 
-#define WAIT_MS      500   /* the oldest entry waits so long.. */
-#define BATCH_EVENTS 20000 /* folded at a time: more would merge better, and take more memory */
-#define LIMIT_MAX    ((size_t)2 * BATCH_EVENTS) /* as much comes in while a batch is folded */
-#define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* ..or until there is so much */
+#define WAIT_MS      500   /* a round is due when the oldest entry has waited for so long */
+#define BATCH_EVENTS 20000 /* a batch has about so many: more merge better, and take more memory */
+#define LIMIT_MAX    ((size_t)2 * BATCH_EVENTS) /* a second batch arrives while one is folded */
+#define BYTES_MAX    ((int64_t)4 * 1024 * 1024) /* a round is due when so many bytes wait */
 #define IN_ORDER_MAX 500  /* with more, a fold takes no other process's log: see reach_of() */
-#define POLL_MS      500  /* how often logs of others are looked at */
-#define AGAIN_MS     50   /* after a fold that failed */
-#define HEIR_MS      5000 /* after the start: what died before has left by then what it leaves.. */
-#define HEIR_POLL_MS 2000 /* ..and is looked for so often, for that takes what others count, too */
-#define PAUSE_MAX_MS 250 /* after a fold that took so long or longer: then it waited for a server */
-#define IDLE_MS      20  /* after one that counted nothing: Redis lacks what memory has */
+#define POLL_MS      500  /* logs of other processes are looked at so often */
+#define AGAIN_MS     50   /* the pause after a failed round, or after an empty one if much waits */
+#define HEIR_MS      5000 /* a process that died before the start leaves no more entries by then */
+#define HEIR_POLL_MS 2000 /* an heir looks at logs no more often: it reads what others count, too */
+#define PAUSE_MAX_MS 250  /* the pause after a round is as long as the round, and at most this */
+#define IDLE_MS      20   /* the pause after an empty round: Redis lacks what memory has */
 
-/* While questions come, no more is acknowledged ahead of the folds than they count in about this
- * time: each question waits for it. */
+/* While questions come, a round is to take about this time, because each question waits for a
+ * round.  So twice as many events may wait as folds count in this time: see set_limit(). */
 #define FOLD_US           25000
-#define QUESTIONS_COME_MS 1000 /* questions come: the last one came within so long */
-#define PER_FOLD_FIRST    2000 /* events, until folds have shown how many they count in that time */
-#define PER_FOLD_LEAST    1000 /* with fewer, a fold mostly costs what it costs by itself.. */
-#define PER_FOLD_EACH     8    /* ..so it is of a partition that has its own transactions */
+#define QUESTIONS_COME_MS 1000 /* questions come if the last one came within so long */
+#define PER_FOLD_FIRST    2000 /* events, until folds have shown how many they count in FOLD_US */
+#define PER_FOLD_LEAST    1000 /* events: with fewer, a fold costs mostly what any fold costs */
+#define PER_FOLD_EACH     8    /* events a partition of a cluster: each has its own transactions */
 
 struct fold {
     struct core *core;
     struct unfolded *unfolded;
     pthread_t thread;
-    struct round round;               /* the thread's own */
-    int64_t hold_ms;                  /* for tests */
-    int64_t not_before_us;            /* the next fold, also if it is asked for.. */
-    int64_t again_us;                 /* ..and also if much waits */
-    _Atomic size_t events_per_fold;   /* while questions come: see FOLD_US */
-    _Atomic int64_t last_question_ms; /* when the last one came, CLOCK_MONOTONIC */
-    int64_t next_poll_ms;
-    int64_t heir_until_us; /* INT64_MIN: no more: see reach_of() */
-    _Atomic bool is_awake; /* it knows that something waits, or is at work */
+    struct round round; /* belongs to the thread, as all that is neither atomic nor locked */
+    int64_t hold_ms;    /* tests hold each round up for so long */
+    /* All instants are CLOCK_MONOTONIC. */
+    int64_t not_before_us;            /* a round begins no earlier, unless much waits */
+    int64_t again_us;                 /* a round begins no earlier, also if much waits */
+    _Atomic size_t events_per_fold;   /* a round counts so many in FOLD_US */
+    _Atomic int64_t last_question_ms; /* when the last question came */
+    int64_t next_poll_ms;             /* when logs of other processes are looked at next */
+    int64_t heir_until_us; /* until then all logs are folded: reach_of(); INT64_MIN: no more */
+    _Atomic bool is_awake; /* the thread is at work, or knows that something waits */
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work, done;
     bool stop, woken;
-    /* CLOCK_MONOTONIC, us: what was acknowledged before this instant.. */
-    int64_t wanted_us;    /* ..is to be counted */
-    int64_t reached_us;   /* ..is counted */
-    int64_t tried_us;     /* when the last round began.. */
-    enum storage_err err; /* ..and its end */
+    int64_t wanted_us;    /* what was acknowledged before is to be counted */
+    int64_t reached_us;   /* what was acknowledged before is counted */
+    int64_t tried_us;     /* when the last round began; one that ended well may say its end */
+    enum storage_err err; /* how the last round ended */
 };
 
 static bool is_much(const struct fold *fold)
@@ -77,12 +77,12 @@ static void set_limit(struct fold *fold)
 {
     size_t limit = LIMIT_MAX;
     if (questions_come(fold)) {
-        limit = 2 * atomic_load(&fold->events_per_fold); /* of one round, and of the next */
+        limit = 2 * atomic_load(&fold->events_per_fold); /* for one round, and for the next */
     }
     unfolded_limit(fold->unfolded, limit);
 }
 
-/* A transaction was done. */
+/* A lane has carried out a transaction (struct lanes: moved). */
 static void fold_moved(void *data)
 {
     struct fold *fold = data;
@@ -90,8 +90,9 @@ static void fold_moved(void *data)
     set_limit(fold);
 }
 
-/* A fold of @events took @us.  If it was about a full one, the next ones have more events or fewer:
- * by a quarter at most, for one fold alone may have been held up. */
+/* A round counted @events in @us microseconds.  If that is about as many as a full round has, full
+ * rounds get more events from now on, or fewer: by a quarter at most, for one round alone may have
+ * been held up. */
 static void fold_learn(struct fold *fold, size_t events, int64_t us)
 {
     size_t full = atomic_load(&fold->events_per_fold);
@@ -130,7 +131,8 @@ static int64_t next_round_us(const struct fold *fold, bool *ret_waits)
     return due > fold->not_before_us ? due : fold->not_before_us;
 }
 
-/* Sleep until a round is due.  False: it is time to stop.  *ret_asked: somebody waits for it. */
+/* Sleep until a round is due.  False: the thread is to stop.  *ret_asked: a question waits for the
+ * round. */
 static bool wait_for_round(struct fold *fold, bool *ret_asked)
 {
     pthread_mutex_lock(&fold->lock);
@@ -169,17 +171,18 @@ void fold_wake(struct fold *fold)
 
 /* ---- the thread ---- */
 
-/* A round that began at @begun_us has ended.  @all: everything was in its reach. */
-static void fold_answer(struct fold *fold, int64_t begun_us, bool all, enum storage_err err)
+/* A round has ended with @err.  It had to count what was acknowledged before @served_us: in all
+ * logs, or without @all in some. */
+static void fold_answer(struct fold *fold, int64_t served_us, bool all, enum storage_err err)
 {
     if (all && err == STORAGE_OK) {
-        core_settled(fold->core, begun_us);
+        core_settled(fold->core, served_us);
     }
     pthread_mutex_lock(&fold->lock);
     fold->err = err;
-    fold->tried_us = begun_us;
+    fold->tried_us = served_us;
     if (all && err == STORAGE_OK) {
-        fold->reached_us = begun_us;
+        fold->reached_us = served_us;
     }
     if (all) {
         pthread_cond_broadcast(&fold->done);
@@ -187,6 +190,7 @@ static void fold_answer(struct fold *fold, int64_t begun_us, bool all, enum stor
     pthread_mutex_unlock(&fold->lock);
 }
 
+/* Tests hold a round up, to see what is done meanwhile. */
 static void fold_hold(struct fold *fold)
 {
     int64_t until_ms = monotonic_ms() + fold->hold_ms;
@@ -198,11 +202,11 @@ static void fold_hold(struct fold *fold)
 }
 
 /* Visits count in the order of arrival, and a visitor may come to another process within half a
- * second.  So what others have taken is folded with the process's own.  That costs much where much
- * comes: every process then reads what all have taken, and most of it has been counted.
+ * second.  So the logs of other processes are folded with the own one.  With many events that costs
+ * much: every process then reads from Redis what all have acknowledged, and most has been counted.
  *
- * A process that has just begun may be the successor of one that was killed, and what that one took
- * arrived before. */
+ * A process that has just begun may be the heir of one that was killed, whose events arrived before
+ * its own. */
 static enum round_reach reach_of(struct fold *fold, bool asked)
 {
     int64_t waiting = atomic_load(&fold->core->stats.log_events);
@@ -216,8 +220,8 @@ static enum round_reach reach_of(struct fold *fold, bool asked)
     return ROUND_OWN;
 }
 
-/* How many events the next round folds at a time: all that may wait.  The more is folded at once,
- * the less an event costs, and a question waits for all of it anyway. */
+/* How many events a batch of the next round has: all that may wait.  The more events are folded at
+ * once, the less each of them costs, and a question waits for all of them anyway. */
 static size_t most_events(struct fold *fold)
 {
     size_t limit = atomic_load(&fold->unfolded->limit);
@@ -226,8 +230,9 @@ static size_t most_events(struct fold *fold)
     return n < BATCH_EVENTS ? n : BATCH_EVENTS;
 }
 
-/* A round that questions wait for.  Where nothing was acknowledged while it went on, it has counted
- * what was acknowledged until its end, *ret_us, and serves the questions that came meanwhile. */
+/* Run a round that questions wait for.  Where nothing was acknowledged while the round went on, it
+ * has counted what was acknowledged until its end, *ret_us, and serves the questions that came
+ * meanwhile.  Else *ret_us stays. */
 static enum storage_err run_kept(struct fold *fold, int64_t *ret_us)
 {
     unfolded_keep(fold->unfolded);
@@ -245,7 +250,7 @@ static void fold_run(struct fold *fold, bool asked)
 {
     int64_t begun_us = monotonic_us();
     int64_t events = atomic_load(&fold->core->stats.fold_events);
-    /* Also where a question may come while the round goes on. */
+    /* A question waits for the round, or may come while the round goes on. */
     bool keeps = !fold->core->is_spread && (asked || questions_come(fold));
     enum round_reach reach = reach_of(fold, asked || keeps);
     fold->round.events_max = most_events(fold);
@@ -286,14 +291,16 @@ static void *fold_main(void *argument)
     return NULL;
 }
 
-/* Under the lock: has a round that began at @since_us or later found what no waiting mends? */
+/* Under the lock: has a round that began at @since_us or later found a fault that no waiting mends?
+ */
 static bool is_hopeless(const struct fold *fold, int64_t since_us)
 {
     return (fold->err == STORAGE_CONFIG || fold->err == STORAGE_STATE_LOST) &&
            fold->tried_us >= since_us;
 }
 
-/* Under the lock: is the wait over that began at @now_us? */
+/* Under the lock: is the wait over that began at @now_us, for what was acknowledged before
+ * @before_us? */
 static bool is_answered(const struct fold *fold, int64_t before_us, int64_t now_us)
 {
     return fold->reached_us >= before_us || is_hopeless(fold, now_us) || fold->stop;
@@ -312,7 +319,7 @@ enum storage_err fold_catch_up(struct fold *fold, int64_t before_us, int64_t dea
     while (!is_answered(fold, before_us, now_us) && monotonic_ms() < deadline_ms) {
         cond_wait_until_ms(&fold->done, &fold->lock, deadline_ms);
     }
-    /* Found before this wait began, and by no round since: it may be mended. */
+    /* The loss was found before this wait began, and by no round since: it may be mended. */
     bool was_lost = fold->err == STORAGE_STATE_LOST && fold->tried_us < now_us;
     enum storage_err err = fold->reached_us >= before_us         ? STORAGE_OK
                            : fold->stop                          ? STORAGE_SHUTDOWN

@@ -1,12 +1,12 @@
-/* gather_streams.c - what is folded of logs from their streams, and how far.
+/* gather_streams.c - which logs are folded from their streams in Redis, and how far.
  *
- * Those are the logs of other processes, and own ones of which memory is of no use.
+ * These are the logs of other processes, and own logs whose entries in memory are of no use.
  *
  * In a cluster the record of a key, and what its request counts for, lie on servers that go back
  * one without the other.  A failover that takes an entry with its records must not leave what the
  * entry was counted for: its client has no answer yet, and repeats the request.  A process knows of
- * its own entries what replicas have acknowledged (log/acknowledge.h).  Of those of others it asks
- * the log's server, behind the reading of the heads (core/replicated.h).
+ * its own entries what replicas have acknowledged (log/acknowledge.h).  Of the entries of others it
+ * asks the log's server, behind the reading of the heads (core/replicated.h).
  *
  * Questions wait for such entries for a second at most.  Then the entries are folded all the same,
  * as their own process folds them: a server whose replicas are gone would stop all questions.
@@ -16,7 +16,7 @@
 #include "storage/base/clock.h"
 #include "storage/core/replicated.h"
 
-#define WAIT_MS 100 /* of one question: own entries are folded in between */
+#define WAIT_MS 100 /* a server waits so long for its replicas: then own entries are folded */
 
 /* Does the fold of the log wait for its replicas? */
 static bool is_guarded(const struct round *r, const struct goal *goal, const struct log_head *head)
@@ -32,7 +32,8 @@ static uint64_t stream_foldable(const struct round *r, const struct goal *goal,
     return is_guarded(r, goal, head) && stream->replicated < to ? stream->replicated : to;
 }
 
-/* NULL: nothing is to be asked about the log. */
+/* The stream of the log with @head, if its replicas must be asked for entries.  NULL: they need not
+ * be. */
 static struct stream *stream_waiting(
     struct round *r, const struct goal *goal, const struct log_head *head)
 {
@@ -44,6 +45,7 @@ static struct stream *stream_waiting(
     return goal_of(r, goal, head) > known ? stream : NULL;
 }
 
+/* Replicas have the entries of @stream up to @to, or they do not yet. */
 static void stream_learn(struct stream *stream, uint64_t to, bool is_replicated)
 {
     int64_t now_ms = monotonic_ms();
@@ -56,7 +58,8 @@ static void stream_learn(struct stream *stream, uint64_t to, bool is_replicated)
     }
 }
 
-/* Of the logs of others that are behind their goals, whose `folded` is known: ask their servers. */
+/* Ask the servers of others' logs that are behind their goals whether replicas have the entries.
+ * How far these logs are folded is known. */
 static enum redis_status ask_replicas(struct round *r, const struct goal *goal, int64_t deadline_ms)
 {
     struct part_set asked = {.words = {0}};
@@ -92,8 +95,8 @@ static bool stream_is_source(const struct goal *goal, const struct log_head *hea
     return own == NULL || !own->from_memory;
 }
 
-/* The logs that are behind their goals, and are not there from memory: how far are they counted?
- * One that cannot be read here another process may count, of a later version. */
+/* Read how far the logs are counted that are behind their goals and not in the batch from memory.
+ * A log that cannot be read here may be counted by a process of a later version. */
 static enum redis_status learn_streams(
     struct round *r, const struct goal *goal, int64_t deadline_ms)
 {
@@ -115,9 +118,9 @@ static enum redis_status learn_streams(
     return status;
 }
 
-/* Where entries of the batch's last log are not in its stream, the log begins behind those that are
- * counted by now.  They were cut off meanwhile, by the log's own process: nothing is cut off before
- * it is counted. */
+/* Where the stream lacks entries of the batch's last log, the batch begins behind what is counted
+ * by now.  The log's own process has cut these entries off meanwhile, and cuts off only what is
+ * counted. */
 static enum redis_status begin_behind_counted(
     struct round *r, struct stream *stream, int64_t deadline_ms)
 {

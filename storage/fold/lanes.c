@@ -12,32 +12,34 @@
 #include "storage/fold/streams.h"
 #include "storage/log/close.h"
 
-/* A lane's last transaction, and pass_by() behind the lanes, have a step each. */
+/* A lane's last transaction takes a step, and pass_by() behind the lanes another one. */
 _Static_assert(HEADS_AGE_MS + 2 * FOLD_STEP_MS < LOG_CURSOR_KEPT_MS,
     "a cursor outlives each head that a batch rests on");
 
 /* A third lane to one server counts at most 5 % more arrays a second on two processors, and its
  * scratch memory is 5 MB. */
 #define LANES_OF_ONE 2
-#define BESIDE_ROWS  2000 /* a smaller batch is not worth a second lane */
+#define BESIDE_ROWS  2000 /* a batch of fewer rows is not worth a second lane */
 
 struct lane {
     struct lane *next;
     const struct lanes *lanes;
-    struct session session; /* not of the first one to one server, which uses the round's.. */
-    struct heads heads;     /* ..and its heads; nor of a cluster */
-    struct transaction *tx;
-    uint64_t n_opened; /* the connection of which tx->memory is true.. */
-    unsigned version;  /* ..and the topology: a partition may have been away meanwhile */
+    struct session session; /* the first of two lanes to one server uses the round's instead */
+    struct heads heads;     /* only the second of two lanes to one server uses its own */
+    struct transaction *tx; /* owned */
+    /* What `tx` remembers holds for this connection of the session and this version of the
+     * topology: in another version a partition may have been on another server. */
+    uint64_t n_opened;
+    unsigned version;
 
     /* Of the batch at hand. */
     bool has_work, has_thread;
     pthread_t thread;
     struct cutter cutter;
-    struct cut_left left; /* of a cluster: the partitions of the lane's server */
-    struct session *over; /* the connection.. */
-    struct heads *by;     /* ..and the heads that it goes by */
-    int trim;             /* by the last transaction: see transaction_run() */
+    struct cut_left left;         /* in a cluster: the partitions of the lane's server */
+    struct session *used_session; /* the lane counts over this connection */
+    struct heads *used_heads;     /* the heads of transaction_run() */
+    int trim;                     /* the last transaction cuts this log: see transaction_run() */
     struct fold_result result;
 };
 
@@ -118,17 +120,19 @@ static bool lane_connect(struct lane *lane)
     return true;
 }
 
-/* The lane gets work: of @batch the partitions in @left, from @first on, by @heads. */
+/* Give the lane its work: the partitions of @batch that are in @left, beginning with @first.
+ * @heads are those of transaction_run(). */
 static void lane_begin(struct lane *lane, const struct batch *batch, struct cut_left *left,
     unsigned first, struct heads *heads)
 {
     lane->has_work = true;
-    lane->over = &lane->session;
-    lane->by = heads;
+    lane->used_session = &lane->session;
+    lane->used_heads = heads;
     lane->trim = -1;
     cutter_begin(&lane->cutter, lane->lanes->core, batch, left, first);
 }
 
+/* Count the lane's work, transaction by transaction. */
 static void lane_count(struct lane *lane)
 {
     const struct lanes *lanes = lane->lanes;
@@ -141,8 +145,9 @@ static void lane_count(struct lane *lane)
         if (n == 0) {
             break;
         }
-        lane->result = transaction_run(lane->tx, lane->over, batch, (struct fold_cuts){cuts, n},
-            last ? lane->trim : -1, monotonic_ms() + FOLD_STEP_MS, lane->by);
+        lane->result =
+            transaction_run(lane->tx, lane->used_session, batch, (struct fold_cuts){cuts, n},
+                last ? lane->trim : -1, monotonic_ms() + FOLD_STEP_MS, lane->used_heads);
         if (lane->result.end == FOLD_DONE && lanes->moved != NULL && !lanes->core->is_spread) {
             lanes->moved(lanes->moved_data);
         }
@@ -150,7 +155,7 @@ static void lane_count(struct lane *lane)
 }
 
 /* Redis wakes a thread of the fold by an answer, and has more to do.  Where both are on one
- * processor, the thread is to wait for another one.  Source: sched(7), SCHED_BATCH. */
+ * processor, the thread is to wait for another processor.  Source: sched(7), SCHED_BATCH. */
 static void give_way_to_redis(void)
 {
     struct sched_param none = {0};
@@ -160,12 +165,12 @@ static void give_way_to_redis(void)
 static void *lane_main(void *argument)
 {
     struct lane *lane = argument;
-    bool is_own = lane->over == &lane->session;
+    bool is_own = lane->used_session == &lane->session;
     lane->result = (struct fold_result){.end = FOLD_LOST};
     if (!lane->lanes->core->is_spread) {
         give_way_to_redis();
     }
-    /* To one server it has one already, and a new one might lead to another server. */
+    /* To one server the lane is connected already.  A new connection might lead to another one. */
     if (!lane->lanes->core->is_spread || lane_connect(lane)) {
         lane_count(lane);
     }
@@ -175,7 +180,8 @@ static void *lane_main(void *argument)
     return NULL;
 }
 
-/* All lanes that have work do it, the first one of them on this thread.  The worst end of all. */
+/* Have the work of all lanes done, that of the first one on this thread.  Returns the worst of
+ * their results. */
 static struct fold_result lanes_run(struct lanes *lanes)
 {
     struct fold_result worst = {.end = FOLD_DONE};
@@ -214,19 +220,20 @@ static struct fold_result count_on_one(struct lanes *lanes, struct session *sess
     struct lane *second = first->next;
     const unsigned n = lanes->core->partitions.n;
     bool both = batch->n_rows >= BESIDE_ROWS && n > 1 && lane_connect(second) &&
-                session_is_current(session); /* else they may be of two servers */
-    /* Each lane takes its first partition here, before another thread runs.  So the first one
-     * always has a transaction, whose reading of the heads the round's goal rests on. */
+                session_is_current(session); /* else the sessions may lead to two servers */
+    /* Each lane takes its first partition here, before another thread runs.  So the first lane
+     * always has a transaction.  The round's goal rests on the heads which that one reads. */
     unsigned from = both ? cut_first(batch, n) : 0;
     cut_all_left(&left, lanes->core);
     lane_begin(first, batch, &left, from, heads);
-    first->over = session;
+    first->used_session = session;
     first->trim = both ? -1 : trim;
     if (both) {
         lane_begin(second, batch, &left, from + n / 2, &second->heads);
     }
     struct fold_result result = lanes_run(lanes);
-    if (both && result.end == FOLD_DONE && trim >= 0) { /* only now both lanes have counted it */
+    /* Only now both lanes have counted the log. */
+    if (both && result.end == FOLD_DONE && trim >= 0) {
         const struct batch_log *log = &batch->logs[trim];
         enum redis_status status =
             stream_trim(lanes->core, session, monotonic_ms() + FOLD_STEP_MS, log->id, log->to);
@@ -237,7 +244,7 @@ static struct fold_result count_on_one(struct lanes *lanes, struct session *sess
 
 /* ---- a cluster ---- */
 
-/* NULL: out of memory. */
+/* The lane of the server @node, made if there is none.  NULL: out of memory. */
 static struct lane *lane_of(struct lanes *lanes, const struct cluster_node *node)
 {
     struct lane *lane = lanes->all;
@@ -251,7 +258,7 @@ static struct lane *lane_of(struct lanes *lanes, const struct cluster_node *node
     return lane;
 }
 
-/* Lanes of servers that have nothing any more. */
+/* Free the lanes of servers that own no partition any more. */
 static void drop_left(struct lanes *lanes)
 {
     struct lane **at = &lanes->all;
@@ -266,7 +273,7 @@ static void drop_left(struct lanes *lanes)
     }
 }
 
-/* Give each partition that gets something of the batch to its server's lane. */
+/* Give each partition that has tasks in the batch to the lane of its server. */
 static enum storage_err share_out(struct lanes *lanes, const struct batch *batch)
 {
     drop_left(lanes);

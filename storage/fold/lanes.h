@@ -12,20 +12,20 @@
  * In a cluster an EXEC takes the keys of one slot.  So each transaction counts one partition, and
  * each server has one lane, which counts the server's partitions.
  *
- * There a log's head lies on another server as a rule, so it cannot be read behind the WATCH.  The
- * heads that the round has read stand for it while they are young: a cursor is deleted no earlier
- * than LOG_CURSOR_KEPT_MS after its log's head (log/close.h).  So, by heads of at most HEADS_AGE_MS
- * when the WATCH is answered, each cursor of a log with a head is still there, or its deletion
- * makes the EXEC void.
+ * In a cluster a log's head lies on another server as a rule, so no transaction can read the head
+ * behind its WATCH.  Instead a transaction rests on the heads that the round has read, while they
+ * are young: a cursor is deleted no earlier than LOG_CURSOR_KEPT_MS after its log's head
+ * (log/close.h).  So if the heads are at most HEADS_AGE_MS old when the WATCH is answered, each
+ * cursor of a log with a head is still there, or its deletion makes the EXEC void.
  */
 #ifndef STORAGE_FOLD_LANES_H
 #define STORAGE_FOLD_LANES_H
 
 #include "storage/fold/transaction.h"
 
-#define FOLD_STEP_MS    5000 /* no step takes so long on a Redis that lives */
-#define FOLD_CONNECT_MS 1000
-#define FOLD_SILENCE_MS 3000 /* a connection is taken for dead that is silent for so long */
+#define FOLD_STEP_MS    5000 /* a step of a fold takes less on a Redis that lives */
+#define FOLD_CONNECT_MS 1000 /* an attempt to connect may take so long */
+#define FOLD_SILENCE_MS 3000 /* a connection that is silent for so long is taken for dead */
 
 struct lane;
 
@@ -33,24 +33,27 @@ struct lanes {
     struct core *core;
     struct seen_fold *seen_fold;
     struct shared_memory *shared;
-    struct lane *all; /* owned; with one server two of them */
-    /* Called when a transaction was done, with one server by any of the threads; in a cluster, by
-     * the caller of lanes_count(), when a whole batch was.  NULL: nobody is. */
+    struct lane *all; /* owned list; two lanes with one server, a lane for each of a cluster's */
+    /* Says that folds get on.  With one server any lane's thread calls this behind a transaction,
+     * in a cluster the caller of lanes_count() behind a batch.  NULL: nobody is told. */
     void (*moved)(void *data);
     void *moved_data;
 };
 
-/* False: out of memory; the caller releases all the same. */
+/* @core, @shared and @seen_fold, which may be NULL, outlive the lanes.  False: out of memory; the
+ * caller releases @lanes all the same. */
 bool lanes_init(struct lanes *lanes, struct core *core, struct seen_fold *seen_fold,
     struct shared_memory *shared) MUST_CHECK;
 
-/* The connection to the one server is closed: nothing is known any more. */
+/* The connection to the one server is closed: close those of the lanes, and forget what the lanes
+ * know of the data.  In a cluster each lane looks after its own connection. */
 void lanes_forget(struct lanes *lanes);
 void lanes_release(struct lanes *lanes);
 
-/* Count @batch.  @session leads to the one server, or has the dispatcher of a cluster.  @heads are
- * as those of transaction_run().  @trim: of one server: the log in the batch that is cut when all
- * is counted; -1: none.  After any end but FOLD_DONE some partitions may have counted the batch. */
+/* Count @batch in all partitions; waits for Redis.  @session leads to the one server, or has the
+ * dispatcher of a cluster.  @heads are those of transaction_run().  @trim: with one server, the
+ * number of the log in the batch whose stream is cut when all is counted; -1: none.  After any end
+ * but FOLD_DONE some partitions may have counted the batch. */
 struct fold_result lanes_count(struct lanes *lanes, struct session *session,
     const struct batch *batch, struct heads *heads, int trim) MUST_CHECK;
 

@@ -8,18 +8,19 @@
  * that refuses MULTI (BUSY, LOADING) and recovers a moment later would run the commands behind it
  * one by one: a cursor would move without its data.
  *
- * What a share asks in SHARE_MORE goes out behind the answers to the first questions, and what it
- * asks behind its decision in transaction_look_on(), step by step.  MULTI goes out with the last
- * questions that there are.
+ * A share's questions of SHARE_MORE go out behind the answers to its first ones.  Those that the
+ * share has behind its decision go out in transaction_look_on(), step by step.  MULTI goes out with
+ * the last questions of all shares.
  */
 #include "storage/fold/transaction_state.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-/* WATCH, HGETALL, TIME.  In a cluster the heads are not read here: see lanes.h. */
 #define REPLY_OF_HEADS 1
 
+/* The first replies are those to WATCH, HGETALL and TIME.  In a cluster the heads are not read here
+ * (lanes.h), so there is no HGETALL. */
 static size_t fixed_replies(const struct transaction *tx)
 {
     return tx->core->is_spread ? 2 : 3;
@@ -55,11 +56,11 @@ static bool look_take(void *data, size_t i, const struct reply *reply)
                : i == REPLY_OF_HEADS ? heads_take(tx->heads, reply)
                                      : true; /* WATCH */
     }
-    while (tx->question == tx->n_questions[tx->at]) {
-        tx->at++;
-        tx->question = 0;
+    while (tx->next_question == tx->n_questions[tx->next_share]) {
+        tx->next_share++;
+        tx->next_question = 0;
     }
-    return share_take(tx->shares[tx->at], tx->step, tx->question++, reply);
+    return share_take(tx->shares[tx->next_share], tx->step, tx->next_question++, reply);
 }
 
 /* ---- the questions ---- */
@@ -79,13 +80,13 @@ static void write_watch(struct transaction *tx)
     tx->n_replies = fixed_replies(tx);
 }
 
-/* Have answered what the shares ask in @step.  @last: they ask nothing more, so MULTI follows. */
+/* Ask Redis what the shares ask in @step.  @last: they ask nothing more, so MULTI follows. */
 static struct fold_result ask_step(struct transaction *tx, enum share_step step, bool last)
 {
     buffer_clear(&tx->out, OUT_KEPT);
     tx->step = step;
-    tx->at = 0;
-    tx->question = tx->n_replies = 0;
+    tx->next_share = 0;
+    tx->next_question = tx->n_replies = 0;
     if (step == SHARE_STATE) {
         write_watch(tx);
     }

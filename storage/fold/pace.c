@@ -1,18 +1,21 @@
 #include "storage/fold/pace.h"
 
-/* Small ones say more of what a transaction costs by itself than of what is in it.. */
+/* A smaller transaction says more of what any transaction costs than of what is in it. */
 #define TELLING_US 200
-/* ..but where the limit is low, none is larger: then half of a short one tells, too.  (Partitions
- * share a transaction while they fit, so hardly one but the last is less than half full.) */
+
+/* The pace learns from transactions that were estimated at this or more.  Where the limit is low no
+ * transaction has TELLING_US, so half of a short one is enough.  (Partitions share a transaction
+ * while they fit, so hardly one but the last is less than half full.) */
 static uint32_t telling_us(const struct pace *pace)
 {
     uint32_t half = pace_limit_us(pace, PACE_GOAL_SHORT_US) / 2;
     return half < TELLING_US ? half : TELLING_US;
 }
 
-/* Of the sums, this part is forgotten with each transaction: about the last 16 count. */
+/* With each transaction a 16th of the sums is forgotten, so about the last 16 count. */
 #define FORGET 16
-/* One that was interrupted says nothing about its content beyond this. */
+/* A transaction counts as at most this many times its estimate: one that took longer was
+ * interrupted, and its time says nothing of its content. */
 #define SLOWEST 8
 
 void pace_learn(struct pace *pace, uint64_t estimated_us, int64_t measured_us)

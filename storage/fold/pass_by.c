@@ -6,9 +6,9 @@
 struct passing {
     struct core *core;
     const struct batch *batch;
-    uint32_t logs[BATCH_LOGS]; /* that have a head: their numbers in the batch */
+    uint32_t logs[BATCH_LOGS]; /* numbers of the batch's logs that have a head */
     size_t n_logs;
-    uint16_t asked[PARTITIONS_MAX]; /* in the order of asking */
+    uint16_t asked[PARTITIONS_MAX]; /* partitions in the order in which they are asked */
     struct fold_result result;
 };
 

@@ -6,9 +6,9 @@ bool fold_note_error(struct core *core, const struct reply *reply, enum storage_
 {
     bool lost = false;
     atomic_fetch_add(&core->stats.redis_errors, 1);
-    if (*err == STORAGE_OK) { /* the first one tells why */
+    if (*err == STORAGE_OK) { /* later errors follow from the first one */
         *err = reply_err(reply, &lost);
-        if (*err == STORAGE_REFUSED) { /* what memory is too full for goes by script */
+        if (*err == STORAGE_REFUSED) { /* not STORAGE_OOM: fold.lua carries that out */
             core_notice(core, STORAGE_REFUSING, reply->text.p);
         }
     }

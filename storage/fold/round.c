@@ -2,7 +2,7 @@
 
 #include "storage/base/clock.h"
 
-#define SHOWN_US 20000 /* an answer of Redis that is on its way is there sooner */
+#define SHOWN_US 20000 /* a round waits so long for answers of Redis that are under way */
 
 bool round_init(
     struct round *r, struct core *core, struct unfolded *unfolded, struct seen_fold *seen_fold)
@@ -17,7 +17,7 @@ bool round_init(
     return lanes_init(&r->lanes, core, seen_fold, &r->shared);
 }
 
-/* The connection is closed: nothing is known any more. */
+/* The connection is closed, so Redis may have gone back: forget all that is known of the data. */
 static void round_forget(struct round *r)
 {
     lanes_forget(&r->lanes);
@@ -43,7 +43,7 @@ void round_release(struct round *r)
 static bool round_connect(struct round *r)
 {
     if (atomic_load(&r->core->secret) == NULL) {
-        return false; /* it is not known yet whose data it is */
+        return false; /* no writer has found out yet whose data this is */
     }
     if (r->session.dispatcher != NULL) {
         return session_by_dispatcher(&r->session, r->core);
@@ -81,10 +81,10 @@ static void batch_is_folded(struct round *r, const struct goal *goal)
         if (stream != NULL && stream->folded < log->to) {
             stream->folded = log->to;
         }
-        /* only now: a batch that is given up has passed nothing */
+        /* The numbers are skipped only now: a batch that was given up has skipped none. */
         atomic_fetch_add(&r->core->stats.entries_missing, (int64_t)batch_missing(&r->batch, l));
         const struct own_log *own = goal_own_log(goal, log->id);
-        if (own != NULL) { /* also where it is closed: what was acknowledged was folded */
+        if (own != NULL) { /* also if the log was closed: what was acknowledged was folded */
             unfolded_done(r->unfolded, (unsigned)(own - goal->own), log->id, log->to);
         }
         if (stream != NULL && log->broken && !stream->is_broken) {
@@ -97,6 +97,7 @@ static void batch_is_folded(struct round *r, const struct goal *goal)
     }
 }
 
+/* The number of the process's own log in the batch; -1: the batch has none. */
 static int own_number(const struct round *r, const struct goal *goal)
 {
     for (size_t l = 0; l < r->batch.n_logs; l++) {
@@ -107,7 +108,7 @@ static int own_number(const struct round *r, const struct goal *goal)
     return -1;
 }
 
-/* The batch lacks entries of @log: read them from Redis. */
+/* The batch lacks entries of log number @log: have the next one read them from Redis. */
 static void batch_is_stale(struct round *r, uint32_t log)
 {
     const char *id = r->batch.logs[log].id;
@@ -120,6 +121,7 @@ static void batch_is_stale(struct round *r, uint32_t log)
     }
 }
 
+/* Count the batch.  A stale one is STORAGE_OK, too: the next one will have what it lacks. */
 static enum storage_err fold_batch(struct round *r, struct goal *goal)
 {
     struct fold_result result =
@@ -141,8 +143,8 @@ static enum storage_err fold_batch(struct round *r, struct goal *goal)
 
 /* ---- the round ---- */
 
-/* Of a cluster: where a connection did not stand, its server may have gone back, and what all
- * partitions were known to have counted may not be so any more.  The batch, which rests on that, is
+/* In a cluster a server whose connection did not stand may have gone back.  Then what partitions
+ * were known to have counted may not be counted any more.  The batch rests on that, so it is
  * gathered anew. */
 static void round_trust_what_stood(struct round *r)
 {
@@ -153,9 +155,9 @@ static void round_trust_what_stood(struct round *r)
     }
 }
 
-/* Of a cluster: on a busy machine it may take so long to put a large batch together that no
- * transaction may rest on the heads any more, and so with each batch.  So they are read again, and
- * the batch stays if all connections stood.  False: a connection is lost. */
+/* In a cluster a large batch may take so long on a busy machine that no transaction may rest on the
+ * heads any more, and so may each batch behind it.  So the heads are read again, and the batch
+ * stays if all connections stood.  False: a connection is lost. */
 static bool renew_heads(struct round *r)
 {
     if (!r->core->is_spread || r->batch.n_logs == 0 ||
@@ -169,7 +171,7 @@ static bool renew_heads(struct round *r)
     return true;
 }
 
-/* Fill the batch. */
+/* Fill the batch: from memory, and from streams up to the round's goal. */
 static enum storage_err round_gather(struct round *r, struct goal *goal)
 {
     batch_clear(&r->batch);
@@ -191,7 +193,7 @@ static enum storage_err round_gather(struct round *r, struct goal *goal)
     if (goal->looked && gather_streams(r, goal) != REDIS_OK_STATUS) {
         return round_lost(r);
     }
-    /* What a log's server has is not what its head said on the server before it. */
+    /* A log whose server has changed meanwhile may not have what its head said. */
     round_trust_what_stood(r);
     if (!batch_finish(&r->batch, r->core)) {
         return STORAGE_NOMEM;
@@ -199,7 +201,7 @@ static enum storage_err round_gather(struct round *r, struct goal *goal)
     return renew_heads(r) ? STORAGE_OK : round_lost(r);
 }
 
-/* Behind a batch: is that all?  *ret_err says where it cannot be reached. */
+/* Behind a batch: does the round end?  *ret_err: why it ends before the goal, or STORAGE_OK. */
 static bool round_is_over(struct round *r, const struct goal *goal, enum storage_err *ret_err)
 {
     if (*ret_err != STORAGE_OK || goal_is_reached(r, goal, ret_err)) {
@@ -211,7 +213,7 @@ static bool round_is_over(struct round *r, const struct goal *goal, enum storage
 
 enum storage_err round_run(struct round *r, enum round_reach reach)
 {
-    /* what others may have acknowledged that this process has no answer for yet */
+    /* Other processes may have told clients of entries that this one has no answer for yet. */
     bool has_all =
         reach != ROUND_ALL || unfolded_await_shown(r->unfolded, monotonic_us() + SHOWN_US);
     struct goal goal = {.reach = reach, .n_own = core_logs(r->core)};

@@ -7,17 +7,19 @@
 
 #include "storage/fold/round_state.h"
 
-/* False: out of memory; the caller releases all the same. */
+/* @core, @unfolded and @seen_fold, which may be NULL, outlive the round.  False: out of memory; the
+ * caller releases @round all the same. */
 bool round_init(struct round *round, struct core *core, struct unfolded *unfolded,
     struct seen_fold *seen_fold) MUST_CHECK;
 void round_release(struct round *round);
 
-/* Fold what was answered, or stands in the logs in reach, when the round begins.  Connects if there
- * is no connection.  Anything but STORAGE_OK: some is not folded, and may be tried again. */
+/* Fold what this process's logs were answered, and what the logs in reach have, when the round
+ * begins.  Connects if there is no connection, and waits for Redis.  Anything but STORAGE_OK: some
+ * entries are not folded, and the next round tries them again. */
 enum storage_err round_run(struct round *round, enum round_reach reach);
 
-/* Behind a round of ROUND_ALL that ended well, not in a cluster: read the heads.  Is all folded
- * that the logs of other processes have now? */
+/* Read the heads again, behind a round of ROUND_ALL that ended well, and not in a cluster: is all
+ * folded that the logs of other processes have now?  False also if the connection is lost. */
 bool round_others_are_folded(struct round *round) MUST_CHECK;
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "storage/base/clock.h"
 
-#define FORSAKEN_MS 1500 /* a log's own process folds after 0.5 s, under load within twice that */
+#define FORSAKEN_MS 1500 /* a process folds its own log after 0.5 s, under load within 1 s */
 
 const struct own_log *goal_own_log(const struct goal *goal, const char *id)
 {
@@ -53,7 +53,7 @@ bool goal_is_reached(struct round *r, const struct goal *goal, enum storage_err 
     for (size_t i = 0; i < goal->heads.n; i++) {
         const struct log_head *now = heads_find(&r->heads, goal->heads.heads[i].id);
         if (now == NULL) {
-            continue; /* closed, so all of it was counted */
+            continue; /* the log was closed, so all of it was counted */
         }
         struct log_head head = goal->heads.heads[i];
         head.n = now->n < head.n ? now->n : head.n;
@@ -92,10 +92,10 @@ static bool gather_own_log(struct round *r, struct own_log *own, unsigned place,
     char id[LOG_ID_TEXT + 1];
     uint64_t last = unfolded_take(r->unfolded, place, stream->folded, max_events, id, &entries, &n);
     bool ok = true;
-    bool is_same = strcmp(id, own->id) == 0; /* else another log has begun: in the next round */
+    bool is_same = strcmp(id, own->id) == 0; /* else a new log has begun, for the next round */
     struct batch_log *log = NULL;
     size_t i = 0;
-    /* Where a batch was stale, what Redis has is looked at first: it may have less than memory. */
+    /* Behind a stale batch the cursors are read first: they may lack what memory has let go. */
     bool is_stale = stream->must_read > 0 && !stream->is_known;
     if (is_same && n > 0 && !is_stale && stream->must_read < entries[0]->n) {
         log = batch_add_log(&r->batch, own->id, entries[0]->n - 1);

@@ -9,8 +9,8 @@
  * first, and none of these is decided twice. */
 #define NEAR_CAPS_SHARES 4
 
-/* By so much Redis's clock may be set back: a visitor's event of before may lie in a slot that has
- * not begun.  To ask for the next slot costs as much as to ask for the one at hand. */
+/* Redis's clock may be set back by so much: then a visitor's last event may lie in a slot that has
+ * not begun.  To ask for the next slot, too, costs as much as to ask for the one at hand. */
 #define SET_BACK_S 60
 
 struct share *share_new(struct core *core, struct fold_memory *memory)
@@ -61,8 +61,8 @@ static bool ask_names(struct share *s, const struct row *row, enum task_kind kin
                                 : true;
 }
 
-/* Where is the visit to be expected, with the user's index?  Whoever asks which actions were first
- * needs the index for further questions: that user is asked for by name. */
+/* In which slot is the row's visit expected, with the user's index?  A row that asks which actions
+ * were first needs the index for further questions, so its user is asked for by name. */
 static enum known_visit expected_visit(
     const struct share *s, const struct row *row, int64_t arrival_s)
 {
@@ -99,7 +99,7 @@ static int compare_tasks(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The tasks of the cut by row again: names get their places in the order of arrival. */
+/* Sort the tasks of the cut by row again: names get their places in the order of arrival. */
 static bool sort_tasks(struct share *s)
 {
     const struct cut *cut = &s->cut;
@@ -115,8 +115,8 @@ static bool sort_tasks(struct share *s)
     return true;
 }
 
-/* What is known of the partition, to tell which hours are closed.  The look before may have read
- * it; else it is what the process has last seen. */
+/* The state of the partition as far as is known, to tell which hours are closed.  The look before
+ * may have read the state; else this is what the process has last seen. */
 static struct places_view take_known_hours(struct share *s)
 {
     struct partition_view view = core_view(s->core, s->cut.partition);
@@ -184,14 +184,14 @@ static size_t write_questions(struct share *s, struct buffer *out)
            merge_activity_write_questions(s->activity, s->tag, out);
 }
 
-/* What is known holds for one generation of the partition's users.  To delete a site or pages
- * begins another one, too: keys are gone then that the memory says are there. */
+/* The memory holds for one generation of the partition's users.  To delete a site or pages begins
+ * another generation, too: then keys are gone that the memory says are there. */
 static void take_generation(struct share *s, const struct reply *users)
 {
     unsigned p = s->cut.partition;
     struct slice generation = users->type == REPLY_TEXT ? users->text : SLICE("-");
     struct slice known = slice_of(known_users_relied_on(&s->memory->users, p));
-    bool knows = known.n > 0; /* else nothing is known of the partition */
+    bool knows = known.n > 0; /* else the memory has nothing of the partition */
     s->generation_held = slice_equal(generation, known);
     known_users_generation(&s->memory->users, p, generation);
     if (knows && !s->generation_held) {
@@ -199,7 +199,7 @@ static void take_generation(struct share *s, const struct reply *users)
     }
 }
 
-/* Keep the value of a field: fold.lua compares it. */
+/* Keep the value of a field, which fold.lua compares.  False: out of memory. */
 static bool keep_read(struct share *s, size_t field, const struct reply *value)
 {
     bool is = value->type == REPLY_TEXT;

@@ -1,5 +1,4 @@
-/* share_decide.c - what of a share is counted, and as what: nothing is asked of Redis here, and
- * nothing written. */
+/* share_decide.c - what of a share is counted, and as what.  Nothing here asks Redis, or writes. */
 #include <string.h>
 #include <xxhash.h>
 
@@ -7,17 +6,17 @@
 #include "storage/fold/share_state.h"
 #include "storage/job/counted_name.h"
 
-/* Is event @i (from 0) of entry @n counted? */
+/* Does a stripe that has come to @at have event @i (from 0) of entry @n? */
 static bool has_event(struct log_position at, uint64_t n, uint64_t i)
 {
     return n <= at.whole || (n == at.whole + 1 && i < at.events);
 }
 
-/* What the row says of its user: days, and that the user saw the page. */
+/* Merge what the row says of its user: days, and that the user saw the page. */
 static bool add_user(struct share *s, const struct row *row, const struct write_plan *plan)
 {
     int64_t arrival_s = s->batch->entries[row->entry].arrival_s;
-    /* `over` tells how late it was when pairs were counted: none belongs to a later month. */
+    /* `over` tells how late it was when a pair was counted, so no pair belongs to a later month. */
     int64_t pair_s = arrival_s < s->now_ms / 1000 ? arrival_s : s->now_ms / 1000;
     if (s->day_minute_s != plan->minute_s || s->day_zone != plan->zone) {
         s->day_zone = plan->zone;
@@ -40,9 +39,9 @@ static void note_written(struct share *s, const struct write_plan *plan)
     s->oldest_s = plan->minute_s < s->oldest_s ? plan->minute_s : s->oldest_s;
 }
 
-/* What an open visit gains counts where it gains it, and not where it began: buckets that are over
- * would change with each fold, and nothing of them could be remembered (storage/schema/README.md).
- */
+/* What an open visit gains counts in the buckets of the event, not in those of its beginning: else
+ * buckets that are over would change with each fold, and nothing of them could be remembered
+ * (storage/schema/README.md). */
 static bool add_gain(struct share *s, const struct row *row, const struct visit_step *step,
     const struct write_plan *plan)
 {
@@ -78,7 +77,7 @@ static bool merge_task(
     }
     s->n_rows++;
     if (kind == TASK_SITE && !row->is_view) {
-        return true; /* the site has data: see announce_sites() */
+        return true; /* announce_sites() tells that the site has data */
     }
     if (kind == TASK_PAGE && share_drops_page(s, row)) {
         return true;
@@ -98,7 +97,7 @@ static bool merge_task(
            (!task_has_user(row, kind) || add_user(s, row, plan));
 }
 
-/* Merge what is not counted yet. */
+/* Merge the tasks of the cut that no cursor says are counted.  False: out of memory. */
 static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
 {
     struct write_plan plan;
@@ -125,13 +124,13 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
 /* Move log @l's position in @stripe on to @to.  False: entries are missing. */
 static bool move_position(struct share *s, uint32_t l, unsigned stripe, struct log_position to)
 {
-    struct log_position is = s->cursors[l].at[stripe];
-    if (!log_position_before(is, to)) {
+    struct log_position from = s->cursors[l].at[stripe];
+    if (!log_position_before(from, to)) {
         return true;
     }
     s->targets[l].at[stripe] = to;
     s->moves[l] = true;
-    return is.whole >= s->batch->logs[l].from;
+    return from.whole >= s->batch->logs[l].from;
 }
 
 static bool move_cursor(struct share *s, uint32_t l)
@@ -146,7 +145,7 @@ static bool move_cursor(struct share *s, uint32_t l)
                                             batch_position(s->batch, l, s->cut.to_row)));
 }
 
-/* Where the cursors go.  False: entries are missing of log *ret_log. */
+/* Decide where the cursors move.  False: entries of log *ret_log are missing. */
 static bool move_cursors(struct share *s, const enum log_fate fates[BATCH_LOGS], uint32_t *ret_log)
 {
     for (uint32_t l = 0; l < s->batch->n_logs; l++) {
@@ -159,7 +158,7 @@ static bool move_cursors(struct share *s, const enum log_fate fates[BATCH_LOGS],
     return true;
 }
 
-/* The rollup went on since the last look. */
+/* Tell the core what was read of the partition, if the rollup went on since the last look. */
 static void show_view(struct share *s)
 {
     char is[ROLLUP_STATE_TEXT];
@@ -177,7 +176,7 @@ static void drop_visitor(void *data, const struct visitor_id *id)
     known_visitors_drop(&((struct share *)data)->memory->shared->visitors, id);
 }
 
-/* Were all users found who were expected? */
+/* Did the answers have all users whose visits were expected? */
 static bool has_expected(struct share *s)
 {
     struct slice users = s->read[FIELD_USERS];
@@ -185,8 +184,8 @@ static bool has_expected(struct share *s)
     return merge_visits_missing(s->visits, drop_visitor, s) == 0;
 }
 
-/* Are the hours closed or not as was known when the names were asked for?  Else the share begins
- * again by what was read. */
+/* Are those hours closed that were taken for closed when the names were asked for?  Else the share
+ * begins again with the state that was read. */
 static bool hours_are_known(struct share *s)
 {
     const struct places_view view = {

@@ -21,13 +21,13 @@
 #include "storage/schema/partition_state.h"
 #include "storage/schema/tombstones.h"
 
-#define MEMBERS_MAX 1000 /* in one SADD */
+#define MEMBERS_MAX 1000 /* one SADD has at most so many */
 #define OLDEST_NONE INT64_MAX
 
-/* What is read of the state, behind the view's fields.  From FIELD_CURSORS on: cursors of logs. */
+/* Fields of the state that are read behind the view's: from FIELD_CURSORS on, cursors of logs. */
 enum { FIELD_USERS = STATE_FIELDS, FIELD_DELETED, FIELD_DELETING, FIELD_CURSORS };
 
-/* Members for one of the sets `open` and `sites`, not known to be in it. */
+/* Members for the partition's set `open`, or `sites`, which are not known to be in that set. */
 struct members {
     struct slice *texts; /* owned array; the bytes are the arena's */
     size_t n, capacity;
@@ -47,50 +47,54 @@ struct share {
     struct cut cut;
     uint32_t *tasks; /* of the cut, in the order of arrival; in the arena */
     const char *tag;
-    size_t n_visit_questions, n_place_questions;
-    bool asks_first;  /* a row asks which of its actions were first */
-    int64_t recent_s; /* counters of minutes from then on are remembered */
-    bool asks_last;   /* counters tell something that is not remembered */
-    /* Kept from a look that ended with SHARE_AGAIN to the next one: by what was read, which hours
-     * of this partition are closed.  Not `known`: nothing is kept. */
+    size_t n_visit_questions; /* SHARE_STATE has so many about visits */
+    size_t n_place_questions; /* the step that was written last has so many about places */
+    bool asks_first;          /* a row asks which of its actions were first */
+    int64_t recent_s;         /* counters of minutes from this instant on are remembered, UTC */
+    bool asks_last;           /* SHARE_LAST and the steps behind it may have questions */
+    /* A look that ended with SHARE_AGAIN tells the next one which hours of this partition are
+     * closed.  Without `known` it tells nothing. */
     struct places_view hours_as_read;
     unsigned hours_partition;
-    bool near_caps; /* the counters of closed hours are read first: see places.h */
+    bool near_caps; /* the counters of closed hours are read before the decision: see places.h */
 
     /* What was read. */
-    struct slice read[FIELD_CURSORS + BATCH_LOGS]; /* as fold.lua expects it, in the arena */
+    struct slice read[FIELD_CURSORS + BATCH_LOGS]; /* as fold.lua compares them, in the arena */
     bool has_state, is_ours;
-    bool relies_on_users; /* what is known of users was used */
+    bool relies_on_users; /* the questions rest on what is known of users */
     struct partition_view view;
-    struct log_cursor *cursors; /* of each log; in the arena */
-    bool generation_held;       /* nobody was forgotten since, and nothing deleted */
-    struct tombstones deleted;  /* sites and pages; in the arena */
+    struct log_cursor *cursors; /* of each log of the batch; in the arena */
+    bool generation_held;      /* no user was forgotten since that was known, and nothing deleted */
+    struct tombstones deleted; /* sites and pages that are deleted; in the arena */
 
     /* What was decided. */
-    int64_t now_ms;
-    struct log_cursor *targets; /* of each log; in the arena */
-    bool moves[BATCH_LOGS];     /* the cursor */
+    int64_t now_ms;             /* Redis's clock behind the WATCH, UTC */
+    struct log_cursor *targets; /* where each log's cursor moves; in the arena */
+    bool moves[BATCH_LOGS];     /* the cursor of the log moves */
     bool late;                  /* a bucket closed for writers is written to */
     int64_t oldest_s;           /* the oldest minute that is written to */
-    size_t n_rows, n_events;
-    struct activity_day day; /* of day_minute_s in day_zone */
+    size_t n_rows;              /* tasks whose sites are not deleted */
+    size_t n_events;            /* tasks of kind TASK_SITE: an event has one, in one partition */
+    struct activity_day day;    /* the day of day_minute_s in day_zone, made once */
     int64_t day_minute_s;
     const struct zone *day_zone;
     struct members open, sites;
     struct arena arena;
     bool failed;                     /* memory was short */
-    uint64_t fold;                   /* hash of the new id of the last fold */
+    uint64_t fold;                   /* hash of the id that this fold gives the state */
     size_t counts_reply, seen_reply; /* the first answers that belong to `counts`, to `seen` */
 };
 
+/* The row of the cut's task number @task. */
 static inline const struct row *task_row(
     const struct share *s, uint32_t task, enum task_kind *ret_kind)
 {
-    uint32_t is = s->tasks[task - s->cut.from];
-    *ret_kind = task_kind_of(is);
-    return &s->batch->rows[task_row_number(is)];
+    uint32_t found = s->tasks[task - s->cut.from];
+    *ret_kind = task_kind_of(found);
+    return &s->batch->rows[task_row_number(found)];
 }
 
+/* What the memory has of the row's user.  NULL: nothing. */
 static inline const struct known_user *share_known_user(
     const struct share *s, const struct row *row)
 {
@@ -103,7 +107,7 @@ static inline bool task_has_user(const struct row *row, enum task_kind kind)
     return kind == TASK_USER || (kind == TASK_VISIT && row->user_is_visitor);
 }
 
-/* While a deletion takes counters of the partition away, what they had is not what they have. */
+/* Does a deletion take counters of the partition away?  Then what counters had does not hold. */
 static inline bool share_is_swept(const struct share *s)
 {
     return s->read[FIELD_DELETING].n > 1;

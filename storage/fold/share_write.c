@@ -9,8 +9,8 @@
 #include "storage/schema/key.h"
 #include "storage/time/units.h"
 
-/* Never used before: what was remembered under an id must not come true again.  Returns a hash of
- * it. */
+/* Append @before and an id that was never used: what was remembered under an id must not come true
+ * again.  Returns a hash of these. */
 static uint64_t write_new_id(struct share *s, struct buffer *out, const char *before)
 {
     char id[96];
@@ -20,15 +20,15 @@ static uint64_t write_new_id(struct share *s, struct buffer *out, const char *be
     return XXH3_64bits(id, (size_t)n);
 }
 
-/* Minutes that end by `over` are taken for over, a minute's grace included.  It is moved on by this
- * fold's clock, or gets a new id where this fold writes to such a minute.  Returns the new instant,
- * or -1 where it stays. */
+/* Minutes that end by `over` are taken for over, a minute's grace included.  A fold moves `over` on
+ * by its clock, or gives `over` a new id where it writes to such a minute.  Returns the instant for
+ * the field, or -1 where the field stays. */
 static int64_t new_over_s(const struct share *s)
 {
     int64_t over_s = (s->now_ms / 1000 / MINUTE_S - 1) * MINUTE_S;
-    int64_t was_s = s->view.over.n == 0 ? 0 : s->view.over_s;
-    if (s->n_rows > 0 && (over_s > was_s || s->oldest_s < was_s)) {
-        return over_s > was_s ? over_s : was_s;
+    int64_t before_s = s->view.over.n == 0 ? 0 : s->view.over_s;
+    if (s->n_rows > 0 && (over_s > before_s || s->oldest_s < before_s)) {
+        return over_s > before_s ? over_s : before_s;
     }
     return -1;
 }
@@ -48,7 +48,7 @@ static void write_state(struct share *s, struct buffer *out)
             resp_word(out, text, log_cursor_print(&s->targets[l], text));
         }
     }
-    if (s->n_rows > 0) { /* where nothing is counted, what was read holds */
+    if (s->n_rows > 0) { /* else what others remember of the counters still holds */
         resp_text(out, "fold");
         s->fold = write_new_id(s, out, "");
     }
@@ -64,7 +64,7 @@ static void write_state(struct share *s, struct buffer *out)
     }
 }
 
-/* Have @member added to a set, unless it is known to be there. */
+/* Have @member added to a set, unless the set is known to have the member. */
 static void share_announce(struct share *s, struct members *members, struct slice member)
 {
     bool is_new = !announced_has(&s->memory->announced, s->cut.partition, member);
@@ -106,7 +106,7 @@ static void announce_sites(struct share *s)
     }
 }
 
-/* SADD of the members, some at a time.  Returns how many commands. */
+/* Append SADDs of the members, MEMBERS_MAX in each.  Returns how many commands these are. */
 static size_t write_members(
     struct share *s, const struct members *members, const char *set, struct buffer *out)
 {
@@ -191,7 +191,7 @@ static void learn_members(struct share *s, const struct members *members)
     }
 }
 
-/* What the counters have now. */
+/* Remember what the counters have now. */
 static void learn_values(struct share *s, const struct reply *replies)
 {
     const struct known_keys known = share_known_keys(s);
@@ -211,7 +211,7 @@ void share_done(struct share *s, const struct reply *replies, struct buffer *ret
 void share_learn(struct share *s)
 {
     if (share_is_swept(s)) {
-        return; /* what was done is being taken away while pages are deleted */
+        return; /* a deletion takes away what was just written */
     }
     learn_members(s, &s->open);
     learn_members(s, &s->sites);

@@ -8,11 +8,10 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-/* Entries are read until they have about so many bytes: pieces bound memory, and how long Redis is
- * held. */
+/* One command is to read about so many bytes: that bounds memory, and how long Redis is held. */
 #define PIECE_BYTES ((size_t)1024 * 1024)
-#define COUNT_FIRST 64
-#define COUNT_MAX   4096
+#define COUNT_FIRST 64   /* entries of the first command */
+#define COUNT_MAX   4096 /* entries of a command, at most */
 
 void streams_forget(struct streams *streams)
 {
@@ -144,7 +143,7 @@ static size_t item_bytes(const struct reply *item)
     return n;
 }
 
-/* Read twice as much the next time, or half. */
+/* The next command reads half as many entries if these were long, twice as many if short. */
 static void learn_count(struct streams *streams, size_t bytes, bool full)
 {
     if (bytes > PIECE_BYTES && streams->count > 1) {
@@ -216,7 +215,7 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
     struct piece piece = {stream, batch, log, 0, 0};
     unsigned partition = core_log_partition(core, place);
     if (log == NULL) {
-        return REDIS_OK_STATUS; /* in the next batch */
+        return REDIS_OK_STATUS; /* the log goes into the next batch */
     }
     streams->count = streams->count == 0 ? COUNT_FIRST : streams->count;
     buffer_init(&out);

@@ -48,7 +48,7 @@ uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *
 
 /* ---- deciding ---- */
 
-/* Do the entries of log @log hold by what its head says? */
+/* By its head, are the entries of log number @log those of the stream? */
 static bool transaction_agrees(const struct batch *batch, uint32_t log, const struct log_head *head)
 {
     if (head->n < batch->logs[log].to) {
@@ -62,7 +62,7 @@ static bool transaction_agrees(const struct batch *batch, uint32_t log, const st
     return true;
 }
 
-/* By the logs' heads. */
+/* Decide by the heads which logs count.  FOLD_STALE: the batch does not agree with a head. */
 static struct fold_result judge_logs(struct transaction *tx)
 {
     for (uint32_t l = 0; l < tx->batch->n_logs; l++) {
@@ -75,13 +75,13 @@ static struct fold_result judge_logs(struct transaction *tx)
     return (struct fold_result){.end = FOLD_DONE};
 }
 
-/* Ask the shares.  tx->counts becomes true where one counts something. */
+/* Have the shares decide.  tx->counts becomes true if one has something to count. */
 static struct fold_result transaction_decide(struct transaction *tx)
 {
     struct fold_result result = judge_logs(tx);
     for (unsigned i = 0; result.end <= FOLD_AGAIN && i < tx->cuts.n; i++) {
         enum share_look found = share_decide(tx->shares[i], tx->fates, tx->now_ms, &result.log);
-        tx->n_commands[i] = found == SHARE_FOLDS; /* or more: when they are written */
+        tx->n_commands[i] = found == SHARE_FOLDS; /* how many is known when they are written */
         core_note_state(tx->core, tx->cuts.cuts[i].partition, found == SHARE_EMPTIED);
         switch (found) {
         case SHARE_FOLDS:
@@ -99,7 +99,7 @@ static struct fold_result transaction_decide(struct transaction *tx)
             atomic_store(&tx->core->settings_differ, true);
             return fold_failed(STORAGE_CONFIG);
         case SHARE_EMPTIED:
-            if (tx->core->is_spread) { /* it is not made anew: see core_state_lost() */
+            if (tx->core->is_spread) { /* a state is not made anew: see core_state_lost() */
                 return fold_failed(STORAGE_STATE_LOST);
             }
             atomic_store(&tx->core->emptied, true);
@@ -113,7 +113,7 @@ static struct fold_result transaction_decide(struct transaction *tx)
 
 /* ---- attempts ---- */
 
-/* By heads that are older the round counts nothing, and reads them again. */
+/* May the transaction rest on its heads?  Where they are too old the round reads them again. */
 static bool are_heads_young(const struct transaction *tx)
 {
     return !tx->core->is_spread || monotonic_ms() - tx->heads->asked_ms <= HEADS_AGE_MS;

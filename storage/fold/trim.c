@@ -9,13 +9,13 @@
 
 struct trimming {
     struct core *core;
-    struct buffer out;                        /* of the asks */
+    struct buffer out;                        /* commands on their way */
     struct trim_log logs[LOG_PARTITIONS_MAX]; /* as they are now */
     unsigned places[LOG_PARTITIONS_MAX];
     size_t n;
 };
 
-/* The logs of this process. */
+/* Find the process's own logs, with what is known of them from before. */
 static void find_logs(struct trimming *t, const struct trimmer *before, struct unfolded *unfolded)
 {
     for (unsigned i = 0; i < unfolded->n_logs; i++) {
@@ -64,7 +64,7 @@ static bool take_any(void *data, size_t i, const struct reply *reply)
     return reply->type != REPLY_ERROR;
 }
 
-/* Cut what had been counted at the reading before. */
+/* Cut off what had been counted at the reading before. */
 static void trim_cut(
     struct trimming *t, const struct trimmer *before, struct session *session, int64_t deadline_ms)
 {
@@ -82,7 +82,7 @@ static void trim_cut(
         log->cut = to;
     }
     if (asks.n > 0) {
-        (void)!asks_run(&asks, deadline_ms, take_any, t); /* the next cut takes it along */
+        (void)!asks_run(&asks, deadline_ms, take_any, t); /* a later cut takes these along */
     }
 }
 
@@ -96,7 +96,7 @@ void trim_streams(struct trimmer *trimmer, struct core *core, struct session *se
     }
     find_logs(&t, trimmer, unfolded);
     if (t.n > 0 && read_cursors(&t, session, deadline_ms)) {
-        /* the same connections, which stood when the cursors were read before? */
+        /* No server has gone back if the connections stand since the reading before. */
         if (trimmer->read_ms != 0 && session_stands_since(session) == trimmer->stood_us) {
             trim_cut(&t, trimmer, session, deadline_ms);
         }

@@ -1,4 +1,4 @@
-/* trim.h - cuts off this process's streams in a cluster what all partitions have counted for long.
+/* trim.h - in a cluster, cuts off this process's streams what was counted long enough ago.
  *
  * Layer: storage.  Belongs to the fold's thread.
  * Source: the log's protocol (storage/log/PROTOCOL.md, "Fold").
@@ -19,15 +19,16 @@
 struct trimmer {
     struct trim_log {
         char id[LOG_ID_TEXT + 1];
-        uint64_t counted;       /* in all partitions, at the last reading */
+        uint64_t counted;       /* all partitions had counted so far at the last reading */
         uint64_t cut;           /* the stream is cut up to this number */
-    } logs[LOG_PARTITIONS_MAX]; /* by place */
-    int64_t read_ms;            /* when they were read last; 0: never */
-    int64_t stood_us;           /* of the dispatcher then */
+    } logs[LOG_PARTITIONS_MAX]; /* the process's own logs, by place */
+    int64_t read_ms;            /* when the cursors were read last, CLOCK_MONOTONIC; 0: never */
+    int64_t stood_us;           /* session_stands_since() at that reading */
 };
 
-/* Look after the streams of the logs in @unfolded, if it is time, over the dispatcher of @session,
- * until @deadline_ms.  A failure is made good at the next call. */
+/* Read the cursors of the logs in @unfolded, and cut their streams, if it is time for that, over
+ * the dispatcher of @session, until @deadline_ms (CLOCK_MONOTONIC).  What fails is done at a later
+ * call. */
 void trim_streams(struct trimmer *trimmer, struct core *core, struct session *session,
     struct unfolded *unfolded, int64_t deadline_ms);
 
