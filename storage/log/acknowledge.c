@@ -4,8 +4,8 @@
 #include "storage/core/replicated.h"
 #include "storage/core/reply_fault.h"
 
-#define KEEP_EVENTS 100 /* of a request, on average: fewer are not kept.. */
-#define KEEP_MS     100 /* ..nor for longer, nor so near to their deadline: the round is held up */
+#define KEEP_EVENTS 100 /* an entry is kept only if its requests have so many events on average */
+#define KEEP_MS     100 /* an entry is kept no longer, and no nearer to the deadline of a request */
 
 bool acknowledge_wait_is_due(const struct appender *a)
 {
@@ -14,7 +14,7 @@ bool acknowledge_wait_is_due(const struct appender *a)
     }
     bool open_answers = a->unacknowledged != a->open || a->lag_ms != 0;
     if (a->lag_ms != 0 && a->last != NULL && a->last->state == ENTRY_WAITING) {
-        return false; /* few of those that go again would come between two WAITs */
+        return false; /* entries that go again would go a few at a time, between two WAITs */
     }
     return (a->lag_ms == 0 && a->n_out > 0) || (a->n_waits == 0 && open_answers);
 }
@@ -24,7 +24,7 @@ void acknowledge_let_fold(struct appender *a, struct log_entry *entry)
     if (!entry->is_let_fold) {
         entry->is_let_fold = true;
         (void)unfolded_put(
-            a->unfolded, a->place, entry); /* without memory it is read from the stream */
+            a->unfolded, a->place, entry); /* without memory folds read it from the stream */
     }
 }
 
@@ -35,7 +35,7 @@ void acknowledge_let_fold_all(struct appender *a)
     }
 }
 
-/* Acknowledge what is answered, up to entry @most. */
+/* Acknowledge the entries that are answered, up to number @most. */
 static void acknowledge_up_to(struct appender *a, uint64_t most)
 {
     acknowledge_let_fold_all(a);
@@ -45,7 +45,7 @@ static void acknowledge_up_to(struct appender *a, uint64_t most)
     }
 }
 
-/* Acknowledge all entries that are answered.  A round of folds that keeps entries learns of it. */
+/* Acknowledge all entries that are answered.  A round of folds that keeps entries is told. */
 static void acknowledge_all(struct appender *a)
 {
     acknowledge_up_to(a, unfolded_will_tell(a->unfolded, a->place, false));
@@ -77,8 +77,8 @@ bool acknowledge_lags(const struct appender *a, int64_t now_ms)
     return a->lag_ms != 0 && now_ms - a->lag_ms >= REPLICAS_PATIENCE_MS;
 }
 
-/* Small requests come in great numbers, each of them behind the answer to another one: to wait
- * would cost most of their rate. */
+/* Can @entry wait some milliseconds?  Small requests cannot: they come in great numbers, each of
+ * them behind the answer to another one, so to wait would cost most of their rate. */
 static bool entry_can_wait(const struct log_entry *entry, int64_t now_ms)
 {
     size_t least = 0;

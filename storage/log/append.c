@@ -13,7 +13,7 @@
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 
-#define AGAIN_MS 20 /* after LOADING, BUSY and the like */
+#define AGAIN_MS 20 /* an entry goes again so long after LOADING, BUSY and the like */
 
 /* What append.lua answers. */
 enum append_code { APPEND_OK, APPEND_DUP, APPEND_GAP, APPEND_GONE };
@@ -51,15 +51,15 @@ void appender_release(struct appender *a)
 
 /* ---- replies ---- */
 
-/* The record of an entry's request with a key, behind the code and the time. */
+/* The record of the entry's request number @i with a key, which follows the code and the time. */
 static struct slice record_in(const struct reply *reply, size_t i)
 {
     return 3 + i < reply->n ? reply->items[3 + i].text : SLICE("");
 }
 
-/* What the records of an entry's requests with a key say.  The last answer decides what a client is
- * told.  What of the entry counts is decided by the first answer alone: from then on folds share
- * the entry, and take it from memory under that answer's era only. */
+/* Take what the records of an entry's requests with a key say.  The last answer decides what a
+ * client is told.  What of the entry counts is decided by the first answer alone: from then on
+ * folds share the entry, and take it from memory under that answer's era only. */
 static void take_records(struct log_entry *entry, const struct reply *reply, bool is_first)
 {
     for (size_t i = 0; i < entry->n_keyed; i++) {
@@ -79,7 +79,7 @@ static void take_records(struct log_entry *entry, const struct reply *reply, boo
     }
 }
 
-/* The entry is in Redis. */
+/* The entry is in Redis: OK, or DUP. */
 static void take_appended(struct appender *a, struct log_entry *entry, const struct reply *reply)
 {
     bool first_time = entry->era[0] == '\0';
@@ -117,7 +117,7 @@ static void was_refused(struct appender *a, const struct log_entry *entry)
 static void take_gap(struct appender *a, struct log_entry *entry)
 {
     a->is_taking = false;
-    entry->state = ENTRY_WAITING; /* behind one that goes again, as a rule */
+    entry->state = ENTRY_WAITING; /* as a rule an entry before this one goes again, too */
     was_refused(a, entry);
     if (entry == a->first && !a->may_jump) {
         a->may_jump = true;
@@ -130,10 +130,11 @@ static void take_gap(struct appender *a, struct log_entry *entry)
 static void take_early(struct log_entry *entry)
 {
     entry->state = ENTRY_WAITING;
-    entry->on_lost = true; /* not to be given up */
+    entry->on_lost = true; /* so the entry is not given up */
 }
 
-/* An error: as a rule the script did not run.  False: the connection must be given up. */
+/* Redis has answered an error: as a rule the script did not run.  False: the connection must be
+ * given up. */
 static bool take_error(struct appender *a, struct log_entry *entry, const struct reply *reply)
 {
     bool lost = false;
@@ -146,7 +147,7 @@ static bool take_error(struct appender *a, struct log_entry *entry, const struct
     }
     a->hold_until_ms = monotonic_ms() + AGAIN_MS;
     core_write_failed(a->core, err);
-    if (reply_fault(reply) == REPLY_FAILED) { /* it may have broken off: its repeat tells */
+    if (reply_fault(reply) == REPLY_FAILED) { /* the script may have broken off: its repeat tells */
         entry->on_lost = true;
     }
     was_refused(a, entry);
@@ -195,7 +196,7 @@ static bool take_append(struct appender *a, struct log_entry *entry, const struc
     }
 }
 
-/* The id is dead, and nothing is under way under it: a new log begins.  What was acknowledged was
+/* The log's id is dead, and no command is under way: a new log begins.  What was acknowledged was
  * counted before the log was closed, or is lost with all data.
  *
  * An entry goes into the new log if it was never on a lost connection: then the old log does not
@@ -227,13 +228,13 @@ static void begin_again(struct appender *a)
         held->n = a->next_n++;
         held_append(a, held);
     }
-    held_show(a); /* what was acknowledged is not appended again */
+    held_show(a); /* no entry that was answered is left */
 }
 
 bool appender_take_reply(struct appender *a, const struct reply *reply)
 {
     if (a->n_awaited == 0) {
-        return false; /* an answer nobody asked for */
+        return false; /* no command waits for this reply */
     }
     struct append_sent sent = a->sent[a->sent_first++];
     a->n_awaited--;
@@ -274,18 +275,18 @@ void appender_lost(struct appender *a)
         e->on_lost = e->on_lost || e->state != ENTRY_WAITING;
         e->state = ENTRY_WAITING;
     }
-    /* Another server may have them, and other replicas. */
+    /* The next connection may lead to another server, with other replicas. */
     a->open = a->unacknowledged = a->unsafe = a->first;
     if (a->is_gone) {
         begin_again(a);
     }
-    appender_answer_done(a); /* nobody knows when there is a connection again */
+    appender_answer_done(a); /* these jobs need not wait for the next connection */
 }
 
 /* ---- a connection ---- */
 
-/* A full Redis takes it, too: else it would have no connection, and no question be answered.
- * False: session->why. */
+/* Register the log @id.  A full Redis takes that, too: else the writer would have no connection,
+ * and no question would be answered.  False: session->why says why. */
 static bool register_log(
     struct appender *a, const char *id, struct session *session, int64_t deadline_ms)
 {

@@ -26,13 +26,13 @@ void appender_mark_all_done(struct appender *a, struct log_entry *entry, enum st
     for (struct storage_job *job = entry->jobs; job != NULL; job = next) {
         next = job->next;
         bool is_told = err == STORAGE_OK && job->u.write.keyed != NULL;
-        appender_mark_done(a, job, is_told ? job->err : err); /* what its record said */
+        appender_mark_done(a, job, is_told ? job->err : err); /* take_records() has set job->err */
     }
     entry->jobs = NULL;
 }
 
-/* Was the entry ever answered?  After a lost connection it waits to be appended again, by the same
- * number: what was acknowledged is never given up. */
+/* Was the entry ever answered?  After a lost connection such an entry waits to be appended again,
+ * under the same number: what was acknowledged is never given up. */
 static bool was_answered(const struct log_entry *entry)
 {
     return entry->era[0] != '\0';
@@ -84,7 +84,7 @@ bool appender_has_jobs(const struct appender *a)
     return any;
 }
 
-/* The time of @job is up, and what became of it is not known. */
+/* The deadline of @job is over, and it is not known whether the job counts. */
 static void answer_unknown(
     struct appender *a, const struct log_entry *entry, struct storage_job *job)
 {
@@ -95,7 +95,8 @@ static void answer_unknown(
     appender_mark_done(a, job, STORAGE_UNKNOWN);
 }
 
-/* Returns the earliest deadline of those that wait on. */
+/* Answer the jobs of @entry whose deadlines are over.  Returns the earliest deadline of the others.
+ */
 static int64_t answer_late_jobs(struct appender *a, struct log_entry *entry, int64_t now_ms)
 {
     int64_t due_ms = INT64_MAX;

@@ -11,13 +11,15 @@
 #include "storage/schema/first_note.h"
 #include "storage/schema/key.h"
 
-#define RESENT_MAX   64                    /* entries under way, of those that were sent before.. */
-#define RESENT_BYTES ((size_t)1024 * 1024) /* ..and about so many bytes */
+/* Of entries that were sent before, at most so many are under way, and about so many bytes. */
+#define RESENT_MAX   64
+#define RESENT_BYTES ((size_t)1024 * 1024)
 
-#define WAIT_MS  100 /* of one WAIT: entries on the same connection come behind it */
-#define BEAT_MS  5000
-#define PROOF_MS 250 /* while entries are held that are not safe, or somebody wants to know */
+#define WAIT_MS  100  /* a WAIT lasts so long at most: entries behind it have to wait, too */
+#define BEAT_MS  5000 /* the pause between two heartbeats */
+#define PROOF_MS 250  /* the same while entries are held, or standing.h is asked for a proof */
 
+/* The command that was just encoded waits for a reply.  False: out of memory. */
 static bool note_sent(
     struct appender *a, enum append_command command, struct log_entry *entry, int64_t now_ms)
 {
@@ -78,9 +80,9 @@ static size_t bytes_under_way(const struct appender *a)
     return n;
 }
 
-/* New entries go few at a time, so that they gather requests.  Entries of a lost connection go in
- * one stream, because no new request is acknowledged before all of them are there.  A server that
- * refuses entries is asked with few. */
+/* May @entry be sent now?  Few new entries are under way at a time, so that they gather requests.
+ * Entries of a lost connection go in one stream, because no new request is acknowledged before all
+ * of them are there.  A server that refuses entries gets few. */
 static bool may_send(const struct appender *a, const struct log_entry *entry)
 {
     return a->n_sent < UNDER_WAY_MAX || (a->is_taking && entry->on_lost && a->n_sent < RESENT_MAX &&
@@ -94,7 +96,7 @@ static bool send_entries(struct appender *a, const struct session *session, int6
             continue;
         }
         if (!may_send(a, e)) {
-            break; /* they stay in order */
+            break; /* entries go in order */
         }
         if (e->n_keyed > 0) {
             unfolded_shows(a->unfolded, a->place, e->n);
@@ -110,7 +112,7 @@ static bool send_entries(struct appender *a, const struct session *session, int6
     return true;
 }
 
-/* When the next heartbeat is due. */
+/* When the next heartbeat is due, CLOCK_MONOTONIC. */
 static int64_t beat_due_ms(struct appender *a)
 {
     int64_t wanted_ms = standing_wanted_ms(append_standing(a));
@@ -121,8 +123,9 @@ static int64_t beat_due_ms(struct appender *a)
     return is_wanted && wanted_ms > a->beat_ms && wanted_ms < due_ms ? wanted_ms : due_ms;
 }
 
-/* A heartbeat keeps the log from being closed.  Its answer proves how old what is held is, and that
- * Redis has not gone back for those who want to know (core/standing.h). */
+/* Send a heartbeat, if it is due: it keeps the log from being closed.  Its answer proves which held
+ * entries are safe, and that Redis has not gone back, for those who want to know (core/standing.h).
+ */
 static bool send_heartbeat(struct appender *a, const struct session *session, int64_t now_ms)
 {
     if (now_ms < beat_due_ms(a)) {
@@ -135,7 +138,7 @@ static bool send_heartbeat(struct appender *a, const struct session *session, in
     return note_sent(a, COMMAND_HEARTBEAT, NULL, now_ms);
 }
 
-/* One WAIT for all that was written before it. */
+/* Send a WAIT, if it is due, for all that was written before. */
 static bool send_wait(struct appender *a, int64_t now_ms)
 {
     if (!acknowledge_wait_is_due(a)) {

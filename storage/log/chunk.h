@@ -41,7 +41,7 @@
 #include "storage/job/first_job.h"
 #include "storage/schema/identity.h"
 
-/* What an event has, or has of its own and not of the event before. */
+/* What follows in an event: members that the event has, or that differ from the event before. */
 enum chunk_flag {
     CHUNK_SITE = 1,
     CHUNK_PAGE = 2,
@@ -55,8 +55,8 @@ enum chunk_flag {
 };
 #define CHUNK_FLAGS 511u
 
-/* Append the chunk of @n validated events.  @ticket: of a request that asks which actions were
- * first; else NULL.  False: out of memory; @out is then as it was. */
+/* Append the chunk of @n validated events to @out.  @ticket: that of a request which asks which
+ * actions were first; else NULL.  False: out of memory; @out is then as it was. */
 bool chunk_write(struct buffer *out, const struct event *events, size_t n,
     const struct identity_keys *keys, const struct key_digest *ticket) MUST_CHECK;
 
@@ -65,10 +65,10 @@ struct chunk_event {
     int64_t at_s;
     struct slice site, page;     /* page: see job/event.h */
     struct slice user;           /* empty: none */
-    const struct slice *actions; /* n_actions of them, owned by the reader: until the next event */
+    const struct slice *actions; /* n_actions of them, owned by the reader, until the next event */
     uint8_t n_actions;
     uint8_t n_values;
-    const uint32_t *values; /* numbers of n_values of the chunk's values: until the next event */
+    const uint32_t *values; /* n_values numbers of reader->values, until the next event */
     bool has_visitor, has_address;
     struct visitor_id visitor; /* if has_visitor; else the visitor is the user */
     struct address_id address; /* if has_address */
@@ -80,23 +80,23 @@ struct chunk_event {
 struct chunk_value {
     struct slice name; /* in the chunk: see job/counted_name.h */
     bool with_visitors;
-    uint32_t id; /* the reader's owner's: UINT32_MAX at first */
+    uint32_t id; /* for the owner of the reader: UINT32_MAX at first */
 };
 
 /* Reads the chunks that lie one behind the other in some bytes. */
 struct chunk_reader {
     struct slice left;
     uint64_t n_left;          /* events of the chunk at hand */
-    struct chunk_event event; /* the last one */
-    struct slice *pages;      /* owned: of the chunk at hand */
+    struct chunk_event event; /* the event that was read last */
+    struct slice *pages;      /* owned array: pages of the chunk at hand, by number */
     size_t n_pages, pages_capacity;
-    struct chunk_value *values; /* owned: of the chunk at hand */
+    struct chunk_value *values; /* owned array: values of the chunk at hand, by number */
     size_t n_values, values_capacity;
-    uint32_t numbers[EVENT_VALUES_MAX]; /* of the values of the event at hand */
-    struct slice actions[EVENT_ACTIONS_MAX];
-    const uint8_t *ticket; /* of the chunk at hand; NULL: none so far */
-    bool failed;           /* the bytes are no chunks, or.. */
-    bool no_memory;        /* ..memory is out */
+    uint32_t numbers[EVENT_VALUES_MAX];      /* event.values */
+    struct slice actions[EVENT_ACTIONS_MAX]; /* event.actions */
+    const uint8_t *ticket; /* the ticket of the chunk at hand; NULL: none so far */
+    bool failed;           /* the bytes are no chunks, or memory is out */
+    bool no_memory;        /* memory is out */
 };
 
 /* @bytes live until the reader is released. */

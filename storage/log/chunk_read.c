@@ -106,7 +106,7 @@ static bool get_page(struct chunk_reader *reader, unsigned flags, struct chunk_e
     return true;
 }
 
-/* How many follow, from 1 to @max: a byte. */
+/* Read a byte that says how many items follow, from 1 to @max. */
 static bool get_count(struct chunk_reader *reader, uint8_t max, uint8_t *ret)
 {
     struct slice n;
@@ -131,7 +131,7 @@ static bool get_actions(struct chunk_reader *reader, struct chunk_event *event)
     return true;
 }
 
-/* A value that comes for the first time. */
+/* Read a value that comes for the first time in the chunk. */
 static bool get_new_value(struct chunk_reader *reader)
 {
     uint64_t head = 0;
@@ -182,7 +182,7 @@ static bool get_hash(struct chunk_reader *reader, void *to, size_t n)
     return true;
 }
 
-/* Behind the actions: somebody asks whether they were first. */
+/* Read, behind the actions, by which ticket the request asks whether they were first. */
 static bool get_first(struct chunk_reader *reader, unsigned flags, struct chunk_event *event)
 {
     struct slice ticket;

@@ -33,18 +33,18 @@ static void put_text(struct buffer *out, struct slice text)
     buffer_append(out, text.p, text.n);
 }
 
-/* Of whom the events are. */
+/* The request that the chunk is of. */
 struct chunk_sender {
     const struct identity_keys *keys;
-    const struct key_digest *ticket; /* NULL: none, or it is written already */
-    bool asks;                       /* there was one */
+    const struct key_digest *ticket; /* NULL: there is none, or the chunk has it already */
+    bool asks;                       /* the request has a ticket */
 };
 
-/* The pages of the chunk so far, or the values, each as it came first. */
+/* The pages, or the values, that the chunk has so far, each as it came first. */
 struct numbered {
-    bool single; /* of one event: no two are alike */
+    bool single; /* the chunk has one event: no two of its pages or values are alike */
     struct index index;
-    const void **all; /* owned */
+    const void **all; /* owned array of pointers into the events */
     size_t n_all, all_capacity;
 };
 
@@ -69,8 +69,8 @@ static bool same_value(const void *context, uint32_t item)
            slice_equal(a->text, b->text);
 }
 
-/* The number of @what, which has @text.  *ret_new: it comes for the first time.  INDEX_NONE: out of
- * memory. */
+/* The number of @what, which has @text.  *ret_new: the number was given just now.  INDEX_NONE: out
+ * of memory. */
 static uint32_t number_of(struct numbered *numbered, const void *what, struct slice text,
     bool (*same)(const void *context, uint32_t item), bool *ret_new)
 {
@@ -130,7 +130,7 @@ static void put_actions(struct buffer *out, const struct event *event)
     }
 }
 
-/* The event asks: by which ticket, and as which one. */
+/* The event asks whether its actions were first: write the ticket, once, and the event's number. */
 static void put_first(struct buffer *out, struct chunk_sender *sender, uint32_t index)
 {
     if (sender->ticket != NULL) {
@@ -152,7 +152,7 @@ static bool put_event(struct buffer *out, const struct event *event, const struc
         return false;
     }
     bool site = before == NULL || !slice_equal(event->site, before->site);
-    bool is_user = event->user.n > 0 && event->visitor.n == 0; /* the visitor */
+    bool is_user = event->user.n > 0 && event->visitor.n == 0; /* the user is the visitor */
     bool has_visitor = !no_page && !is_user && identity_visitor(sender->keys, event, &visitor);
     bool has_address =
         !sender->keys->no_addresses && !no_page && identity_address(sender->keys, event, &address);

@@ -14,10 +14,10 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define COUNT_MS       2000
-#define COUNT_EVERY_MS 30000 /* where it did not help, it is not tried again and again */
-#define CLOSED_AT_ONCE 64
-#define SILENCE_MS     3000
+#define COUNT_MS       2000  /* folds may take so long to count what a silent log has */
+#define COUNT_EVERY_MS 30000 /* folds that have failed are asked again after so long */
+#define CLOSED_AT_ONCE 64    /* a call closes so many logs at most */
+#define SILENCE_MS     3000  /* a connection that is silent for so long is taken for dead */
 
 void log_closer_release(struct log_closer *closer)
 {
@@ -30,19 +30,22 @@ void log_closer_release(struct log_closer *closer)
     *closer = (struct log_closer){.stood_us = 0};
 }
 
-/* One call. */
+/* What one call needs. */
 struct closing {
     struct log_closer *closer;
     struct core *core;
     struct session *session;
-    struct unfolded *own; /* the process ends: logs that are closed although their writers.. */
-    int64_t deadline_ms;  /* ..were heard of; NULL: none are */
+    /* The process ends: its own logs are closed, although their writers were heard of just now.
+     * NULL: only silent logs are closed. */
+    struct unfolded *own;
+    int64_t deadline_ms;
     int64_t now_ms;
     struct buffer out;
     struct asks asks;
     bool lost;
 };
 
+/* Send c->asks, and wait for the replies.  False: a connection is lost. */
 static bool closing_ask(struct closing *c, redis_take_fn *take)
 {
     enum redis_status status = asks_run(&c->asks, c->deadline_ms, take, c);
@@ -50,6 +53,7 @@ static bool closing_ask(struct closing *c, redis_take_fn *take)
     return !c->lost;
 }
 
+/* Is @reply an error?  Notes if the connection must be given up. */
 static bool note_error(struct closing *c, const struct reply *reply)
 {
     if (reply->type != REPLY_ERROR) {
@@ -59,7 +63,7 @@ static bool note_error(struct closing *c, const struct reply *reply)
     return true;
 }
 
-/* What was not done is found again at the next look. */
+/* A command that was refused is sent again at a later look. */
 static bool take_ignored(void *data, size_t i, const struct reply *reply)
 {
     (void)i;
@@ -67,15 +71,15 @@ static bool take_ignored(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
-/* ---- what is to be seen twice alike ---- */
+/* ---- what must be seen twice in the same state ---- */
 
-/* Was @log seen as it is at an earlier look, and first so @apart_ms ago or earlier? */
+/* Was @log seen in its state at an earlier look, the first time @apart_ms ago or earlier? */
 static bool stands(const struct closing *c, const struct watched_log *log, int64_t apart_ms)
 {
     return log->since_ms < c->now_ms && c->now_ms - log->since_ms >= apart_ms;
 }
 
-/* The log with @head is seen.  NULL: out of memory. */
+/* Note in @logs that the log with @head is seen at this look.  NULL: out of memory. */
 static const struct watched_log *watch(
     const struct closing *c, struct watched_logs *logs, const struct log_head *head)
 {
@@ -122,7 +126,8 @@ static void put_close(struct closing *c, const struct log_head *is)
     resp_word(out, head, (size_t)n);
 }
 
-/* In a cluster a log is counted for good that has been so for as long as a server can go back. */
+/* Is the log, all of which is counted, counted for good?  In a cluster that takes until no server
+ * can go back any more behind the look that saw the log counted first. */
 static bool is_for_good(struct closing *c, const struct log_head *head)
 {
     if (!c->core->is_spread || is_own(c, head->id)) {
@@ -132,7 +137,7 @@ static bool is_for_good(struct closing *c, const struct log_head *head)
     return log != NULL && stands(c, log, core_apart_ms(c->core));
 }
 
-/* Logs that were not seen at this look are forgotten. */
+/* Forget the logs that were not seen at this look. */
 static void forget_unseen(const struct closing *c, struct watched_logs *logs)
 {
     size_t kept = 0;
@@ -144,7 +149,8 @@ static void forget_unseen(const struct closing *c, struct watched_logs *logs)
     logs->n = kept;
 }
 
-/* Close the silent logs that are counted.  False: the connection is lost. */
+/* Close the silent logs that are counted.  *ret_uncounted becomes true if one is not counted.
+ * False: the connection is lost. */
 static bool close_counted(struct closing *c, bool *ret_uncounted)
 {
     const struct log_progress *progress = &c->closer->progress;
@@ -164,7 +170,7 @@ static bool close_counted(struct closing *c, bool *ret_uncounted)
 
 /* ---- cursors without a head ---- */
 
-/* Every cursor counts as a stray until its head is seen. */
+/* Note every cursor as a stray: the heads, which are read later, take it from the list. */
 static bool take_fields(void *data, size_t i, const struct reply *reply)
 {
     struct closing *c = data;
@@ -183,7 +189,8 @@ static bool take_fields(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
-/* Over other connections than the last time Redis may have gone back. */
+/* If the connections are others than at the last look, Redis may have gone back: forget what was
+ * seen. */
 static void forget_if_changed(struct closing *c)
 {
     struct log_closer *closer = c->closer;
@@ -211,7 +218,7 @@ static void put_delete_cursors(struct closing *c, const char *id)
     }
 }
 
-/* Delete the cursors that were strays long enough ago, too, and keep those that may be later. */
+/* Delete the cursors that have been strays for long enough, and remember the other strays. */
 static void clean_strays(struct closing *c)
 {
     struct watched_logs *strays = &c->closer->strays;
@@ -240,8 +247,8 @@ static void clean_strays(struct closing *c)
 
 /* ---- a look ---- */
 
-/* In a cluster the closer has connections of its own, which no stop interrupts where the process
- * ends.  False: there are none yet. */
+/* Begin a call.  In a cluster the closer has connections of its own.  Those of log_close_own() are
+ * not given up when the process stops.  False: there are none yet. */
 static bool closing_begin(struct closing *c, struct session *session)
 {
     struct log_closer *closer = c->closer;
@@ -277,10 +284,10 @@ bool log_close_silent(
     struct closing c = {.closer = closer, .core = core, .deadline_ms = deadline_ms};
     bool uncounted = false;
     if (!closing_begin(&c, session)) {
-        return true; /* another time */
+        return true; /* a later call tries again */
     }
     if (!read_cursors(&c) || !read_logs(&c) || !has_stood(&c)) {
-        closer->strays.n = 0; /* their heads may be there */
+        closer->strays.n = 0; /* some of these may have heads */
     } else if (close_counted(&c, &uncounted)) {
         forget_unseen(&c, &closer->counted);
         clean_strays(&c);
@@ -296,7 +303,7 @@ bool log_close_silent(
 
 /* ---- the process ends ---- */
 
-/* Of a cluster: do replicas have what all @servers have counted? */
+/* In a cluster, do replicas have what all @servers have counted? */
 static bool is_replicated(struct closing *c, const struct part_set *servers)
 {
     unsigned n = c->core->config.ack_replicas > 0 ? c->core->config.ack_replicas : 1;

@@ -9,10 +9,10 @@
 #include "storage/log/writer.h"
 #include "storage/log/writer_state.h"
 
-#define CONNECT_MS   1000 /* one attempt to connect and prepare */
-#define PREPARE_MS   3000 /* and the data of a cluster */
+#define CONNECT_MS   1000 /* an attempt to connect and prepare takes so long at most */
+#define PREPARE_MS   3000 /* and so long at most to prepare the data of a cluster */
 #define STEADY_MS    1000 /* a connection that held so long was a good one */
-#define RETRY_MAX_MS 500
+#define RETRY_MAX_MS 500  /* the pause between two attempts grows up to this */
 
 static void back_off(struct writer *w, int64_t now_ms)
 {
@@ -26,7 +26,8 @@ static void show_connected(struct writer *w, bool is)
     w->share->changed(w->share->data);
 }
 
-/* To be away is a matter of a second: an ordered failover takes less. */
+/* Show @why the writer is away, see writer_away().  Callers wait a second before they say that it
+ * is, because an ordered failover takes less. */
 static void show_away(struct writer *w, enum storage_err why)
 {
     if (atomic_exchange(&w->away, (int)why) != (int)why) {
@@ -44,14 +45,15 @@ void writer_disconnect(struct writer *w, int64_t now_ms)
     if (now_ms - w->connected_ms >= STEADY_MS) {
         w->retry_ms = WRITER_RETRY_MIN_MS;
         w->next_connect_ms = now_ms;
-    } else { /* it connects, and is of no use: do not try again and again */
+    } else { /* the server takes connections, and loses them at once */
         back_off(w, now_ms);
     }
     atomic_store(&w->core->lacks_replicas, false);
     show_connected(w, false);
 }
 
-/* The data of a cluster, over all its servers; one writer does that, and the others wait. */
+/* Prepare the data of a cluster, over all its servers.  One writer does that, and the others try
+ * again later.  False: the data is not prepared. */
 static bool prepare_cluster_data(struct writer *w, int64_t deadline_ms)
 {
     struct dispatcher dispatcher;

@@ -49,7 +49,7 @@ static bool entry_add_keyed(struct log_entry *entry, struct storage_job *job)
     return arena_copy(&entry->arena, &keyed->answer) && arena_copy(&entry->arena, &keyed->chunk);
 }
 
-/* How many requests have a key; *ret_plain: the bytes of those that have none. */
+/* How many requests have a key.  *ret_plain: how many bytes the chunks of the others have. */
 static size_t count_keyed(const struct storage_job *jobs, size_t *ret_plain)
 {
     size_t n = 0;
@@ -62,7 +62,8 @@ static size_t count_keyed(const struct storage_job *jobs, size_t *ret_plain)
     return n;
 }
 
-/* So much of it stays for the next entry: that of some hundred single events. */
+/* A scratch buffer keeps so many bytes for the next entry: enough for some hundred single events.
+ */
 #define SCRATCH_KEPT ((size_t)64 * 1024)
 
 void entry_scratch_release(struct entry_scratch *scratch)
@@ -71,7 +72,7 @@ void entry_scratch_release(struct entry_scratch *scratch)
     buffer_release(&scratch->packed);
 }
 
-/* Copy @packed, without memory to spare. */
+/* Copy @packed into the entry, without memory to spare.  False: out of memory. */
 static bool entry_set_packed(struct log_entry *entry, struct slice packed)
 {
     bool ok = buffer_expect(&entry->packed, packed.n);
@@ -79,7 +80,7 @@ static bool entry_set_packed(struct log_entry *entry, struct slice packed)
     return ok;
 }
 
-/* The chunks of the jobs without a key become the entry's. */
+/* Pack the chunks of the jobs without a key, of @n_plain bytes, into the entry. */
 static bool entry_add_plain(struct log_entry *entry, const struct storage_job *jobs, size_t n_plain,
     struct entry_scratch *scratch)
 {

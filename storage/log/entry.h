@@ -29,14 +29,14 @@
 #define ENTRY_VERSION 2 /* log_age.lua knows it, too */
 #define ENTRY_HEAD    (1 + sizeof(uint64_t))
 
-/* A request with a key. */
+/* A request with an Idempotency-Key. */
 struct entry_keyed {
     struct key_digest key, body;
     struct slice answer, chunk; /* in the entry's arena */
-    size_t n_events;
-    bool is_ticketed;         /* the request asks which actions were first */
-    enum key_outcome outcome; /* by the last answer */
-    bool is_in;               /* by the first answer: this entry holds it */
+    size_t n_events;            /* 0 in an entry that was read from the stream */
+    bool is_ticketed;           /* the request asks which actions were first */
+    enum key_outcome outcome;   /* what the last answer says of the key */
+    bool is_in; /* the request's events count with this entry: by the first answer */
 };
 
 enum entry_state {
@@ -46,61 +46,67 @@ enum entry_state {
 };
 
 struct log_entry {
-    struct log_entry *next; /* of its owner */
+    struct log_entry *next; /* in the appender's list */
     _Atomic unsigned references;
 
-    char id[LOG_ID_TEXT + 1]; /* of the log */
-    uint64_t n;               /* its number there, from 1 */
-    int64_t arrival_ms;
-    struct buffer packed; /* chunks of requests without a key */
-    size_t n_plain;       /* their events */
-    struct entry_keyed *keyed;
+    char id[LOG_ID_TEXT + 1];  /* the log's */
+    uint64_t n;                /* the entry's number in the log, from 1 */
+    int64_t arrival_ms;        /* Redis's clock, UTC */
+    struct buffer packed;      /* chunks of the requests without a key */
+    size_t n_plain;            /* events in these chunks; 0 if they were read from the stream */
+    struct entry_keyed *keyed; /* owned array: the requests with a key */
     size_t n_keyed;
     struct arena arena;
-    char era[LOG_ID_TEXT + 1];         /* of the connection that was answered */
+    char era[LOG_ID_TEXT + 1];         /* that of the first answer; "": none, or from the stream */
     struct entry_users *_Atomic users; /* owned; NULL until a reader asks: see entry_users.h */
 
-    /* The appender's. */
+    /* The appender's.  Instants are CLOCK_MONOTONIC. */
     enum entry_state state;
     bool on_lost;             /* a copy may be in Redis, or under way on a lost connection */
-    int64_t begun_ms;         /* CLOCK_MONOTONIC: made */
-    int64_t sent_us;          /* CLOCK_MONOTONIC, of the last copy */
-    int64_t answered_ms;      /* CLOCK_MONOTONIC */
-    int64_t acknowledged_us;  /* CLOCK_MONOTONIC: answered for the first time; 0: never */
-    bool is_let_fold;         /* it is among what waits to be folded, or was */
-    struct storage_job *jobs; /* lent, not answered yet */
+    int64_t begun_ms;         /* when the entry was made */
+    int64_t sent_us;          /* when the last copy was sent */
+    int64_t answered_ms;      /* when the entry was answered last */
+    int64_t acknowledged_us;  /* when the entry was answered first; 0: never */
+    bool is_let_fold;         /* acknowledge_let_fold() has put the entry into `unfolded` */
+    struct storage_job *jobs; /* lent jobs that are not answered yet */
 };
 
-/* Memory for the making of entries, of one thread.  Zeroed it is empty. */
+/* Memory in which one thread makes entries.  Zeroed it is empty. */
 struct entry_scratch {
     struct buffer chunks, packed;
 };
 
 void entry_scratch_release(struct entry_scratch *scratch);
 
-/* Make an entry of a list of jobs, with their chunks: see job->chunk.  NULL: out of memory; the
- * jobs are as they were. */
+/* Make an entry of a list of jobs, with copies of their chunks (job->chunk).  The entry has the
+ * jobs then, and the caller the one reference.  @arrival_ms: Redis's clock, UTC.  NULL: out of
+ * memory; the jobs are as they were. */
 struct log_entry *entry_new(
     struct storage_job *jobs, int64_t arrival_ms, struct entry_scratch *scratch) MUST_CHECK;
 
-/* Read an item of XRANGE's reply on the log @id.  NULL: it is none of ours (*ret_foreign), or
- * memory is out. */
+/* Make an entry of an item of XRANGE's reply on log @id.  NULL: the item is none of ours
+ * (*ret_foreign), or memory is out. */
 struct log_entry *entry_parse(
     const char *id, const struct reply *item, bool *ret_foreign) MUST_CHECK;
 
+/* Take a further reference, and give one back.  Thread-safe.  The last one frees the entry; NULL is
+ * harmless. */
 struct log_entry *entry_reference(struct log_entry *entry);
-void entry_release(struct log_entry *entry); /* frees with the last reference; NULL is harmless */
+void entry_release(struct log_entry *entry);
 
-/* What counts: of all requests without a key, and of those with a key that are in. */
+/* How many events count: those of requests without a key, and of requests with a key that are in.
+ * 0 for an entry that was read from the stream. */
 size_t entry_events(const struct log_entry *entry);
+
+/* About how many bytes of memory the entry takes, with all its requests. */
 size_t entry_bytes(const struct log_entry *entry);
 
-/* The chunks of an entry: with @i 0 of its requests without a key together, with @i from 1 to
- * n_keyed of a request with a key, none if it is not in.  *ret lies in the entry or in @arena. */
+/* The chunks of an entry: for @i = 0 of all requests without a key, for @i from 1 to n_keyed of one
+ * request with a key, or none if that is not in.  *ret lies in the entry or in @arena. */
 enum packed_err entry_chunks(
     const struct log_entry *entry, size_t i, struct arena *arena, struct slice *ret) MUST_CHECK;
 
-/* The head as it stands in the stream. */
+/* Write the field `h` of the entry, as it stands in the stream. */
 void entry_print_head(const struct log_entry *entry, uint8_t head[ENTRY_HEAD]);
 
 #endif

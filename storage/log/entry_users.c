@@ -11,7 +11,7 @@
 #define BITS_MIN   512
 #define BITS_EVENT 16
 
-/* Read the events of chunks.  False: out of memory. */
+/* Call @take for each event of @chunks.  False: out of memory. */
 static bool each_event(struct slice chunks, entry_event_fn *take, void *data)
 {
     struct chunk_reader reader;
@@ -21,7 +21,7 @@ static bool each_event(struct slice chunks, entry_event_fn *take, void *data)
             take(data, &reader.event);
         }
     }
-    bool ok = !reader.failed; /* the bytes are our own */
+    bool ok = !reader.failed; /* this process has made the bytes, so memory is out */
     chunk_reader_release(&reader);
     return ok;
 }
@@ -44,7 +44,7 @@ bool entry_each_near(
 
 /* ---- the filter ---- */
 
-/* A user is two bits, some 30 bits of the hash apart. */
+/* Bit @i of 0 and 1 of the user with @hash.  The two come of bits of the hash that are 30 apart. */
 static uint64_t user_bit(const struct entry_users *users, uint64_t hash, unsigned i)
 {
     return hash >> 30 * i & (users->n_bits - 1);

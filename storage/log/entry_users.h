@@ -24,15 +24,15 @@ struct entry_users {
     uint64_t words[];
 };
 
-/* May the user of the site have an event in the entry?  Also true if memory is out.  Several
- * threads may ask at a time: each makes the filter, and one of the equals is kept. */
+/* May the user of the site have an event in the entry?  True also if memory is out.  Several
+ * threads may ask at a time: each makes the filter, and one of these equal filters is kept. */
 bool entry_may_have(struct log_entry *entry, struct slice site, struct slice user) MUST_CHECK;
 
 /* Called for the events of an entry. */
 struct chunk_event;
 typedef void entry_event_fn(void *data, const struct chunk_event *event);
 
-/* Call @take for each event of the chunks where @text stands.  False: out of memory. */
+/* Call @take for each event of the chunks that have @text anywhere.  False: out of memory. */
 bool entry_each_near(
     const struct log_entry *entry, struct slice text, entry_event_fn *take, void *data) MUST_CHECK;
 

@@ -5,8 +5,10 @@
 
 #include "storage/base/clock.h"
 
-#define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX) /* of entries that wait, or are not safe */
-#define FAILOVER_BYTES (3 * UNFOLDED_BYTES_MAX) /* more, where they are held for a failover */
+/* The writers of a process hold at most so many bytes, and some more where entries are held for a
+ * failover (core->hold_ms). */
+#define HELD_BYTES_MAX (2 * UNFOLDED_BYTES_MAX)
+#define FAILOVER_BYTES (3 * UNFOLDED_BYTES_MAX)
 
 void held_append(struct appender *a, struct log_entry *entry)
 {
@@ -53,7 +55,8 @@ bool appender_add(struct appender *a, struct storage_job *jobs, int64_t arrival_
     return true;
 }
 
-/* Do the answers prove that the entry was there, @for_ms after it was answered? */
+/* Do the connection's answers prove that Redis still had the entry @for_ms after it was answered?
+ */
 static bool is_proved(struct appender *a, const struct log_entry *entry, int64_t for_ms)
 {
     return entry->state == ENTRY_ANSWERED &&
@@ -70,7 +73,7 @@ void held_show(const struct appender *a)
     atomic_store(&a->core->unsafe_since_us[a->place], e == NULL ? 0 : e->acknowledged_us);
 }
 
-/* Note which entries a crash of Redis cannot take any more: all those before them, too. */
+/* Note how far entries are safe from a crash of Redis. */
 static void note_safe(struct appender *a)
 {
     const struct log_entry *before = a->unsafe;

@@ -7,14 +7,14 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define WAIT_MS 100 /* for replicas; a reader is held so long */
+#define WAIT_MS 100 /* a reader waits so long for replicas */
 
-/* Do as many replicas have the record as a write waits for?  Then it may be told: the master and
- * this process may die together.  The server that is asked is the one that told the record. */
+/* Do as many replicas have the record as a write waits for?  Else it must not be told: the master
+ * and this process may die together.  The server that is asked is the one that told the record. */
 static bool is_replicated(struct pipeline *p, const struct core *core, unsigned partition)
 {
     uint64_t have = 0;
-    if (atomic_load(&core->lacks_replicas)) { /* a reader is not to wait for nothing */
+    if (atomic_load(&core->lacks_replicas)) { /* a reader would wait in vain */
         return pipeline_fail(p, STORAGE_ALONE);
     }
     pipeline_keep_order(p);

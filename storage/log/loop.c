@@ -10,11 +10,12 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define LOOK_MS   50   /* how often is looked after what does not wake the thread */
-#define DIFFER_MS 1000 /* how often it is seen what other threads have found of the data */
-#define HINT_MS   500  /* no reply for so long: the topology looks whether the server lives */
+#define LOOK_MS   50   /* the thread looks so often after what does not wake it */
+#define DIFFER_MS 1000 /* an idle thread looks so often at what others have found of the data */
+#define HINT_MS   500  /* no reply for so long makes the topology look whether the server lives */
 
-/* Events in entries that Redis has not answered. */
+/* Events in entries whose answers, or replicas, are awaited.  A request with a key counts as one.
+ */
 static size_t events_under_way(const struct writer *w)
 {
     size_t under_way = 0;
@@ -24,10 +25,9 @@ static size_t events_under_way(const struct writer *w)
     return under_way;
 }
 
-/* How many events must wait before an entry is made.  One while Redis is free; while it works on
- * one, as many as that has: then it finds the next one when it is done, and neither is smaller for
- * it.
- */
+/* How many events must wait before an entry is made.  One while Redis is free.  While Redis works
+ * on an entry, as many as that entry has: then Redis finds the next entry when it is done, and
+ * neither entry is smaller for that.  SIZE_MAX: none is made. */
 static size_t events_to_begin(const struct writer *w)
 {
     size_t under_way = events_under_way(w);
@@ -91,7 +91,7 @@ static void answer_late(struct writer *w, int64_t now_ms)
     w->late_ms = waiting_ms < under_way_ms ? waiting_ms : under_way_ms;
 }
 
-/* Out of time to drain, or told to stop: nothing is to be waited for any more. */
+/* Must the thread answer all jobs now?  Its time to drain is over, or it is told to stop. */
 static bool must_end(struct writer *w, bool *ret_stop)
 {
     pthread_mutex_lock(&w->lock);
@@ -137,7 +137,7 @@ static bool must_leave(struct writer *w, int64_t now_ms)
            !session_is_current(&w->session);
 }
 
-/* Nothing has come for long: is it still the right server? */
+/* If no reply has come for long, have the topology look whether this is still the right server. */
 static void hint_silence(struct writer *w, int64_t now_ms)
 {
     if (now_ms - w->heard_ms > HINT_MS && now_ms - w->hinted_ms > HINT_MS) {
@@ -146,7 +146,7 @@ static void hint_silence(struct writer *w, int64_t now_ms)
     }
 }
 
-/* One turn's work.  It waits where it connects only. */
+/* The work of one turn, which waits only where it connects. */
 static void writer_work(struct writer *w)
 {
     int64_t now_ms = monotonic_ms();
@@ -175,7 +175,7 @@ static void writer_work(struct writer *w)
     }
 }
 
-/* Is there work at once?  Else the next job wakes us. */
+/* May the thread sleep?  Then the next job wakes it.  *ret_busy: jobs wait, or are under way. */
 static bool may_sleep(struct writer *w, bool *ret_busy)
 {
     bool connected = w->session.redis != NULL;
@@ -192,9 +192,9 @@ static bool may_sleep(struct writer *w, bool *ret_busy)
     return sleep;
 }
 
-/* How long poll() may sleep, in ms.  Requests have deadlines, and what is kept is not kept for
- * long.  While replies are awaited, who comes does not wake the thread.  Where there is no room
- * folds may stall. */
+/* How long poll() may sleep, ms.  The thread looks again soon where requests have deadlines, where
+ * entries are kept, while replies are awaited, because new requests do not wake it then, and where
+ * there is no room, because nobody says when folds stall. */
 static int writer_patience(struct writer *w)
 {
     bool busy;
@@ -229,7 +229,7 @@ static void wait_for_events(struct writer *w)
     }
 }
 
-/* Answer everybody, whatever the state of delivery. */
+/* Answer all jobs, whether their entries are in Redis or not. */
 static void give_up(struct writer *w)
 {
     writer_fail_waiting(w, STORAGE_SHUTDOWN);
@@ -250,6 +250,6 @@ void *writer_main(void *argument)
         if (stop) {
             return NULL;
         }
-        wait_for_events(w); /* which tells that nothing is left */
+        wait_for_events(w); /* tells w->idle if nothing is left */
     }
 }

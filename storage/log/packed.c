@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LENGTH_BYTES sizeof(uint32_t)
-#define RATIO_MAX    255 /* a byte of a block says that so many bytes are repeated */
+#define RATIO_MAX    255 /* a byte of a block stands for at most so many bytes */
 
 bool packed_write(struct buffer *out, struct slice chunks)
 {

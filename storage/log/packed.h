@@ -21,16 +21,17 @@
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
-/* More is not compressed. */
+/* Chunks of more bytes are not compressed. */
 #define PACKED_MAX ((size_t)64 << 20)
 
-/* Put @chunks into the empty buffer @out, packed; of no bytes nothing is made.  The buffer may have
+/* Put @chunks, packed, into the empty buffer @out; of no bytes nothing is made.  The buffer may get
  * as much memory as the chunks, and some to spare.  False: out of memory. */
 bool packed_write(struct buffer *out, struct slice chunks) MUST_CHECK;
 
 enum packed_err { PACKED_OK, PACKED_BROKEN, PACKED_NOMEM };
 
-/* *ret: the chunks, in @arena or in @packed itself.  PACKED_BROKEN: these are no packed chunks. */
+/* Unpack the chunks: *ret lies in @arena, or in @packed itself.  PACKED_BROKEN: @packed is no
+ * packed chunks. */
 enum packed_err packed_read(struct slice packed, struct arena *arena, struct slice *ret) MUST_CHECK;
 
 #endif

@@ -51,7 +51,7 @@ enum key_outcome record_judge(struct slice record, const struct log_entry *entry
 
 bool record_tell(struct slice record, enum key_outcome outcome, struct request_key *ret)
 {
-    request_key_release(ret); /* it may have been told something else before */
+    request_key_release(ret); /* an earlier answer may have told something else */
     ret->outcome = outcome;
     if (outcome != KEY_REPLAY) {
         return true;

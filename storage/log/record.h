@@ -1,7 +1,7 @@
 /* record.h - what Redis remembers of an Idempotency-Key: who used it, for which body, with which
  * answer.
  *
- * Layer: storage, pure.  Thread-safe.
+ * Layer: storage, pure.  Thread-safe: no state.
  *
  *     16 hex digits   the log of the entry that the request is in
  *     16 hex digits   the entry's number
@@ -9,7 +9,7 @@
  *     16 bytes        digest of the body
  *     the rest        the answer
  *
- * Log, number and place name one attempt: by them a writer knows its own record again when an
+ * Log, number and place name one attempt, by which a writer knows its own record again when an
  * answer was lost.  A record takes 52 bytes and the answer.
  */
 #ifndef STORAGE_LOG_RECORD_H
@@ -22,16 +22,20 @@
  * actions were first lives for FIRST_NOTE_KEYED_MS. */
 #define RECORD_TTL_MS INT64_C(90000000)
 
-/* Append the record of request @i of @entry, as a word of a command. */
+/* Append to @out, as a word of a command, the record of request @i with a key of @entry.  If memory
+ * is out, out->failed is set. */
 void record_put(struct buffer *out, const struct log_entry *entry, size_t i);
 
-/* Whose is @record?  Empty: that of request @i of @entry, just written. */
+/* What does @record, which append.lua found, say of request @i with a key of @entry?  An empty one
+ * says that there was no record, and that of the request was written: KEY_MINE. */
 enum key_outcome record_judge(struct slice record, const struct log_entry *entry, size_t i);
 
-/* The same for somebody who has not written: KEY_FREE for an empty one. */
+/* What does @record say of a request with @body that is not written yet?  An empty one: KEY_FREE.
+ */
 enum key_outcome record_look(struct slice record, const struct key_digest *body);
 
-/* Write the outcome, and a copy of the answer for KEY_REPLAY.  False: out of memory. */
+/* Put @outcome into @ret, and with KEY_REPLAY a copy of the record's answer, which @ret then owns.
+ * False: out of memory. */
 bool record_tell(struct slice record, enum key_outcome outcome, struct request_key *ret) MUST_CHECK;
 
 #endif

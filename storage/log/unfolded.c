@@ -14,7 +14,7 @@ void unfolded_init(struct unfolded *u, struct storage_stats *stats)
     cond_init(&u->put);
 }
 
-/* Under the lock: since when the first one of all waits, CLOCK_MONOTONIC; 0: none does. */
+/* Under the lock: since when the oldest entry of all logs waits, CLOCK_MONOTONIC; 0: none does. */
 static int64_t oldest_ms(const struct unfolded *u)
 {
     int64_t oldest = INT64_MAX;
@@ -26,7 +26,7 @@ static int64_t oldest_ms(const struct unfolded *u)
     return oldest == INT64_MAX ? 0 : oldest;
 }
 
-/* Under the lock: has no fold got on for long, though something waits? */
+/* Under the lock: has no fold got on for UNFOLDED_STALL_MS, though something waits? */
 static bool folds_stall(const struct unfolded *u)
 {
     int64_t before_ms = monotonic_ms() - UNFOLDED_STALL_MS;
@@ -34,7 +34,7 @@ static bool folds_stall(const struct unfolded *u)
     return since_ms != 0 && since_ms <= before_ms;
 }
 
-/* Under the lock. */
+/* Under the lock: how many events there is room for. */
 static size_t room(const struct unfolded *u)
 {
     size_t limit = folds_stall(u) ? UNFOLDED_EVENTS_MAX : atomic_load(&u->limit);
@@ -43,7 +43,7 @@ static size_t room(const struct unfolded *u)
     return events >= limit || bytes >= UNFOLDED_BYTES_MAX ? 0 : limit - events;
 }
 
-/* Under the lock: tell that there is room, if anybody waits for that. */
+/* Under the lock: tell the writers that there is room, if one was told that there is none. */
 static void unfolded_tell_room(struct unfolded *u)
 {
     if (u->was_full && room(u) > 0) {
@@ -54,7 +54,7 @@ static void unfolded_tell_room(struct unfolded *u)
     }
 }
 
-/* Under the lock: let go of the first entry. */
+/* Under the lock: release the first entry of @log. */
 static void unfolded_drop_first(struct unfolded *u, struct unfolded_log *log)
 {
     struct log_entry *entry = log->entries[log->first++];
@@ -90,7 +90,7 @@ void unfolded_begin(struct unfolded *u, unsigned place, const char *id)
     pthread_mutex_unlock(&u->lock);
 }
 
-/* Under the lock: room for one more behind the last one. */
+/* Under the lock: make room for an entry behind the last one.  False: out of memory. */
 static bool unfolded_reserve(struct unfolded_log *log)
 {
     if (log->first > 0 && log->first + log->n == log->capacity) {
@@ -125,7 +125,7 @@ void unfolded_shows(struct unfolded *u, unsigned place, uint64_t n)
     struct unfolded_log *log = &u->logs[place];
     pthread_mutex_lock(&u->lock);
     log->shown = log->shown < n ? n : log->shown;
-    u->has_told = true; /* whoever repeats such a request is told */
+    u->has_told = true; /* a client that repeats such a request is told */
     pthread_mutex_unlock(&u->lock);
 }
 
@@ -147,7 +147,8 @@ uint64_t unfolded_shown(struct unfolded *u, unsigned place)
     return n;
 }
 
-/* Under the lock.  What is shown no longer is not waited for, nor is what a log before had. */
+/* Under the lock: are all entries up to the numbers @shown put in?  Numbers that are hidden by now
+ * are not waited for, nor are those of a log that has ended. */
 static bool has_put(const struct unfolded *u, const uint64_t shown[LOG_PARTITIONS_MAX])
 {
     for (unsigned i = 0; i < u->n_logs; i++) {

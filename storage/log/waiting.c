@@ -17,8 +17,8 @@ void waiting_release(struct waiting *waiting)
     *waiting = (struct waiting){0};
 }
 
-/* Has the first one waited for so long that another process may have counted it, and deleted it
- * with its site? */
+/* Has the first entry waited for so long that another process may have counted its events, and
+ * deleted them with their site? */
 static bool is_old(const struct waiting *waiting)
 {
     return waiting->n > 0 &&
@@ -40,8 +40,8 @@ void waiting_take(struct waiting *ret, struct core *core, size_t most)
     }
 }
 
-/* Are the entries all that the cursors lack of the log, which is this process's?  What is behind
- * the last one was acknowledged later, by anybody. */
+/* Has @waiting all entries that the cursors lack of this process's log?  Entries behind
+ * waiting->last were acknowledged later, if at all. */
 static bool has_all(const struct waiting *waiting, const struct log_standing *log)
 {
     uint64_t next = log->counted + 1;
@@ -55,7 +55,7 @@ static bool has_all(const struct waiting *waiting, const struct log_standing *lo
     return next > last;
 }
 
-/* Is everything counted, but for the entries? */
+/* Is everything counted but what @waiting has? */
 static bool covers(const struct waiting *waiting, const struct log_progress *progress)
 {
     for (size_t i = 0; i < progress->n; i++) {
@@ -74,7 +74,7 @@ enum storage_err waiting_await(
     struct core *core = reader->core;
     struct log_progress *progress = &reader->settled.progress;
     if (waiting->n > 0 && !settled_is_known(core, &reader->session, job)) {
-        progress->remembers = false; /* the own log has grown: all in one round trip */
+        progress->remembers = false; /* the own log has grown, so read all cursors at once */
         enum storage_err err =
             log_progress_read(progress, core, &reader->session, job->deadline_ms, ret_lost);
         if (*ret_lost || (err == STORAGE_OK && covers(waiting, progress))) {

@@ -10,8 +10,8 @@
 #include "storage/log/writer_state.h"
 
 #define ENTRY_EVENTS_MAX 10000
-#define ENTRY_BYTES_MAX  524288 /* Redis copies them: a ms or two.  One request may be longer */
-#define KEYED_EVENTS_MAX 1000   /* of an entry with keys: each is four words of a script */
+#define ENTRY_BYTES_MAX  524288 /* Redis copies so many in 1 or 2 ms.  One request may be longer */
+#define KEYED_EVENTS_MAX 1000   /* of an entry with keys: a request with a key is four words */
 
 void writer_wake(struct writer *w)
 {
@@ -20,7 +20,8 @@ void writer_wake(struct writer *w)
 
 /* ---- what waits ---- */
 
-/* Under the lock: tell how much more, or less, waits than was told last. */
+/* Under the lock: add to the gauge of all writers what this queue has more, or less, than before.
+ */
 static void show_queue(struct writer *w)
 {
     atomic_fetch_add(
@@ -71,8 +72,10 @@ void writer_flush(struct writer *w)
     }
 }
 
-/* An entry of requests with a key is kept small, or ends before them; no entry is much larger than
- * @room, and none of several requests much larger than Redis copies in a moment. */
+/* How many events the next entry gets at most.  If fewer than KEYED_EVENTS_MAX wait ahead of the
+ * first request with a key, the entry may have keys, and gets KEYED_EVENTS_MAX; else it ends before
+ * that request.  An entry without keys is not much larger than @room, nor, if it has several
+ * requests, than what Redis copies in a moment. */
 static size_t most_events(const struct job_queue *queue, size_t room)
 {
     size_t events = 0;
@@ -183,7 +186,8 @@ struct writer *writer_start(
     w->retry_ms = WRITER_RETRY_MIN_MS;
     int64_t away_ms =
         server_away_ms(core, w->session.server.partition, w->session.why, sizeof(w->session.why));
-    w->disconnected_ms = monotonic_ms() - away_ms; /* nobody waits where it is known to be away */
+    w->disconnected_ms =
+        monotonic_ms() - away_ms; /* no request waits where the server is known to be away */
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     appender_init(&w->appender, core, place, unfolded);
     if (w->wake_fd < 0 || !servers_watch(core, w->wake_fd) ||

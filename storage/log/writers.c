@@ -13,13 +13,13 @@ struct writers {
     struct writers_share share;
     _Atomic unsigned home;
     struct writer *_Atomic all[LOG_PARTITIONS_MAX]; /* by place; NULL: not started yet */
-    pthread_mutex_t lock; /* who starts one has it, and takes topology.lock under it */
-    atomic_bool ends;     /* set under the lock: none is started any more */
+    pthread_mutex_t lock; /* held while a writer is started, which takes topology.lock */
+    atomic_bool ends;     /* set under the lock: no writer is started any more */
 };
 
 /* ---- which are there ---- */
 
-/* Call @tell for each. */
+/* Call @tell for each writer that was started. */
 static void each(struct writers *ws, void (*tell)(struct writer *w))
 {
     for (unsigned i = 0; i < core_logs(ws->core); i++) {
@@ -35,7 +35,9 @@ static void wake_all(void *data)
     each(data, writer_wake);
 }
 
-/* The writer at @place, started if it is not there.  NULL: no memory, no thread, or it ends. */
+/* The writer at @place, started if it is not there.  NULL: no memory, no thread, or the process
+ * ends.
+ */
 static struct writer *writer_at(struct writers *ws, unsigned place)
 {
     struct writer *w = atomic_load(&ws->all[place]);
@@ -62,7 +64,7 @@ static bool is_fit(struct writers *ws, unsigned place)
            topology_unserved_since(ws->core->topology, partition) == 0;
 }
 
-/* The writer that takes requests without a key.  Where all are away it is the one of before. */
+/* The writer that takes requests without a key.  If all are away, that is the last one at home. */
 static struct writer *writer_at_home(struct writers *ws)
 {
     unsigned home = atomic_load(&ws->home);
@@ -82,15 +84,15 @@ static struct writer *writer_at_home(struct writers *ws)
     return w;
 }
 
-/* What the writers say of their servers, as one figure for all.  Whether there is a connection is
- * told under the lock, so that the last that is told holds. */
+/* Show what the writers say of their servers, as one figure for all.  Operators are told under the
+ * lock whether there is a connection, so that what is told last holds. */
 static void look_at_all(void *data)
 {
     struct writers *ws = data;
     struct core *core = ws->core;
     bool any_connected = false;
     bool all_away = true;
-    pthread_mutex_lock(&ws->lock); /* the caller may just be started, and not be among them yet */
+    pthread_mutex_lock(&ws->lock); /* then a writer that has just started is in ws->all */
     for (unsigned i = 0; i < core_logs(core); i++) {
         const struct writer *w = atomic_load(&ws->all[i]);
         any_connected = any_connected || (w != NULL && writer_is_connected(w));
