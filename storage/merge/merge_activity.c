@@ -43,7 +43,8 @@ static uint64_t mix(uint64_t hash, uint64_t with)
     return hash ^ hash >> 29;
 }
 
-/* Sites are few: the last one is looked at first. */
+/* The number of the row's site, added if it is new.  Sites are few, so they are searched one by
+ * one, the last one first.  INDEX_NONE: out of memory. */
 static uint32_t find_site(struct merge_activity *merge, const struct row *row)
 {
     for (size_t i = merge->n_sites; i-- > 0;) {

@@ -10,37 +10,41 @@
 #include "storage/schema/hashed_event.h"
 #include "storage/time/day.h"
 
-#define USERS_AT_ONCE 1000 /* in a command: Redis does nothing else meanwhile */
+#define USERS_AT_ONCE 1000 /* users of one command: Redis does nothing else meanwhile */
 
 /* A site, and the users of it who are asked for by name. */
 struct site_users {
     const struct row_site *site;
     struct chain names, bitmaps;
-    int64_t next_index;           /* that Redis would give now */
-    int64_t first_given, n_given; /* here */
+    int64_t next_index;           /* the lowest index that no user of the site has in Redis */
+    int64_t first_given, n_given; /* the indices that are given here */
 };
+
+/* A user who was asked for, or has an event here. */
 
 struct active_user {
     uint32_t site;
     struct visitor_id id;
     struct slice name;
-    uint32_t index; /* USER_INDEX_NONE: has none yet */
-    bool is_active; /* bits are set */
-    int32_t active_day;
-    uint32_t next; /* of those who are asked for by name */
+    uint32_t index;     /* USER_INDEX_NONE: the user has none yet */
+    bool is_active;     /* bits of the user are set here */
+    int32_t active_day; /* the newest day of the user in the bitmaps of `active` */
+    uint32_t next;      /* the next user in the site's `names` */
 };
 
+/* The bitmap of an action, or of `active`, on a day of a site. */
 struct day_bitmap {
     uint32_t site;
     struct slice action;
     struct activity_day day;
     struct chain bits;
-    uint32_t next;
+    uint32_t next; /* the next bitmap of the site */
 };
 
+/* A user's bit that is set in a bitmap. */
 struct day_bit {
     uint32_t bitmap, user;
-    uint32_t next;
+    uint32_t next; /* the next bit of the bitmap */
 };
 
 struct merge_activity {
@@ -52,7 +56,8 @@ struct merge_activity {
     size_t sites_capacity, users_capacity, bitmaps_capacity, bits_capacity;
     struct index user_index, bitmap_index, bit_index;
 
-    /* How far the answers have come. */
+    /* The next answer belongs to this site, of which so many questions are answered, and begins
+     * with this user. */
     size_t taken_site, taken_questions;
     uint32_t taken_user;
 };

@@ -5,9 +5,9 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define RUN_BITS 32 /* bits that are set at once where users got indices one after the other */
+#define RUN_BITS 32 /* so many bits of users with consecutive indices are set at once */
 
-/* Give those who have none the next indices.  Returns the first one that gets one here. */
+/* Give the next indices to the users who have none.  Returns the first user who gets one here. */
 static uint32_t give_indices(struct merge_activity *merge, struct site_users *site)
 {
     uint32_t first = INDEX_NONE;
@@ -34,8 +34,8 @@ static uint32_t next_given(
     return u;
 }
 
-/* HSET of the next index, and of those that were given, some at a time.  Returns how many
- * commands. */
+/* Append HSETs of the next index, and of the indices that were given, USERS_AT_ONCE in each.
+ * Returns how many commands these are. */
 static size_t write_indices(const struct merge_activity *merge, const struct site_users *site,
     uint32_t first, const char *tag, struct buffer *out)
 {
@@ -60,7 +60,8 @@ static size_t write_indices(const struct merge_activity *merge, const struct sit
     return n;
 }
 
-/* A name's place in its block's list is that of its index in the block. */
+/* Append RPUSHes of the names with given indices to the lists of their blocks: a name stands in its
+ * list where its index stands in the block.  Returns how many commands these are. */
 static size_t write_blocks(const struct merge_activity *merge, const struct site_users *site,
     uint32_t first, const char *tag, struct buffer *out)
 {
@@ -98,7 +99,7 @@ static void write_bit(struct buffer *out, unsigned width, int64_t at)
     resp_decimal(out, (INT64_C(1) << width) - 1);
 }
 
-/* So many bits from that of @b on belong to users whose indices follow each other. */
+/* How many bits, from number @b on, belong to users with consecutive indices: RUN_BITS at most. */
 static unsigned run_of(const struct merge_activity *merge, uint32_t b)
 {
     unsigned n = 1;
@@ -119,7 +120,8 @@ static uint32_t skip_bits(const struct merge_activity *merge, uint32_t b, unsign
     return b;
 }
 
-/* Set the bits of @bitmap, some at a time.  Returns how many commands that takes. */
+/* Append commands that set the bits of @bitmap, some in each.  Returns how many commands these are.
+ */
 static size_t write_bits(const struct merge_activity *merge, const struct day_bitmap *bitmap,
     const struct key *key, struct buffer *out)
 {
@@ -143,7 +145,7 @@ static size_t write_bits(const struct merge_activity *merge, const struct day_bi
     return n;
 }
 
-/* The bitmap as a member of `acts`: the end of its key, behind the prefix. */
+/* Add the bitmap to the set `acts`, whose members are ends of keys, behind the prefix. */
 static void write_member(
     const struct day_bitmap *bitmap, const struct key *bits, const char *tag, struct buffer *out)
 {

@@ -110,7 +110,8 @@ static uint32_t find_page(
     return item;
 }
 
-/* Who comes again at once, on the same page, is in the sketches already. */
+/* Add the row's visitor and address to the page's sketches.  Those of the row before are there
+ * already.  False: out of memory. */
 static bool add_member(struct merge_counts *merge, struct page_count *page, const struct row *row,
     const struct counted_for *name)
 {
@@ -141,7 +142,7 @@ static bool add_member(struct merge_counts *merge, struct page_count *page, cons
     return true;
 }
 
-/* The buckets of the targets: their numbers.  False: out of memory. */
+/* Find the numbers of the targets' buckets.  False: out of memory. */
 static bool find_buckets(struct merge_counts *merge, enum key_kind kind, const struct row *row,
     const struct write_target *targets, unsigned n_targets, uint32_t ret[LEVELS])
 {
@@ -154,7 +155,8 @@ static bool find_buckets(struct merge_counts *merge, enum key_kind kind, const s
     return true;
 }
 
-/* Add @amount to a name in each bucket, the finest one first.  *ret: its number there. */
+/* Add @amount to a name in each bucket, the finest bucket first.  ret[i] becomes the name's number
+ * in bucket i.  False: out of memory. */
 static bool add_amount(struct merge_counts *merge, const uint32_t *buckets, unsigned n_buckets,
     struct slice name, uint64_t hash, uint64_t amount, uint32_t ret[LEVELS])
 {

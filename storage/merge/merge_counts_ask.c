@@ -5,8 +5,10 @@
 #include "storage/merge/merge_counts_state.h"
 #include "storage/redis/resp.h"
 
-/* Classes of names that are told apart in a bucket.  With more it is not asked how many names it
- * has, and whether some were put together: it is taken for too many, and for some. */
+/* So many classes of names are told apart in a bucket.  A bucket with more classes is not asked how
+ * many names it has, and whether some were put together: then it counts as full, and as having
+ * some.
+ */
 #define CLASSES_MAX 24
 
 /* ---- questions ---- */
@@ -25,8 +27,9 @@ static uint64_t name_cap_of(
     return name_cap(merge->config, merge->n_partitions, name, bucket->kind == KEY_VV);
 }
 
-/* The classes of the bucket's names that have caps, or can have some in a day, whose names were put
- * together by the caps of then.  Returns how many; CLASSES_MAX + 1: more than these. */
+/* Find the classes of the bucket's names that have caps.  For a day these are the classes that can
+ * have caps, because its names were put together by the caps of that time.  Returns how many
+ * classes; CLASSES_MAX + 1: there are too many. */
 static uint32_t find_classes(const struct merge_counts *merge, const struct site_bucket *bucket,
     struct slice ret[CLASSES_MAX])
 {
@@ -55,7 +58,8 @@ static uint32_t find_classes(const struct merge_counts *merge, const struct site
     return n;
 }
 
-/* Returns how many questions: what the bucket has, and of an hour or a day how many names. */
+/* Ask what the bucket's counters have, and of an hour or a day with caps how many names there are.
+ * Returns how many questions these are. */
 static size_t write_question(
     struct merge_counts *merge, struct site_bucket *bucket, const char *tag, struct buffer *out)
 {
@@ -63,7 +67,7 @@ static size_t write_question(
     struct slice classes[CLASSES_MAX];
     char other[1 + NAME_CLASS_MAX];
     const uint32_t n_classes = find_classes(merge, bucket, classes);
-    bucket->has_others = n_classes > CLASSES_MAX; /* which is not asked */
+    bucket->has_others = n_classes > CLASSES_MAX; /* too many classes are not asked for */
     bucket->n_others = bucket->has_others ? 0 : n_classes;
     bucket->n_names = INT64_MAX;
     struct slice key = merge_counters_key(&named, tag, bucket);
@@ -97,9 +101,10 @@ static size_t write_asked(struct merge_counts *merge, const char *tag, struct bu
     return n;
 }
 
-/* Does @coarser have all that @bucket has?  It must live as long: it would else be gone when the
- * bucket is not, by its expiry, or by a clock that was ahead for a while.  And the past of a zone
- * may change, so that its hours begin at another minute: that of UTC does not. */
+/* Does @coarser, which is closed, have all that @bucket has?  It must live as long: else it may be
+ * gone when the bucket is not, by its expiry, or by a clock that was ahead for a while.  And the
+ * zone must be UTC: the past of another zone may change, so that its hours begin at another minute.
+ */
 static bool is_whole(const struct site_bucket *coarser, const struct site_bucket *bucket)
 {
     int64_t coarser_ms = coarser->target.expire_ms;
@@ -138,12 +143,12 @@ size_t merge_counts_write_questions(struct merge_counts *merge, const char *tag,
     return write_asked(merge, tag, out);
 }
 
-/* An hour can take the new names of a class if that many are allowed in all, and if none was put
- * together before. */
+/* Has @hour room for its new names, by the lowest of their caps, and were no names put together in
+ * it?  If no new name has a cap, the hour has room. */
 static bool can_take_names(const struct merge_counts *merge, const struct site_bucket *hour)
 {
     uint64_t n_new = 0;
-    uint64_t cap = UINT64_MAX; /* the least of a name that is new */
+    uint64_t cap = UINT64_MAX; /* the lowest cap of a new name */
     for (uint32_t p = hour->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
         const struct page_count *page = &merge->pages[p];
         uint64_t of_name = name_cap_of(merge, hour, page->page);
@@ -154,8 +159,9 @@ static bool can_take_names(const struct merge_counts *merge, const struct site_b
 }
 
 /* What a closed bucket does not have, its parts do not have.  So where all names are new to
- * @teller, they are new to @bucket.  But a pass may have put names of a day together, and an hour
- * must have room: it has no more names than its day.  False: it must be asked. */
+ * @teller, they are new to @bucket.  But a day in which a pass has put names together tells nothing
+ * of an hour, and the hour must have room: it has no more names than its day.  False: Redis must be
+ * asked for @bucket. */
 static bool tell_all_new(
     struct merge_counts *merge, struct site_bucket *bucket, const struct site_bucket *teller)
 {
@@ -187,7 +193,7 @@ size_t merge_counts_write_rest(
 
 /* ---- answers ---- */
 
-/* What the counter has, or -1 for what is no whole number: a score of more than 17 digits. */
+/* The counter's value, or -1 if it is no whole number: a score of more than 17 digits is none. */
 static int64_t value_of(const struct reply *reply)
 {
     return reply->type == REPLY_NIL ? 0 : reply_integer(reply, -1);

@@ -22,44 +22,44 @@ struct site_bucket {
     const struct row_site *site;
     struct write_target target;
     struct chain pages;
-    uint32_t n_others; /* of so many classes was asked whether names were put together.. */
-    bool has_others;   /* ..and it has such a name.. */
-    int64_t n_names;   /* ..and so many names at most */
-    bool is_settled;   /* nobody but a fold changes its counters */
-    bool is_asked;     /* what its counters have was asked for.. */
-    bool is_told;      /* ..and is known: the values of its pages */
-    bool tells;        /* what its counters have is learnt from the answers */
+    uint32_t n_others; /* the question asks of so many classes whether names were put together */
+    bool has_others;   /* names of a class were put together in the bucket, or may have been */
+    int64_t n_names;   /* the bucket has so many names at most */
+    bool is_settled;   /* only folds and deletions change the bucket's counters */
+    bool is_asked;     /* Redis is asked for the counters, in this step */
+    bool is_told;      /* the values of all counters are known by answers: page_count.value */
+    bool learns;       /* the counters are remembered when the commands were carried out */
 };
 
 /* A page in a bucket, with its rows as a list. */
 struct page_count {
     uint32_t bucket;
-    uint32_t command; /* whose answer tells the value, where it is not known */
+    uint32_t command; /* without a value: the answer to this command tells it */
     struct slice page;
-    uint64_t count;
-    uint64_t value; /* what the counter has with it; 0: not known */
-    bool is_new;    /* the bucket did not have it, so there are no sketches */
-    uint32_t n_visitors, n_addresses;
+    uint64_t count; /* what the rows add to the counter */
+    uint64_t value; /* what the counter has with `count`; 0: that is not known */
+    bool is_new;    /* the bucket did not have the page, so there are no sketches */
+    uint32_t n_visitors, n_addresses; /* elements for the sketches */
     struct chain members;
-    uint32_t next;    /* page of the same bucket */
-    uint32_t coarser; /* the same in the next coarser bucket; INDEX_NONE: that one is not written */
+    uint32_t next;    /* the next page of the bucket */
+    uint32_t coarser; /* this page in the next coarser bucket; INDEX_NONE: that is not written */
 };
 
-#define ROW_BITS 30 /* of a row's number: that of a task has no more either */
+#define ROW_BITS 30 /* bits of a row's number: a task has no more for it either */
 
-/* A row whose visitor or address may be new in a page's sketches.  A fold has several of each row,
- * so they are small. */
+/* A row whose visitor or address may be new in a page's sketches.  A fold has several members for
+ * each row, so they are small. */
 struct member {
-    uint32_t row : ROW_BITS;           /* its number among the rows */
-    uint32_t visitor : 1, address : 1; /* to be written */
-    uint32_t next;
+    uint32_t row : ROW_BITS;           /* the row's number among the rows */
+    uint32_t visitor : 1, address : 1; /* the sketch gets the row's visitor, the row's address */
+    uint32_t next;                     /* the next member of the page */
 };
 
-/* A sketch that many elements came for, and where those go that are added. */
+/* A sketch for which many elements came, and the registers that those raise which are added. */
 struct many_elements {
     uint64_t key_hash;
-    uint32_t n; /* that came */
-    size_t first_place, end_place;
+    uint32_t n;                    /* how many elements came */
+    size_t first_place, end_place; /* [first_place, end_place) of merge_counts.places */
 };
 
 struct merge_counts {
@@ -76,22 +76,22 @@ struct merge_counts {
     struct hll_place *places;
     size_t n_many, n_places;
     size_t many_capacity, places_capacity;
-    struct buffer fresh; /* keys and sketches that are new, as words.. */
-    size_t n_fresh;      /* ..and how many */
-    size_t next_asked;   /* bucket that may have asked for what is answered next.. */
-    bool awaits_size;    /* ..which is how many names it has */
-    const struct storage_config *config; /* with the caps of names.. */
-    unsigned n_partitions;               /* ..which these share */
-    int64_t now_ms;                      /* of the commands */
+    struct buffer fresh; /* new keys and their sketches, as words of the next MSET */
+    size_t n_fresh;      /* how many sketches `fresh` has */
+    size_t next_asked;   /* the next answer belongs to this bucket, or to a later one */
+    bool awaits_size;    /* the next answer says how many names that bucket has */
+    const struct storage_config *config; /* has the caps of names; not owned */
+    unsigned n_partitions;               /* so many partitions share a cap */
+    int64_t now_ms;                      /* Redis's clock, UTC */
 };
 
-/* A minute whose keys cannot have expired, and whose counters are remembered. */
+/* Is the bucket a recent minute: its keys cannot have expired, and its counters are remembered? */
 static inline bool merge_is_recent(const struct merge_counts *merge, struct bucket bucket)
 {
     return bucket.level == LEVEL_MINUTE && bucket.start_s >= merge->now_ms / 1000 - KNOWN_RECENT_S;
 }
 
-/* Is the bucket's time over?  It is passed over then, for PEXPIREAT would delete it at once. */
+/* Has the bucket expired?  Then nothing is written: PEXPIREAT would delete its keys at once. */
 static inline bool merge_is_over(const struct merge_counts *merge, const struct site_bucket *bucket)
 {
     return bucket->target.expire_ms != 0 && merge->now_ms >= bucket->target.expire_ms;

@@ -9,11 +9,11 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-/* A key that may be gone when the commands are carried out would be made anew, without an expiry:
- * it is set again.  By then Redis may have waited for the commands so long. */
+/* A key may expire before the commands are carried out, and they would make it anew, without an
+ * expiry.  So a known expiry is set again if it is no farther away than the commands may wait. */
 #define EXPIRES_SOON_MS 60000
 
-#define VALUES_AT_ONCE 2000 /* in a command: fold.lua cannot take more than 8,000 words */
+#define VALUES_AT_ONCE 2000 /* values of one command: fold.lua takes at most 8,000 words of it */
 
 bool merge_note_expiry(struct bucket_writer *w, const struct key *key)
 {
@@ -23,7 +23,7 @@ bool merge_note_expiry(struct bucket_writer *w, const struct key *key)
     if (!ends_soon && known_hashes_has(w->known->expiries, hash)) {
         return false;
     }
-    if (ARRAY_RESERVE(merge, expiries)) { /* else it is set again */
+    if (ARRAY_RESERVE(merge, expiries)) { /* without memory the expiry is set again */
         merge->expiries[merge->n_expiries++] = hash;
     }
     return true;
@@ -42,7 +42,8 @@ void merge_write_expiry(struct bucket_writer *w, const struct key *key)
     }
 }
 
-/* A field of a minute's hash and its value, or a score of a coarser bucket and its member. */
+/* Append a field of a minute's hash and its value, or a score of a coarser bucket and its member.
+ */
 static void write_value(struct buffer *out, bool minute, struct slice page, uint64_t value)
 {
     if (minute) {
@@ -65,7 +66,7 @@ static void write_counter(
     w->n++;
 }
 
-/* What the counters have that are known; returns how many these are. */
+/* Find the values of the counters that are known.  Returns how many these are. */
 static size_t find_values(struct bucket_writer *w, const struct key *key)
 {
     struct known_bucket known;
@@ -73,9 +74,9 @@ static size_t find_values(struct bucket_writer *w, const struct key *key)
     if (w->bucket->is_told) {
         return w->bucket->pages.n;
     }
-    w->bucket->tells =
+    w->bucket->learns =
         w->known->counts != NULL && merge_is_recent(w->merge, w->bucket->target.bucket);
-    if (!w->bucket->tells) {
+    if (!w->bucket->learns) {
         return 0;
     }
     known_bucket_init(&known, w->known->counts, w->known->partition, key->p, key->n);
@@ -88,12 +89,12 @@ static size_t find_values(struct bucket_writer *w, const struct key *key)
     return n;
 }
 
-/* The counters that are known get their new values. */
+/* Give the counters that are known their new values. */
 static void write_values(struct bucket_writer *w, const struct key *key)
 {
     bool minute = w->bucket->target.bucket.level == LEVEL_MINUTE;
     size_t n = find_values(w, key);
-    size_t left = 0; /* of the command at hand */
+    size_t left = 0; /* values that the command at hand still gets */
     for (uint32_t p = w->bucket->pages.first; n > 0; p = w->merge->pages[p].next) {
         const struct page_count *page = &w->merge->pages[p];
         if (page->value == 0) {
@@ -158,18 +159,18 @@ void merge_counts_learn_values(const struct merge_counts *merge, const char *tag
 {
     for (size_t i = 0; i < merge->n_buckets; i++) {
         const struct site_bucket *bucket = &merge->buckets[i];
-        struct known_bucket is;
+        struct known_bucket known_bucket;
         struct key key;
-        if (!bucket->tells) {
+        if (!bucket->learns) {
             continue;
         }
         merge_counters_key(&key, tag, bucket);
-        known_bucket_init(&is, known->counts, known->partition, key.p, key.n);
+        known_bucket_init(&known_bucket, known->counts, known->partition, key.p, key.n);
         for (uint32_t p = bucket->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
             const struct page_count *page = &merge->pages[p];
             int64_t value =
                 page->value != 0 ? (int64_t)page->value : reply_integer(&replies[page->command], 0);
-            known_bucket_set(&is, page->page, value > 0 ? (uint64_t)value : 0);
+            known_bucket_set(&known_bucket, page->page, value > 0 ? (uint64_t)value : 0);
         }
     }
 }

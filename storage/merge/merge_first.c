@@ -10,7 +10,7 @@
 
 /* A bit that somebody asks about. */
 struct asked_bit {
-    const struct row *row; /* one that asks: its site and user */
+    const struct row *row; /* a row that asks about the bit; it has the site and the user */
     struct slice action;
     int64_t day;
     uint32_t index;
@@ -86,7 +86,7 @@ static uint64_t bit_hash(const struct bit_asked *asked)
            (uint64_t)asked->day * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Where the bit is, or belongs.  There are bits. */
+/* The slot that the bit has, or would get.  There is at least one bit. */
 static struct index_slot *bit_slot(struct merge_first *merge, const struct bit_asked *asked)
 {
     return index_find(&merge->bit_index, bit_hash(asked), same_bit, asked);
@@ -146,7 +146,7 @@ bool merge_first_take(struct merge_first *merge, size_t i, const struct reply *r
 
 /* ---- rows ---- */
 
-/* One of the actions of the last row in the list was first. */
+/* Add an action that was first to the last row in the list.  False: out of memory. */
 static bool add_action(struct merge_first *merge, struct slice action)
 {
     if (!ARRAY_RESERVE(merge, actions)) {
@@ -197,7 +197,7 @@ static void write_lines(const struct merge_first *merge, size_t from, size_t to,
     buffer_release(&lines);
 }
 
-/* Rows of one request stand side by side. */
+/* The end of the rows of the request that begins at @from: they stand side by side. */
 static size_t end_of_request(const struct merge_first *merge, size_t from)
 {
     size_t to = from + 1;

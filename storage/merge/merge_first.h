@@ -23,27 +23,32 @@
 struct merge_first;
 
 struct merge_first *merge_first_new(void) MUST_CHECK; /* NULL: out of memory */
-void merge_first_free(struct merge_first *merge);
-void merge_first_clear(struct merge_first *merge);
+void merge_first_free(struct merge_first *merge);     /* NULL is harmless */
+void merge_first_clear(struct merge_first *merge);    /* forgets all, and keeps memory */
 
-/* The bits of @row's actions on @day (time/day.h) are to be asked for, at @index, that of the
- * user; USER_INDEX_NONE: the user has none, and so no bit.  False: out of memory. */
+/* Note that Redis is to be asked for the bits of @row's actions on @day (time/day.h), at the user's
+ * @index; USER_INDEX_NONE: the user has no index, and so no bit.  @row stays until the commands are
+ * written.  False: out of memory. */
 bool merge_first_ask(
     struct merge_first *merge, const struct row *row, int64_t day, uint32_t index) MUST_CHECK;
 
-/* Append the questions to @out, and return how many they are. */
+/* Append the questions to @out, and return how many they are.  @tag is the partition's.  If memory
+ * is out, out->failed is set. */
 size_t merge_first_write_questions(
     const struct merge_first *merge, const char *tag, struct buffer *out);
 
-/* The answer to question @i.  False: it is none. */
+/* Take the answer to question @i.  False: @reply is none. */
 bool merge_first_take(struct merge_first *merge, size_t i, const struct reply *reply) MUST_CHECK;
 
-/* @row is counted on @day.  A bit whose time is over at @now_ms (Redis's clock) is not set, so
- * nothing is first then.  False: out of memory. */
+/* @row, which stays until the commands are written, is counted on @day.  If the bits of the day
+ * expire by @now_ms (Redis's clock, UTC), none is set, so no action is first.  False: out of
+ * memory.
+ */
 bool merge_first_add(struct merge_first *merge, const struct row *row,
     const struct activity_day *day, int64_t now_ms) MUST_CHECK;
 
-/* Append the commands to @out, and return how many they are. */
+/* Append the commands to @out, and return how many they are.  If memory is out, out->failed is set.
+ */
 size_t merge_first_write(const struct merge_first *merge, const char *tag, struct buffer *out);
 
 /* How many actions were found to be first. */

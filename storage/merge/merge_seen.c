@@ -23,7 +23,7 @@ struct merge_seen {
     struct pair *pairs;
     size_t n_sites, n_pairs;
     size_t sites_capacity, pairs_capacity;
-    struct bucket month; /* of the last event */
+    struct bucket month; /* the month in which the last pair arrived */
 };
 
 struct merge_seen *merge_seen_new(void)
@@ -46,7 +46,8 @@ void merge_seen_clear(struct merge_seen *merge)
     ARRAY_CLEAR(merge, pairs);
 }
 
-/* Sites are few, the last one is looked at first.  NULL: out of memory. */
+/* The pairs of the row's site in @month, added if there are none.  Sites are few, so they are
+ * searched one by one, the last one first.  NULL: out of memory. */
 static struct site_pairs *find_site(
     struct merge_seen *merge, const struct row *row, struct bucket month)
 {
@@ -73,7 +74,7 @@ bool merge_seen_add(struct merge_seen *merge, const struct row *row, int64_t arr
     uint64_t fingerprint = seen_fingerprint(&row->user_id, row->page_hash);
     if (site != NULL && site->pairs.n > 0 &&
         merge->pairs[site->pairs.last].fingerprint == fingerprint) {
-        return true; /* again at once: a reload */
+        return true; /* the user has loaded the page again */
     }
     if (site == NULL || !ARRAY_RESERVE(merge, pairs)) {
         return false;
@@ -151,6 +152,6 @@ void merge_seen_due(const struct merge_seen *merge, const char *tag, int64_t kee
             buffer_append(ret_keys, key.p, key.n);
             buffer_text(ret_keys, " ");
         }
-        replies += 2; /* that of PEXPIREAT follows */
+        replies += 2; /* the second one is that of PEXPIREAT */
     }
 }

@@ -7,13 +7,13 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define ELEMENTS_AT_ONCE 4000 /* in a command: fold.lua cannot take more than 8,000 words */
-#define FRESH_AT_ONCE    1000 /* sketches in an MSET, for the same reason */
-#define FRESH_KEPT       ((size_t)128 * 1024)
-#define SKETCH_ELEMENT   8    /* bytes */
-#define LEARN_MOST       4096 /* elements of a sketch at a time */
+#define ELEMENTS_AT_ONCE 4000 /* elements of a command: fold.lua takes at most 8,000 words of it */
+#define FRESH_AT_ONCE    1000 /* sketches of an MSET, for the same reason */
+#define FRESH_KEPT       ((size_t)128 * 1024) /* the buffer of new sketches keeps so many bytes */
+#define SKETCH_ELEMENT   8                    /* bytes of an element */
+#define LEARN_MOST       4096 /* of a sketch so many elements are remembered at a time */
 
-/* The member's element for sketches of @kind; NULL: none that is to be written. */
+/* The member's element for sketches of @kind.  NULL: it has none, or that is not to be written. */
 static const uint8_t *element_of(
     const struct merge_counts *merge, const struct member *member, enum key_kind kind)
 {
@@ -24,7 +24,7 @@ static const uint8_t *element_of(
     return member->address ? row->address.bytes : NULL;
 }
 
-/* It is not to be written any more. */
+/* Leave the member's element out of the sketch. */
 static void drop_element(struct member *member, enum key_kind kind)
 {
     if (kind == KEY_UV) {
@@ -34,8 +34,8 @@ static void drop_element(struct member *member, enum key_kind kind)
     }
 }
 
-/* Leave out the elements that the sketch is @known to hold, NULL: none, and note where the others
- * go.  Returns how many these are. */
+/* Leave out the elements that the sketch is @known to hold (NULL: nothing is known), and note which
+ * registers the others raise.  Returns how many others there are. */
 static uint32_t drop_known(struct merge_counts *merge, const struct page_count *page,
     enum key_kind kind, const struct hll *known)
 {
@@ -60,7 +60,8 @@ static uint32_t drop_known(struct merge_counts *merge, const struct page_count *
     return n;
 }
 
-/* The same by what is known of the sketch at @key: @n elements came for it. */
+/* Leave out what the sketch at @key is known to hold of the @n elements that came for it.  Returns
+ * how many are left. */
 static uint32_t drop_elements(struct bucket_writer *w, const struct page_count *page,
     enum key_kind kind, uint32_t n, const struct key *key)
 {
@@ -108,7 +109,7 @@ void merge_write_fresh(struct bucket_writer *w)
     buffer_clear(&merge->fresh, FRESH_KEPT);
 }
 
-/* Set the sketch of @page, which there is none of.  False: it cannot be made here. */
+/* Make the sketch of @page, which has none in Redis, and set it.  False: it cannot be made here. */
 static bool write_new(struct bucket_writer *w, const struct page_count *page, enum key_kind kind,
     const struct key *key)
 {
@@ -146,7 +147,7 @@ static bool write_new(struct bucket_writer *w, const struct page_count *page, en
     return true;
 }
 
-/* Add the visitors, or the addresses, of @page to its sketch: *@members of them. */
+/* Add the visitors, or the addresses, of @page to its sketch.  *@members is how many these are. */
 static void write_sketch(
     struct bucket_writer *w, const struct page_count *page, enum key_kind kind, uint32_t *members)
 {
@@ -193,8 +194,8 @@ void merge_counts_learn_elements(const struct merge_counts *merge, struct known_
         struct hll *hll = known_sketches_take(known, many->key_hash, many->n, merge->now_ms);
         for (size_t p = many->first_place; hll != NULL && p < many->end_place; p++) {
             struct hll_place place = merge->places[p];
-            uint8_t *is = &hll->registers[place.index];
-            *is = place.count > *is ? place.count : *is;
+            uint8_t *value = &hll->registers[place.index];
+            *value = place.count > *value ? place.count : *value;
         }
     }
 }

@@ -7,7 +7,7 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define VISITORS_AT_ONCE 1000 /* in a command: Redis does nothing else meanwhile */
+#define VISITORS_AT_ONCE 1000 /* visitors of a command: Redis does nothing else meanwhile */
 
 struct merge_visits *merge_visits_new(int64_t timeout_s)
 {
@@ -49,7 +49,8 @@ void merge_visits_now(struct merge_visits *merge, int64_t now_s)
 
 /* ---- who is asked for ---- */
 
-/* A group with room: there are few, and the last one is looked at first. */
+/* A group of the slot with room for a visitor, added if there is none.  Groups are few, so they are
+ * searched one by one, the last one first.  INDEX_NONE: out of memory. */
 static uint32_t find_group(struct merge_visits *merge, const struct row *row, int64_t slot)
 {
     for (size_t i = merge->n_groups; i-- > 0;) {
@@ -85,7 +86,9 @@ static uint64_t visitor_hash(const struct visitor_id *id)
     return hash;
 }
 
-/* The last slot that may have events of a visitor of whom one arrived in @slot. */
+/* Extend what is asked for to the last slot that may have a visitor of whom an event arrived in
+ * @slot.
+ */
 static void expect_until(const struct merge_visits *merge, struct group *group, int64_t slot)
 {
     int64_t last_slot = merge->now_slot > slot ? slot + 1 : slot;
@@ -120,7 +123,7 @@ bool merge_visits_ask(
 
 /* ---- questions ---- */
 
-/* How many slots are asked for: from the last one back to the first, or to the one before. */
+/* How many slots are asked for: from the group's last one back to its own, or to the one before. */
 static size_t slots_asked(const struct group *group)
 {
     return (size_t)(group->last_slot - group->slot) + 1 + (group->n_before > 0);
@@ -132,6 +135,7 @@ static bool is_asked(const struct group *group, const struct visitor *visitor, s
     return group->last_slot - (int64_t)back >= group->slot || !visitor->is_in_slot;
 }
 
+/* Count the visitors who are asked for in the slot before, too. */
 static void count_before(const struct merge_visits *merge, struct group *group)
 {
     group->n_before = 0;
@@ -173,7 +177,7 @@ size_t merge_visits_write_questions(struct merge_visits *merge, const char *tag,
     return n;
 }
 
-/* The number in @n bytes from *bytes on, which moves behind it. */
+/* Read the number in @n bytes from *bytes on, and move *bytes behind it. */
 static int64_t read_number(const char **bytes, size_t n)
 {
     int64_t value = 0;
@@ -199,7 +203,8 @@ static void read_value(struct visitor *visitor, struct slice value)
     }
 }
 
-/* The newest slot is answered first: what an older one says of the same visitor is over. */
+/* Take what a slot has of the group's visitors.  The newest slot is answered first: what an older
+ * one says of the same visitor is out of date. */
 static bool take_visitors(
     struct merge_visits *merge, const struct group *group, size_t back, const struct reply *reply)
 {
@@ -319,7 +324,7 @@ struct visit_step merge_visits_add(
 {
     struct visit_step step = {0};
     struct visitor *visitor = visitor_of(merge, &row->visitor);
-    assert(visitor != NULL); /* was asked for */
+    assert(visitor != NULL); /* the visitor was asked for */
     bool remembered =
         visitor->is_known && arrival_s - visitor->arrival_s <= SLOT_TIMEOUTS * merge->timeout_s;
     step.begins = !remembered || row->at_s > visitor->last_s + merge->timeout_s;

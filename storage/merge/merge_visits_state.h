@@ -10,62 +10,64 @@
 #include "storage/base/chain.h"
 #include "storage/schema/hashed_event.h"
 
-#define SLOT_TIMEOUTS    2           /* a slot is so long: how long a visitor is remembered */
-#define SLOTS_BACK       2           /* the slot of the arrival, and the one before */
-#define UNCOUNTED_S      (48 * 3600) /* how long a slot stays for events that wait in a log */
+#define SLOT_TIMEOUTS    2 /* a slot has so many timeouts; a visitor is remembered as long */
+#define SLOTS_BACK       2 /* the slot of an arrival is asked for, and the one before */
+#define UNCOUNTED_S      (48 * 3600) /* a slot stays so much longer for events that wait in a log */
 #define TIME_BYTES       5
 #define VALUE_BYTES      (2 * TIME_BYTES)
 #define INDEX_BYTES      4
 #define DAY_BYTES        3
 #define GENERATION_BYTES 5
 #define USER_BYTES       (VALUE_BYTES + INDEX_BYTES + DAY_BYTES + GENERATION_BYTES)
-#define DAY_ZERO         (1 << 22)          /* 1970-01-01; 0: no day */
-#define BOUNCE_BIT       (INT64_C(1) << 39) /* of the last event's time: it is the only one */
+#define DAY_ZERO         (1 << 22)          /* stands for 1970-01-01; 0 stands for no day */
+#define BOUNCE_BIT       (INT64_C(1) << 39) /* in the last event's time: the visit has no other */
 
-/* Some visitors of a site whose first event here arrived in the same slot.
+/* Some visitors of a site whose first events in this share arrived in the same slot.
  *
- * The first events may be counted already: that is not known before the answers.  By then another
- * process may have counted events that arrived in a later slot.  So the slots up to that of the
- * last event here are asked, too, and the one behind it if that has begun.  The slot before is not
- * asked about whom a later one is expected to have: what it says of such a visitor is over. */
+ * These events may be counted already, which only the answers show.  Then another process may have
+ * counted events that arrived in a later slot.  So Redis is asked for the slots up to that of the
+ * last event in the share, and for the next one if it has begun.  The slot before the group's is
+ * not asked for visitors whom a later slot is expected to have: what it says of them is out of
+ * date. */
 struct group {
     const struct row_site *site;
-    int64_t slot, last_slot;
+    int64_t slot, last_slot; /* last_slot is the latest slot that is asked for */
     struct chain visitors;
-    uint32_t n_before; /* who is asked for in the slot before, too */
-    bool is_new;       /* Redis has no hash for the slot */
+    uint32_t n_before; /* so many visitors are asked for in the slot before `slot`, too */
+    bool is_new;       /* Redis has no hash for `slot` */
 };
 
 struct visitor {
     struct visitor_id id;
-    int64_t last_s, arrival_s; /* of the last event; if is_known */
-    uint64_t generation;       /* of the index; 0: there is none */
+    int64_t last_s, arrival_s; /* if is_known: time and arrival of the last event, UTC */
+    uint64_t generation;       /* the index holds for this one; 0: there is no index */
     uint32_t index;
     int32_t active_day;
-    uint32_t group, next;
-    bool is_expected; /* to have an index.. */
-    bool is_in_slot;  /* ..in no slot before the group's */
-    bool is_known;
-    bool is_bounce; /* the visit has one event so far */
-    bool is_added;  /* to be written */
+    uint32_t group, next; /* the next visitor of the group */
+    bool is_expected;     /* Redis is said to have the visit with an index */
+    bool is_in_slot;      /* Redis is said to have the visit in no slot before the group's */
+    bool is_known;        /* an event of the visitor is remembered */
+    bool is_bounce;       /* the visit has one event so far */
+    bool is_added;        /* the visit is to be written */
 };
 
 struct merge_visits {
     int64_t timeout_s;
-    int64_t now_slot;    /* what has been counted arrived in this slot or before it */
-    uint64_t generation; /* of users, now */
+    int64_t now_slot;    /* no counted event arrived in a later slot */
+    uint64_t generation; /* the hash of the users' generation, 40 bits; 0: not set yet */
     struct group *groups;
     struct visitor *visitors;
     size_t n_groups, n_visitors;
     size_t groups_capacity, visitors_capacity;
-    size_t answering, answered; /* the group whose answers come; how many came of those before */
+    size_t answering; /* the next answer belongs to this group */
+    size_t answered;  /* so many answers belong to the groups before */
     struct index visitor_index;
 };
 
-/* Append the key of the hash of @slot as a word. */
+/* Append to @out, as a word, the key of the hash of @slot. */
 void visit_write_key(struct buffer *out, const char *tag, struct slice site, int64_t slot);
 
-/* Does Redis remember the visitor's index, of the generation of users now? */
+/* Has the visitor an index that holds for the users' generation now? */
 static inline bool visitor_has_index(
     const struct merge_visits *merge, const struct visitor *visitor)
 {

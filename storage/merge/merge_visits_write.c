@@ -15,7 +15,7 @@ void visit_write_key(struct buffer *out, const char *tag, struct slice site, int
     resp_word(out, key.p, key.n + n);
 }
 
-/* Returns what stands behind the number. */
+/* Write @value into @n bytes at @to.  Returns the end of these bytes. */
 static char *write_number(char *to, uint64_t value, size_t n)
 {
     for (size_t i = n; i-- > 0; value >>= 8) {
@@ -24,7 +24,7 @@ static char *write_number(char *to, uint64_t value, size_t n)
     return to + n;
 }
 
-/* A day that does not fit is none: the bit is set once more. */
+/* A day as it is stored.  One that does not fit is stored as none, so its bit is set once more. */
 static uint64_t day_number(int32_t day)
 {
     return day <= -DAY_ZERO || day >= DAY_ZERO ? 0 : (uint64_t)(day + DAY_ZERO);
@@ -46,9 +46,9 @@ static void write_visitor(
     resp_word(out, value, (size_t)(end - value));
 }
 
-/* A slot is asked for until the next one is over, by what is counted then.  What a killed process
- * took can wait in its log for hours until some process counts it: by the time of its arrival, so
- * the visitor's event before it must be there still. */
+/* Have the hash of @slot expire.  A slot is asked for until the next one is over, by the arrival of
+ * the events that are counted then.  Events of a killed process can wait in its log for hours until
+ * another process counts them, and then the visitors' events before them must still be there. */
 static void write_expiry(const struct merge_visits *merge, const char *tag, struct slice site,
     int64_t slot, struct buffer *out)
 {
@@ -103,7 +103,7 @@ size_t merge_visits_write(const struct merge_visits *merge, const char *tag, str
             }
             slot = next_slot;
         }
-        if (group->is_new) { /* nobody asks for the one before the last any more */
+        if (group->is_new) { /* the slot two before this one is not asked for any more */
             resp_head(out, 2);
             resp_text(out, "UNLINK");
             visit_write_key(out, tag, group->site->name, group->slot - SLOTS_BACK);

@@ -17,19 +17,21 @@ struct bucket_writer {
     const struct known_keys *known;
     uint64_t state_hash;
     struct buffer *out;
-    size_t n; /* commands of all buckets so far */
+    size_t n; /* commands so far, of all buckets */
 };
 
-/* Have @key expire with its bucket.  One that has an expiry keeps it: see retention_keep_s(). */
+/* Have @key expire with its bucket.  A key that has an expiry keeps that: see retention_keep_s().
+ */
 void merge_write_expiry(struct bucket_writer *w, const struct key *key);
 
-/* Remember that @key has its expiry.  False: it was known. */
+/* Note that @key gets its expiry, for merge_counts_learn().  False: that it has one was known. */
 bool merge_note_expiry(struct bucket_writer *w, const struct key *key);
 
-/* The sketches of the bucket's pages.. */
+/* Append what adds elements to the sketches of the bucket's pages.  New sketches may be put aside.
+ */
 void merge_write_sketches(struct bucket_writer *w);
 
-/* ..and what is left of those that are new, of all buckets. */
+/* Append the MSET of the new sketches, of all buckets, that were put aside. */
 void merge_write_fresh(struct bucket_writer *w);
 
 #endif
