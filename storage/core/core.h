@@ -60,8 +60,8 @@ struct core {
 
     struct redis_clock clock;   /* thread-safe */
     struct storage_stats stats; /* atomic */
-    struct cache *cache;        /* what was read of closed buckets, thread-safe; NULL: none.. */
-    struct answers *answers;    /* ..and whole answers (read/answers.h); NULL with the cache */
+    struct cache *cache;        /* what was read of closed buckets, thread-safe; NULL: no cache */
+    struct answers *answers;    /* whole answers (read/answers.h); NULL if `cache` is */
     /* NULL until the writer's first connection.  Never replaced; core_release() frees it. */
     const struct secret *_Atomic secret;
     /* As the first connection was told, the same on all.  As secret. */
@@ -73,8 +73,8 @@ struct core {
     _Atomic bool ready;    /* the writer's connection stands and the schema was checked */
     _Atomic bool refusing; /* Redis has been away for a while: refuse new jobs at once */
     _Atomic bool lacks_replicas;  /* one server: too few replicas acknowledge: refuse to write */
-    _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve.. */
-    _Atomic bool is_foreign;      /* ..or is that of another installation */
+    _Atomic bool settings_differ; /* the data is kept with other settings: refuse to serve */
+    _Atomic bool is_foreign;      /* the data is that of another installation: refuse to serve */
     _Atomic bool emptied;       /* a partition has no state: the writer prepares all of them anew */
     _Atomic bool is_first_lost; /* partition 0 of a cluster has no state: the secret may be gone */
     _Atomic bool stopping;
@@ -95,7 +95,7 @@ struct core {
     struct leader *_Atomic leader; /* NULL: this process takes no part in rollups */
 
     /* See core_catch_up().  Set before a thread starts that asks questions; NULL: nothing counts.
-     * */
+     */
     enum storage_err (*catch_up)(void *data, int64_t before_us, int64_t deadline_ms);
     void *catch_up_data;
 

@@ -40,12 +40,12 @@ const struct log_standing *log_progress_find(const struct log_progress *progress
 struct reading {
     struct log_progress *progress;
     struct core *core;
-    size_t n_fresh;             /* of progress->next: what the heads say now */
-    struct log_standing *asked; /* whose cursors are read */
+    size_t n_fresh;             /* how many logs progress->next has, by the heads read now */
+    struct log_standing *asked; /* the logs whose cursors are read */
     size_t n_asked;
     size_t n_heads;       /* the first replies have the heads, one register each */
-    bool has_time;        /* the next one has the clock.. */
-    bool has_ids;         /* ..and the one behind it the ids of partition 0 */
+    bool has_time;        /* the reply behind the heads has the clock */
+    bool has_ids;         /* the reply behind the clock has the ids of partition 0 */
     enum storage_err err; /* the first fault */
     bool lost;
 };

@@ -33,28 +33,29 @@
 
 struct log_standing {
     struct log_head head;
-    uint64_t counted; /* in all partitions: entries up to this number */
+    uint64_t counted; /* all partitions have counted the entries up to this number */
 };
 
 /* Zeroed at first. */
 struct log_progress {
-    struct log_standing *logs; /* owned; all that are open */
+    struct log_standing *logs; /* owned; all logs that are open */
     size_t n, capacity;
-    struct log_standing *next; /* owned; where the next reading goes */
+    struct log_standing *next; /* owned; the next reading puts the logs here */
     size_t next_capacity;
     struct buffer out;
     char detail[96]; /* with STORAGE_REFUSED: why */
-    bool remembers;  /* the caller's: cursors of logs that have not grown need not be read again */
-    uint64_t n_closed; /* how many logs were closed ever, read with the heads; of all places */
-    int64_t time_us;   /* with `remembers`: Redis's clock, behind the heads.. */
-    char ids[LOG_PROGRESS_IDS]; /* ..and the ids of partition 0, one behind the other.. */
-    size_t ids_n;               /* ..and how many bytes they have; 0: it has no state */
-    bool is_whole;              /* by the last reading: all cursors were read */
-    int64_t stood_us; /* since when all connections stood at the last reading; 0: there is none */
-    struct part_set
-        others;        /* of several servers: a partition of each that has no place of logs.. */
-    bool knows_others; /* ..as it was.. */
-    unsigned version;  /* ..in this version of the topology */
+    bool remembers;  /* set by the caller: cursors of logs that have not grown are not read again */
+    uint64_t n_closed; /* how many logs were closed ever, in all places; read with the heads */
+    int64_t time_us;   /* with `remembers`: Redis's clock, read behind the heads, UTC */
+    char ids[LOG_PROGRESS_IDS]; /* with `remembers`: the ids of partition 0, a blank behind each */
+    size_t ids_n;               /* how many bytes `ids` has; 0: partition 0 has no state */
+    bool is_whole;              /* the last reading has read all cursors */
+    int64_t stood_us; /* since when all connections stood at the last reading; 0: there was none */
+    /* With several servers: a partition of each server that has no place of logs.  Known for this
+     * version of the topology. */
+    struct part_set others;
+    bool knows_others;
+    unsigned version;
 };
 
 void log_progress_release(struct log_progress *progress);

@@ -28,15 +28,15 @@ struct preparation {
     } changed[PARTITIONS_MAX];
     unsigned n_changed;
     bool has_aof;
-    bool is_made;            /* of a cluster: all partitions had their states once.. */
-    bool has_made;           /* ..and the data says so; else the process knows it from before */
+    bool is_made;            /* in a cluster: all partitions had their states once */
+    bool has_made;           /* the data says so; else the process knows that from before */
     struct zone_moves moves; /* of the sites in the partitions that changed */
 
-    /* Of a cluster: whose server has been away for a while.  They are left out. */
+    /* In a cluster: partitions whose servers have been away for a while.  They are left out. */
     struct part_set away;
     unsigned n_away;
     char why_away[ADDRESS_TEXT_SIZE + 32]; /* names one of the servers */
-    uint16_t asked[PARTITIONS_MAX];        /* whose replies come, in the order of asking */
+    uint16_t asked[PARTITIONS_MAX];        /* partitions in the order in which they are asked */
 
     char few_replicas[ADDRESS_TEXT_SIZE + 64]; /* which server has too few, for a while; "": none */
 };

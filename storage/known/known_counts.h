@@ -7,11 +7,11 @@
  *     take    the state was read behind a WATCH, and has this id of its last fold: what is known
  *             holds if it was learnt of that very fold, and is dropped otherwise
  *     find    a counter that is known may be written as a value
- *     set     the transaction was carried out: what the counter has now..
- *     hold    ..under the id that the transaction gave the state
+ *     set     the transaction was carried out, and the counter has this value now
+ *     hold    the values that were set hold under the id that the transaction gave the state
  *
  * Where a transaction's end is not known, the state has its id, under which nothing is known, or
- * the one before, under which all still holds.  Another process that folds gives the state an id of
+ * the id before, under which all still holds.  Another process that folds gives the state an id of
  * its own, and a Redis that has gone back has an older one.  A deletion takes counters away without
  * a new id each time: while the state says that one sweeps the partition, nothing is taken.
  *
@@ -33,8 +33,10 @@
 #include "storage/base/slice.h"
 #include "storage/schema/partition.h"
 
-#define KNOWN_COUNTS     65536 /* of 24 bytes, given a partition when it has the first.. */
-#define KNOWN_COUNTS_MIN 64    /* ..and so many of a partition at least */
+/* The partitions share so many slots, of 24 bytes: each gets its part when it has the first
+ * counter, and KNOWN_COUNTS_MIN at least. */
+#define KNOWN_COUNTS     65536
+#define KNOWN_COUNTS_MIN 64
 #define KNOWN_NAME_BYTES 16
 #define KNOWN_RECENT_S   600 /* minutes that began so long ago are kept, whatever the settings */
 
@@ -45,8 +47,8 @@ struct known_count {
 
 /* What is known of a partition. */
 struct known_part {
-    uint64_t id;               /* hash of the id under which it holds; 0: nothing is known */
-    int64_t now_ms;            /* when it was taken last, by Redis's clock */
+    uint64_t id;               /* hash of the id under which the part holds; 0: nothing is known */
+    int64_t now_ms;            /* when the part was taken last, by Redis's clock, UTC */
     struct known_count *slots; /* owned; open addressing */
     uint32_t n;
 };
@@ -63,11 +65,13 @@ void known_counts_init(struct known_counts *known, unsigned n_partitions);
 /* Forget all, and free the memory. */
 void known_counts_release(struct known_counts *known);
 
-/* The state of @partition has an id of its last fold whose hash is @id; 0: it has none.  @now_ms is
- * Redis's clock: where it has gone back all is forgotten, for what was too old to be remembered may
- * be young again. */
+/* The state of @partition has an id of its last fold whose hash is @id; 0: there is none.  @now_ms
+ * is Redis's clock.  If that has gone back all is forgotten, because counters that were too old to
+ * be remembered may be young again. */
 void known_counts_take(struct known_counts *known, unsigned partition, uint64_t id, int64_t now_ms);
-/* ..and has this one now, by what was taken. */
+
+/* The transaction that took the part was carried out: the id of the last fold has the hash @id now,
+ * under which the part holds. */
 void known_counts_hold(struct known_counts *known, unsigned partition, uint64_t id);
 
 /* The counters of a bucket: fields of the hash at a key. */
@@ -82,7 +86,8 @@ void known_bucket_init(struct known_bucket *bucket, struct known_counts *known, 
 /* What the counter of @name has; 0: not known. */
 uint64_t known_bucket_find(const struct known_bucket *bucket, struct slice name);
 
-/* Remember it; 0, or no memory: it is not known, which does no harm. */
+/* Remember that the counter of @name has @value; 0, or no memory: its value is not known then,
+ * which does no harm. */
 void known_bucket_set(const struct known_bucket *bucket, struct slice name, uint64_t value);
 
 #endif

@@ -1,6 +1,6 @@
-/* known_sketches.h - what sketches are known to hold, so that it need not be added again.
+/* known_sketches.h - what sketches are known to hold, so that nothing is added twice.
  *
- * Layer: storage, pure.  Belongs to the fold's thread.
+ * Layer: storage, pure.  Belongs to the thread of a lane (fold/lanes.h).
  *
  * Most of a site's events go to few sketches: the site's own of this minute, those of its values,
  * and those of the pages that are looked at most.  After some thousand visitors hardly any further
@@ -22,15 +22,15 @@
 #include "storage/base/compiler.h"
 #include "storage/sketch/hll.h"
 
-#define KNOWN_SKETCHES     16 /* of 16 KB each, given when they are needed */
-#define KNOWN_SKETCHES_FEW 64 /* elements at a time: fewer are not worth a place */
+#define KNOWN_SKETCHES     16 /* so many are remembered; each gets 16 KB when it is needed */
+#define KNOWN_SKETCHES_FEW 64 /* a sketch that gets fewer elements at a time gets no place */
 
 /* Zeroed it is empty. */
 struct known_sketches {
-    uint64_t hashes[KNOWN_SKETCHES]; /* of the keys; 0: none */
-    size_t elements[KNOWN_SKETCHES]; /* that came at last.. */
-    int64_t used_ms[KNOWN_SKETCHES]; /* ..and when */
-    struct hll *sketches[KNOWN_SKETCHES];
+    uint64_t hashes[KNOWN_SKETCHES];      /* of the sketches' keys; 0: the place is free */
+    size_t elements[KNOWN_SKETCHES];      /* how many elements came the last time */
+    int64_t used_ms[KNOWN_SKETCHES];      /* when they came, by Redis's clock */
+    struct hll *sketches[KNOWN_SKETCHES]; /* owned */
 };
 
 void known_sketches_release(struct known_sketches *known);
@@ -39,8 +39,8 @@ void known_sketches_forget(struct known_sketches *known);
 /* What is known of the sketch whose key has @hash; NULL: nothing. */
 const struct hll *known_sketches_find(const struct known_sketches *known, uint64_t hash);
 
-/* The same to be written to, made if it is worth a place: @elements came for it at @now_ms.  NULL:
- * it is not, or memory is short. */
+/* The same sketch, to be written to; it gets a place if it is worth one: @elements came for it at
+ * @now_ms (Redis's clock).  NULL: it is not worth a place, or memory is short. */
 struct hll *known_sketches_take(
     struct known_sketches *known, uint64_t hash, size_t elements, int64_t now_ms);
 

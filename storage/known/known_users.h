@@ -1,16 +1,16 @@
 /* known_users.h - indices of users that Redis is known to have given, and whose bits are set.
  *
- * Layer: storage, pure.  Belongs to the fold's thread.
+ * Layer: storage, pure.  Belongs to the thread of a lane (fold/lanes.h).
  *
- * A bounded memory: a user in it need not be looked up by name again, and an event of a user whose
- * bit for `active` and that day is set sets nothing.  Users go by their 128-bit keyed hash, which
- * has the site in it.  512 KB, given when the first user comes; the memory of a set of four that is
- * full replaces one of them.
+ * A user who is known need not be looked up by name again, and an event of a user whose bit for
+ * `active` and that day is set sets nothing.  Users go by their 128-bit keyed hash, which has the
+ * site in it.  The memory is bounded: 512 KB, given when the first user comes.  A user has a place
+ * in one set of four, where a full set replaces one of its users.
  *
  * What is known of a partition holds for one generation of its users (field `users` of
  * t:{p}:state, "-" at first), which is changed whenever a user is forgotten: a fold that relied on
- * another one asks again.  All is dropped when a connection was lost or Redis's data may have gone
- * back.
+ * another generation asks again.  All is dropped when a connection was lost or Redis's data may
+ * have gone back.
  */
 #ifndef STORAGE_KNOWN_KNOWN_USERS_H
 #define STORAGE_KNOWN_KNOWN_USERS_H
@@ -23,14 +23,14 @@
 
 #define KNOWN_USERS_MAX  16384
 #define USERS_GENERATION 32         /* bytes of a generation's name, at most */
-#define USER_INDEX_NONE  UINT32_MAX /* no user has this one */
-#define ACTIVE_DAY_NONE  INT32_MIN
+#define USER_INDEX_NONE  UINT32_MAX /* no user has this index */
+#define ACTIVE_DAY_NONE  INT32_MIN  /* no day */
 
 struct known_user {
     struct visitor_id id;
     uint32_t index;
-    uint32_t era;       /* 0: empty */
-    int32_t active_day; /* days since 1970-01-01; the bit of `active` is set */
+    uint32_t era;       /* see known_users.partitions; 0: the slot is empty */
+    int32_t active_day; /* the user's bit of `active` is set for this day since 1970-01-01 */
 };
 
 /* Zeroed it is empty. */
@@ -38,25 +38,25 @@ struct known_users {
     struct known_user *slots; /* owned */
     uint32_t eras, turn;
     struct {
-        uint32_t era; /* of the entries that hold */
+        uint32_t era; /* slots of this era hold */
         char generation[USERS_GENERATION + 1];
     } partitions[PARTITIONS_MAX];
 };
 
 void known_users_release(struct known_users *users);
 
-/* NULL: not known. */
+/* What is known of user @id, valid until the next known_users_add().  NULL: nothing. */
 const struct known_user *known_users_find(
     const struct known_users *users, unsigned partition, const struct visitor_id *id);
 
-/* Redis said in which generation a partition is.  Another one than before: what was known is
- * dropped. */
+/* Redis said that a partition's users are of @generation.  If that is another one than before, what
+ * was known is dropped. */
 void known_users_generation(struct known_users *users, unsigned partition, struct slice generation);
 
-/* That generation; "" if nothing is known. */
+/* The generation for which the partition's users are known; "" if none is. */
 const char *known_users_relied_on(const struct known_users *users, unsigned partition);
 
-/* Remember; no memory: it is not known next time, which does no harm. */
+/* Remember a user.  If memory is out, the user is not known next time, which does no harm. */
 void known_users_add(struct known_users *users, unsigned partition, const struct visitor_id *id,
     uint32_t index, int32_t active_day);
 

@@ -1,16 +1,16 @@
 /* names.h - what a row is counted for, where names without a place are put together.
  *
- * Layer: storage, pure.  Belongs to the fold's thread.
+ * Layer: storage, pure.  Belongs to the thread of a lane (fold/lanes.h).
  *
  * This is between the tasks of a fold and the places of an hour (places.h).  What is counted of a
  * row depends on the task, which lies in a partition of its own:
  *
- *     the page    the page or the named event
- *     the site    the site, the values of dimensions, the sections
- *     a visit     that begins: the site, the page, the sections
+ *     the page    counts for the page or the named event
+ *     the site    counts for the site, the values of dimensions, the sections
+ *     a visit     counts, if it begins, for the site, the page, the sections
  *
- * A batch has few values of dimensions, and each of its events has several.  So it is remembered of
- * each value what was found for its last site and hour.
+ * A batch has few values of dimensions, and each of its events has several.  So what was found for
+ * the last site and hour of each value is remembered.
  */
 #ifndef STORAGE_PLACES_NAMES_H
 #define STORAGE_PLACES_NAMES_H
@@ -21,7 +21,7 @@
 
 #define PLACE_NAMES_MAX (2 + EVENT_VALUES_MAX) /* names that a row is counted for in a task */
 
-/* The name under which what has no place is counted. */
+/* The name under which names of a class without a place are counted together. */
 struct other_name {
     struct slice class, name; /* in the arena; the class is a part of the name */
     uint64_t hash;
@@ -34,13 +34,13 @@ struct place_names {
     size_t n_values;
     struct value_place *found; /* owned: one for each value */
     size_t found_capacity;
-    struct other_name *others; /* owned: a few */
+    struct other_name *others; /* owned array, of a few */
     size_t n_others, others_capacity;
     struct arena arena;
     size_t n_capped; /* counts that were put together since place_names_decide() */
 };
 
-/* False: out of memory; release it in either case. */
+/* False: out of memory; the caller releases @names all the same. */
 bool place_names_init(struct place_names *names, const struct core *core) MUST_CHECK;
 void place_names_release(struct place_names *names);
 
@@ -50,16 +50,16 @@ bool place_names_begin(struct place_names *names, const struct counted_value *va
     size_t n_values, unsigned partition, const struct known_hashes *known,
     const struct places_view *view) MUST_CHECK;
 
-/* The names of the row will come.  False: out of memory. */
+/* Note that the names of @row will come, for the task.  False: out of memory. */
 bool place_names_ask_page(struct place_names *names, const struct row *row) MUST_CHECK;
 bool place_names_ask_site(struct place_names *names, const struct row *row) MUST_CHECK;
 bool place_names_ask_visit(struct place_names *names, const struct row *row) MUST_CHECK;
 
-/* Redis has answered: decide from the beginning. */
+/* Redis has answered: forget what was decided before. */
 void place_names_decide(struct place_names *names);
 
-/* What the row, which was asked for, is counted for: ret[0 .. result).  The names live until
- * place_names_begin().  In the order of rows. */
+/* The names that @row, which was asked for, is counted for: ret[0 .. result).  They live until the
+ * next place_names_begin().  Rows come in the order of the batch. */
 size_t place_names_of_page(
     struct place_names *names, const struct row *row, struct counted_for ret[PLACE_NAMES_MAX]);
 size_t place_names_of_site(

@@ -15,65 +15,67 @@
 #include "storage/schema/key.h"
 
 enum place_state {
-    PLACE_OPEN,  /* Redis does not know the name, as far as is known */
-    PLACE_STAYS, /* it had one in the hour before, and none yet in this */
-    PLACE_HELD,  /* it has one */
+    PLACE_OPEN,  /* the name has no place in Redis, as far as is known */
+    PLACE_STAYS, /* the name had a place in the hour before, and has none yet in this hour */
+    PLACE_HELD,  /* the name has a place in this hour */
 };
 
+/* A name in an hour. */
 struct place {
     struct slice name;
-    uint64_t hash;  /* keyed */
-    uint64_t known; /* its hash in places->known */
+    uint64_t hash;  /* the name's keyed hash */
+    uint64_t known; /* the hash of the place in places->known */
     uint32_t class;
-    uint32_t next; /* of the same hour */
+    uint32_t next; /* the next place of the hour */
     enum places_table table;
-    enum place_state was;
-    int64_t since_ms;     /* PLACE_STAYS: when it got its place in the hour before */
-    bool is_new, is_over; /* decided */
+    enum place_state was; /* as the answers say */
+    int64_t since_ms;     /* PLACE_STAYS: when the name got its place in the hour before */
+    bool is_new, is_over; /* decided: the name gets a place; the name is beyond the cap */
 };
 
 /* A class of names in an hour of a site. */
 struct place_class {
-    struct slice text; /* of any of its names */
+    struct slice text; /* points into one of the class's names */
     enum places_table table;
     uint32_t hour;
-    uint32_t next; /* of the same hour */
+    uint32_t next; /* the next class of the hour */
     uint64_t cap;
-    uint64_t n;      /* places that are taken, as was read.. */
-    uint64_t added;  /* ..and since */
-    int64_t full_ms; /* since when names were refused; 0: none was.. */
-    bool refuses;    /* ..and now one is */
+    uint64_t n;      /* so many places were taken when Redis was read */
+    uint64_t added;  /* so many places were given since */
+    int64_t full_ms; /* since when names have been refused, as was read; 0: none was */
+    bool refuses;    /* a name is refused here */
 };
 
+/* An hour of a site. */
 struct place_hour {
     const struct row_site *site;
     struct bucket bucket, before;
-    bool is_closed;        /* its counters tell its names */
+    bool is_closed;        /* the counters of the hour tell its names */
     bool before_is_closed; /* the same of the hour before */
     struct chain places;
     size_t first_staying, end_staying; /* names of the hour before that may stay */
-    uint32_t first_class;              /* the last one that was made */
+    uint32_t first_class;              /* the head of the hour's classes: the one made last */
 };
 
 enum place_asks {
-    ASK_HASH,   /* the hash: what it has of the classes, then of the names */
-    ASK_BEFORE, /* that of the hour before: of the names */
+    ASK_HASH,   /* the hour's hash: what it has of the classes, then of the names */
+    ASK_BEFORE, /* the hash of the hour before: what it has of the names */
 
     /* closed_hours.c */
-    ASK_KEPT,            /* the hash: whether places are kept for the names */
+    ASK_KEPT,            /* the hour's hash: whether places are kept for the names */
     ASK_COUNTERS,        /* whether the counters have the names, then what was put together */
-    ASK_SIZE,            /* how many names they have */
-    ASK_COUNTERS_BEFORE, /* those of the hour before: whether they have the names */
+    ASK_SIZE,            /* how many names the counters have */
+    ASK_COUNTERS_BEFORE, /* whether the counters of the hour before have the names */
     ASK_LIST,            /* all names that the counters have */
-    ASK_LIST_BEFORE,     /* of the hour before, those with the highest counts */
+    ASK_LIST_BEFORE,     /* the names with the highest counts in the hour before */
 };
 
 /* A question, and where its answers go. */
 struct place_question {
     enum place_asks asks;
     uint32_t hour;
-    uint32_t first, last;    /* of the list of names: [first, last).. */
-    enum places_table table; /* ..or of these those of a table */
+    uint32_t first, last;    /* the question is about the names places->asked[first, last) */
+    enum places_table table; /* ASK_COUNTERS and the like ask only for those of this table */
 };
 
 /* A name that the counters of the hour before a closed one have. */
@@ -87,8 +89,8 @@ struct places {
     unsigned partition;
     const struct known_hashes *known;
     struct places_view view;
-    bool relies;       /* on what is known */
-    bool rests;        /* on what the counters will say */
+    bool relies;       /* a decision relies on what is known: see places_rely_on_known() */
+    bool rests;        /* a decision rests on counters: see places_rest_on_counters() */
     struct place *all; /* owned */
     size_t n, capacity;
     struct index index;
@@ -101,10 +103,10 @@ struct places {
     size_t n_asked, asked_capacity;
     struct place_question *questions; /* owned */
     size_t n_questions, questions_capacity;
-    size_t n_first_questions;     /* those before any answer */
+    size_t n_first_questions;     /* so many questions were asked before any answer */
     struct staying_name *staying; /* owned; hour by hour */
     size_t n_staying, staying_capacity;
-    uint32_t last_hour; /* that was found last */
+    uint32_t last_hour; /* the hour that was looked up last */
 };
 
 static inline bool place_class_is_newly_full(const struct place_class *class)
@@ -112,11 +114,11 @@ static inline bool place_class_is_newly_full(const struct place_class *class)
     return class->full_ms == 0 && class->refuses;
 }
 
-/* The places of an hour are kept so long behind its end: then its counters tell which names it has,
- * where it is closed. */
+/* The hash of an hour's places is kept so long behind the hour's end.  Then the hour is closed as a
+ * rule, and its counters tell which names it has. */
 #define PLACES_KEEP_MS (INT64_C(26) * 3600 * 1000)
 
-/* How many names of a class the partition gives a place; 0: as many as come. */
+/* How many names of the class of @name the partition gives a place; 0: as many as come. */
 uint64_t places_cap_of(const struct places *places, struct slice name, enum places_table table);
 
 /* ---- write.c ---- */

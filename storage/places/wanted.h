@@ -10,14 +10,17 @@
 #include "storage/time/closed.h"
 
 /* What a name is counted as. */
-enum places_table { PLACES_COUNTS, PLACES_STARTS };
+enum places_table {
+    PLACES_COUNTS, /* views and named events */
+    PLACES_STARTS, /* visits that begin */
+};
 
 /* A name that is to be counted. */
 struct place_wanted {
-    const struct row *row;   /* its site, zone and time */
+    const struct row *row;   /* has the site, the zone and the time */
     struct slice name;       /* see job/counted_name.h */
-    uint64_t hash;           /* of it; any */
-    enum places_table table; /* views and events, or visits that begin */
+    uint64_t hash;           /* a hash of the name, by any function */
+    enum places_table table; /* what the name is counted as */
 };
 
 /* Which hours of the partition are closed. */
@@ -26,7 +29,7 @@ struct places_view {
     struct rollup_state state;
     struct retention retention;
     int64_t now_ms;      /* Redis's clock */
-    bool reads_counters; /* of closed hours, before anything is decided: see places.h */
+    bool reads_counters; /* the counters of closed hours are read before the decision: places.h */
 };
 
 #endif

@@ -9,7 +9,8 @@
 
 /* ---- questions ---- */
 
-/* Places are kept so long behind that; of an hour that is long over, while it is written to. */
+/* Places are kept so much longer.  Those of an hour that is long over are kept so long behind the
+ * last name that comes to it. */
 #define KEEP_LATE_MS (INT64_C(900) * 1000)
 
 #define CLASS_FIELDS 2 /* fields of a class */

@@ -31,18 +31,18 @@ struct rollup {
     struct rollup_jobs jobs;
     struct session session;         /* to partition 0's server, which has the lock and the wish */
     struct rollup_workers *workers; /* of a cluster; NULL: one server has all partitions */
-    struct session spread;          /* of a cluster: to all servers, by.. */
-    struct dispatcher dispatcher;
-    struct sessions servers;      /* of a cluster: one each, for what is asked of servers */
+    struct session spread;          /* in a cluster: leads to all servers, by the dispatcher */
+    struct dispatcher dispatcher;   /* the dispatcher of `spread` */
+    struct sessions servers;      /* in a cluster: one to each server, for what servers are asked */
     struct leadership leadership; /* of the turn at hand */
-    int64_t clean_token;          /* under which all partitions were looked at */
-    bool owes_pass;               /* a wish was found, and no pass has fulfilled it yet */
-    bool wishing;                 /* the jobs begun wait for a pass of another process.. */
-    int64_t wishes_done;          /* ..behind that of so many wishes */
+    int64_t clean_token;          /* all partitions were looked at under this token of the lock */
+    bool owes_pass;               /* a wish was found that no pass has fulfilled yet */
+    bool wishing;                 /* the jobs that have begun wait for a pass of another process */
+    int64_t wishes_done; /* so many wishes had been fulfilled when this process wished for it */
     struct log_closer closer;
     struct aof_rewriter rewriter;
     struct deletion_work deletion;
-    int64_t close_ms; /* when to look for such logs next */
+    int64_t close_ms; /* when `closer` looks for silent logs next, CLOCK_MONOTONIC */
 };
 
 static bool rollup_connected(struct rollup *r)
