@@ -14,8 +14,8 @@
 #include "storage/schema/settings.h"
 #include "storage/storage_state.h"
 
-#define CATCH_UP_MS  1500 /* at the end: for counting what was acknowledged.. */
-#define CLOSE_LOG_MS 500  /* ..and for closing the logs */
+#define CATCH_UP_MS  1500 /* at the end, counting what was acknowledged may take so long */
+#define CLOSE_LOG_MS 500  /* at the end, closing the logs may take so long */
 
 static bool start_leading(struct storage *s, const char **ret_error)
 {

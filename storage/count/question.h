@@ -41,8 +41,8 @@
 struct portion {
     unsigned partition;
     unsigned metrics;           /* a set */
-    const struct slice **pages; /* owned array of the question's pages; not if `rest`.. */
-    bool pages_lent;            /* ..or an earlier portion's */
+    const struct slice **pages; /* array of the question's pages; without `rest` */
+    bool pages_lent;            /* an earlier portion owns the array; else this one does */
     size_t n_pages, pages_capacity;
     /* The plan.  Portions that are planned alike have one, which the first of them owns. */
     struct cover cover; /* of all points, one behind the other */

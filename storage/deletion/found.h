@@ -16,9 +16,9 @@
 /* What is to be done with a key. */
 enum found_kind {
     FOUND_NOTHING,
-    FOUND_KEY,  /* all of it goes */
-    FOUND_HASH, /* it goes on without the target's pages: fields of a hash.. */
-    FOUND_ZSET, /* ..or members of a sorted set */
+    FOUND_KEY,  /* the key is deleted */
+    FOUND_HASH, /* the key is a hash that loses the fields of the target's pages */
+    FOUND_ZSET, /* the key is a sorted set that loses the members of the target's pages */
 };
 
 /* Look at @key.  *ret_partition: whose key it is, unless FOUND_NOTHING. */

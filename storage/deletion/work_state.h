@@ -31,8 +31,8 @@ struct deletion_work {
     unsigned n_late; /* how often the instant had come before all partitions knew it */
     struct deletion_sweep sweep;
     int64_t look_ms;      /* when to look at the list next; CLOCK_MONOTONIC */
-    int64_t search_ms;    /* when to search for orphans next.. */
-    unsigned search_from; /* ..and from which partition on; 0: from the first */
+    int64_t search_ms;    /* when to search for orphans next; CLOCK_MONOTONIC */
+    unsigned search_from; /* the search begins with this partition; 0: with the first */
     /* A command went without an answer.  It may come late, after the deletion's end, and nothing
      * but a greater token of its partition stops it. */
     bool in_doubt;

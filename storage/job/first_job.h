@@ -35,8 +35,8 @@ bool first_event_asks(const struct event *event);
 /* An event of the request, and which of its actions were first. */
 struct first_event {
     uint32_t index;              /* event->index */
-    uint8_t n_actions;           /* at least one.. */
-    const struct slice *actions; /* ..in the order of the event's */
+    uint8_t n_actions;           /* at least one */
+    const struct slice *actions; /* in the order in which the event has them */
 };
 
 /* Input and result of STORAGE_FIRST.  storage_job_release() frees the arena. */

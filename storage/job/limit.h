@@ -32,9 +32,9 @@ enum limit_algorithm { LIMIT_FUNNEL, LIMIT_SLIDING };
 
 struct limit {
     enum limit_algorithm algorithm;
-    int64_t count;     /* so many requests.. */
-    int64_t period_us; /* ..in this time */
-    int64_t burst;     /* funnel: how many more than one can pass at once; sliding: ignored */
+    int64_t count; /* so many requests pass in period_us */
+    int64_t period_us;
+    int64_t burst; /* funnel: how many more than one can pass at once; sliding: ignored */
 };
 
 /* Whoever is refused `refusals` times within a time is refused for a time from then on. */

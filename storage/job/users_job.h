@@ -92,8 +92,8 @@ struct frequency_job {
  * come in. */
 struct active_users_job {
     struct activity_question asked; /* of one set */
-    unsigned partition;             /* where the page begins.. */
-    uint64_t index;                 /* ..in this partition */
+    unsigned partition;             /* the page begins in this partition */
+    uint64_t index;                 /* the page begins with this index of the partition */
     unsigned next_partition;        /* written by storage: the place behind this page */
     uint64_t next_index;
     size_t limit;        /* users of a page: 1..ACTIVITY_USERS_MAX */

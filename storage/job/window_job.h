@@ -75,10 +75,10 @@ struct pages_job {
     /* Written by storage. */
     struct page_row *rows; /* n_rows of them, in the arena */
     size_t n_rows;
-    uint64_t total;    /* how many of the pages asked for have page views in the window.. */
-    uint64_t total_pv; /* ..and how many page views they have */
-    uint64_t other_pv; /* and how many the names have that a cap put together, of the whole class */
-    bool clamped;      /* an estimate of visitors was above the page views, and was cut */
+    uint64_t total;     /* how many of the pages asked for have page views in the window */
+    uint64_t total_pv;  /* how many page views these pages have */
+    uint64_t other_pv;  /* how many the names of the class have that a cap put together */
+    bool clamped;       /* an estimate of visitors was above the page views, and was cut */
     struct arena arena; /* storage_job_release() frees it */
 };
 

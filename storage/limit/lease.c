@@ -5,8 +5,8 @@
 #define PACE_US     50000  /* mean pause after Redis had nothing left */
 #define IDLE_US     250000 /* a lease is idle when nothing was taken from it for so long */
 #define PREFETCH_MS 2000   /* deadline of a lease for which no request waits */
-#define LEASE_SHARE 32     /* a lease is at most 1/32 of what passes at once.. */
-#define LEASE_US    50000  /* ..or what comes back in this time, if that is more */
+#define LEASE_SHARE 32     /* a lease is 1/32 of what passes at once, or what LEASE_US brings */
+#define LEASE_US    50000  /* a lease is what comes back in this time, if that is more */
 
 static const char *const kinds[] = {
     [GUARD_OFF] = "", [GUARD_TOKEN] = "token", [GUARD_IP] = "ip", [GUARD_SITE] = "site"};

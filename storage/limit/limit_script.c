@@ -3,10 +3,10 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define FUNNEL_WORDS  6 /* of a run of jobs */
-#define SLIDING_WORDS 3 /* of a job */
-#define POLICY_WORDS  3 /* of a run of jobs.. */
-#define PART_WORDS    4 /* ..and of each part */
+#define FUNNEL_WORDS  6 /* words of a run of jobs */
+#define SLIDING_WORDS 3 /* words of a job */
+#define POLICY_WORDS  3 /* words of a run of jobs, without its parts */
+#define PART_WORDS    4 /* words of each part of a policy */
 
 const size_t limit_script_jobs_max[LIMIT_SCRIPTS] = {
     [LIMIT_SCRIPT_FUNNEL] = LIMIT_SCRIPT_JOBS_MAX,

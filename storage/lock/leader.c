@@ -33,8 +33,8 @@ struct leader {
     struct leader_chore chore;
 
     /* The thread's own. */
-    struct lock_server home; /* where the data is.. */
-    struct server server;    /* ..and which server that is */
+    struct lock_server home; /* the connection to partition 0's server, which has the data */
+    struct server server;    /* which server that is */
     struct redlock others;
     struct lock home_lock;
     struct key fence, wish_key;

@@ -22,8 +22,8 @@ struct gathering {
     struct proved_read *r;
     struct page_sums *sums;        /* of the question */
     bool chosen;                   /* no other pages than those that are there already */
-    struct slice class;            /* of the names that are asked for: see job/counted_name.h.. */
-    struct slice prefix;           /* ..and what they begin with */
+    struct slice class;            /* names of this class are asked for: see job/counted_name.h */
+    struct slice prefix;           /* the names begin with this */
     struct part_set parts;         /* the partitions that are read */
     struct capped_buckets *capped; /* what caps put together of the class */
     struct pages_memory memory;

@@ -18,8 +18,8 @@
 
 /* The parts of one run. */
 struct kept_run {
-    struct bucket first; /* of the run.. */
-    int64_t end_s;       /* ..and where it ends */
+    struct bucket first; /* the run begins with this bucket */
+    int64_t end_s;       /* the run ends here, UTC */
     struct cache_id id;
     struct buffer parts;
     uint32_t *at; /* owned: where in parts each partition's part begins; 0: there is none */

@@ -35,8 +35,8 @@ struct pipeline {
     int64_t deadline_ms;
     struct buffer out; /* for one server */
     size_t n;          /* commands in out, or begun with the dispatcher */
-    unsigned group;    /* of the dispatcher: whose the group is that is open.. */
-    size_t n_group;    /* ..and commands in it; 0: none is */
+    unsigned group;    /* with a dispatcher: the partition whose group of commands is open */
+    size_t n_group;    /* commands in that group; 0: none is open */
     bool keeps_order, stays;
     bool scans;       /* a command with a cursor was begun */
     uint64_t changes; /* of the dispatcher's connections, when it began */

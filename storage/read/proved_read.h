@@ -85,8 +85,8 @@ struct proved_read {
     struct proved_piece *pieces;      /* owned: not taken yet, from next on; the last may be open */
     size_t n_pieces, pieces_capacity, next;
     size_t n_sent;    /* of pieces */
-    bool scans;       /* a command of this attempt has a cursor, which is good on one server.. */
-    uint64_t changes; /* ..and so long as this is the dispatcher's */
+    bool scans;       /* a command of this attempt has a cursor, which is good on one server only */
+    uint64_t changes; /* the cursor holds while this is the dispatcher's number of changes */
 };
 
 /* Begin a question.  False: no memory.  End in either case: that reads, and drops, replies that

@@ -11,8 +11,8 @@
 #include "storage/read/proved_read.h"
 #include "storage/schema/part_set.h"
 
-#define READS_MAX         200000 /* keys of one question.. */
-#define READS_A_PARTITION 256    /* ..but never fewer in each: any 13 months take 235 */
+#define READS_MAX         200000 /* a question reads at most so many keys */
+#define READS_A_PARTITION 256    /* or so many a partition, if more: any 13 months take 235 */
 
 /* Plan r->window, or with round_outer what is answerable around it, into r->covers of
  * @partitions.  r->asked->answered is what was planned.

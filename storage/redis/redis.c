@@ -30,8 +30,8 @@
 struct redis {
     redisContext *context;
     struct redis_look look;
-    struct buffer out;  /* commands.. */
-    size_t sent;        /* ..of which so many bytes are sent */
+    struct buffer out;  /* commands */
+    size_t sent;        /* so many bytes of `out` are sent */
     struct arena arena; /* the replies lie here; privdata of hiredis's reader */
     bool keeps;         /* the replies before the next one stay */
 };

@@ -19,8 +19,8 @@
 
 /* Where bits are read. */
 struct seen_bits {
-    unsigned partition; /* the user's.. */
-    const char *tag;    /* ..and its tag */
+    unsigned partition; /* the user's partition */
+    const char *tag;    /* the tag of that partition */
     struct slice site;
     const struct bucket *months; /* n_months of them */
     const struct seen_filter *filters;

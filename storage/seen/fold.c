@@ -22,8 +22,8 @@ struct due {
 struct seen_fold {
     struct core *core;
     pthread_t thread;
-    struct sessions sessions; /* the thread's own.. */
-    struct fold_log log;      /* ..and this, too */
+    struct sessions sessions; /* belongs to the thread */
+    struct fold_log log;      /* belongs to the thread */
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;
