@@ -22,6 +22,7 @@ struct fold_result {
     uint32_t log;         /* with FOLD_STALE: the log's number in the batch */
 };
 
+/* Nothing was done, because of @err. */
 static inline struct fold_result fold_failed(enum storage_err err)
 {
     return (struct fold_result){.end = FOLD_ERR, .err = err};

@@ -113,6 +113,7 @@ static inline bool share_is_swept(const struct share *s)
     return s->read[FIELD_DELETING].n > 1;
 }
 
+/* What the memory has of the partition's keys, for merge_counts_write(). */
 static inline struct known_keys share_known_keys(const struct share *s)
 {
     return (struct known_keys){.expiries = &s->memory->hashes,

@@ -80,6 +80,8 @@ struct known_bucket {
     struct known_part *part;
     uint8_t key[KNOWN_NAME_BYTES];
 };
+
+/* @bucket: the one whose hash in @partition has the key @key, of @n bytes.  @known outlives it. */
 void known_bucket_init(struct known_bucket *bucket, struct known_counts *known, unsigned partition,
     const char *key, size_t n);
 

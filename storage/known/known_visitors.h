@@ -36,6 +36,8 @@ enum known_visit { VISIT_ANYWHERE, VISIT_IN_SLOT, VISIT_IN_SLOT_BEFORE };
 /* If memory is out, no user is ever known, which does no harm. */
 void known_visitors_init(struct known_visitors *known);
 void known_visitors_release(struct known_visitors *known);
+
+/* Forget all users: the data may have gone back. */
 void known_visitors_forget(struct known_visitors *known);
 
 /* Is a visit of user @id expected in @slot, in which an event of the user arrived, or in the slot

@@ -52,6 +52,7 @@ struct unfolded {
     void *has_room_data;
 };
 
+/* @stats outlives @unfolded.  At first there is one place, and UNFOLDED_EVENTS_MAX may wait. */
 void unfolded_init(struct unfolded *unfolded, struct storage_stats *stats);
 void unfolded_release(struct unfolded *unfolded);
 

@@ -38,7 +38,7 @@ struct rollup {
     int64_t clean_token;          /* all partitions were looked at under this token of the lock */
     bool owes_pass;               /* a wish was found that no pass has fulfilled yet */
     bool wishing;                 /* the jobs that have begun wait for a pass of another process */
-    int64_t wishes_done; /* so many wishes had been fulfilled when this one was made */
+    int64_t wishes_done;          /* so many wishes had been fulfilled when this one was made */
     struct log_closer closer;
     struct aof_rewriter rewriter;
     struct deletion_work deletion;
