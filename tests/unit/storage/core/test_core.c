@@ -125,3 +125,18 @@ Test(core, what_was_gone_when_it_was_to_be_kept_longer_is_too_old)
     cr_expect_eq(core_oldest_s(&core, LEVEL_HOUR, now_s + 200 * 3600), now_s + 100 * 3600);
     core_release(&core);
 }
+
+/* What was acknowledged later may be lost, and says nothing of what was acknowledged before. */
+Test(core, what_may_be_lost_was_acknowledged_since_an_instant)
+{
+    static struct core core;
+    core.n_logs = 2;
+    core.is_spread = true;
+    cr_expect_not(core_may_lose(&core, INT64_MAX), "all is safe");
+    atomic_store(&core.unsafe_since_us[1], 500);
+    cr_expect_not(core_may_lose(&core, 499));
+    cr_expect(core_may_lose(&core, 500));
+    atomic_store(&core.unsafe_since_us[0], 300);
+    cr_expect_not(core_may_lose(&core, 299));
+    cr_expect(core_may_lose(&core, 300), "the log of any place");
+}

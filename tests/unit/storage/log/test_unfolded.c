@@ -124,3 +124,46 @@ Test(unfolded, what_others_may_acknowledge_is_awaited, .init = setup, .fini = te
     unfolded_begin(&unfolded, 1, A);
     cr_expect(unfolded_await_shown(&unfolded, 0), "another log");
 }
+
+static unsigned n_told;
+
+static void tell(void *data)
+{
+    (void)data;
+    n_told++;
+}
+
+/* Put in an entry of one event that has @bytes. */
+static void put_large(uint64_t n, size_t bytes)
+{
+    struct log_entry *entry = fold_entry(A, n, FOLD_NOW_S, 1);
+    entry->packed.capacity = bytes; /* of which nobody reads or writes more than it has */
+    cr_assert(unfolded_put(&unfolded, 0, entry));
+    entry_release(entry);
+}
+
+Test(unfolded, what_waits_is_bounded_in_bytes_too, .init = setup, .fini = teardown)
+{
+    unfolded_on_room(&unfolded, tell, NULL);
+    put_large(1, UNFOLDED_BYTES_MAX / 2);
+    cr_expect_gt(unfolded_room(&unfolded, 0), 0u);
+    put_large(2, UNFOLDED_BYTES_MAX / 2);
+    cr_expect_eq(unfolded_room(&unfolded, 0), 0u);
+    cr_expect_eq(n_told, 0u);
+    unfolded_done(&unfolded, 0, A, 1);
+    cr_expect_eq(n_told, 1u, "there is room again");
+    cr_expect_gt(unfolded_room(&unfolded, 0), 0u);
+    unfolded_done(&unfolded, 0, A, 2);
+    cr_expect_eq(n_told, 1u, "nobody was told that it is full");
+    cr_expect_eq(atomic_load(&core->stats.log_bytes), 0, "nothing waits");
+}
+
+Test(unfolded, another_log_makes_room, .init = setup, .fini = teardown)
+{
+    unfolded_on_room(&unfolded, tell, NULL);
+    put_large(1, UNFOLDED_BYTES_MAX);
+    cr_expect_eq(unfolded_room(&unfolded, 0), 0u);
+    unfolded_begin(&unfolded, 0, B);
+    cr_expect_eq(n_told, 1u);
+    cr_expect_gt(unfolded_room(&unfolded, 0), 0u);
+}

@@ -135,6 +135,17 @@ Test(waiting, what_was_acknowledged_later_is_not_waited_for)
     expect(true);
 }
 
+/* The entry has a request with a key.  Whoever repeats that request is told by its record that it
+ * was accepted, before this process has the answer. */
+Test(waiting, what_a_record_may_have_acknowledged)
+{
+    acknowledge(3, "e");
+    unfolded_shows(&unfolded, 0, 4);
+    expect(false);
+    acknowledge(4, "e");
+    expect(true);
+}
+
 /* Another process may have counted it, and deleted it with its site. */
 Test(waiting, what_has_waited_for_long)
 {
