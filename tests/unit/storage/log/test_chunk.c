@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "storage/job/counted_name.h"
 #include "tests/lib/dice.h"
 
 TestSuite(chunk, .timeout = 60);
@@ -12,6 +13,19 @@ static const struct secret secret = {{1, 2, 3}};
 static const struct identity_keys keys = {.secret = &secret};
 
 #define EVENTS_MAX 300
+
+/* One and the same text is a value of several dimensions, and has visitors at one site only. */
+static void draw_values(struct dice *dice, struct event *event)
+{
+    static const struct event_value values[] = {{{"google", 6}, DIMENSION_SOURCE, true},
+        {{"google", 6}, DIMENSION_SOURCE, false}, {{"google", 6}, DIMENSION_UTM_SOURCE, true},
+        {{"Firefox", 7}, DIMENSION_BROWSER, false}, {{"google", 6}, DIMENSION_N, true},
+        {{"DE", 2}, DIMENSION_COUNTRY, true}};
+    const int64_t n = sizeof(values) / sizeof(values[0]);
+    const int64_t first = dice_below(dice, n);
+    event->values = values + first;
+    event->n_values = (uint8_t)dice_below(dice, n - first + 1);
+}
 
 /* Random events, with what makes each of them special; texts live in static memory. */
 static void draw_event(struct dice *dice, struct event *event)
@@ -41,6 +55,19 @@ static void draw_event(struct dice *dice, struct event *event)
     event->address.len = dice_below(dice, 2) == 0 ? 0 : 4;
     event->address.bytes[3] = (uint8_t)dice_below(dice, 5);
     event->index = (uint32_t)(dice_u64(dice) >> (32 + dice_below(dice, 32)));
+    draw_values(dice, event);
+}
+
+static void check_values(const struct event *in, const struct chunk_reader *reader)
+{
+    const struct chunk_event *out = &reader->event;
+    cr_assert_eq(out->n_values, in->n_values);
+    for (unsigned i = 0; i < in->n_values; i++) {
+        char text[VALUE_NAME_MAX];
+        const struct chunk_value *value = &reader->values[out->values[i]];
+        cr_assert(slice_equal(value->name, value_name(&in->values[i], text)));
+        cr_assert_eq(value->with_visitors, in->values[i].with_visitors);
+    }
 }
 
 static void check_event(
@@ -99,6 +126,7 @@ Test(chunk, requests_come_back_one_behind_the_other)
             cr_assert(chunk_next(&reader), "TALLYD_TEST_SEED=%" PRIu64, seed);
             for (size_t i = 0; i < sizes[c]; i++) {
                 cr_assert(chunk_next_event(&reader), "TALLYD_TEST_SEED=%" PRIu64, seed);
+                check_values(next, &reader);
                 check_event(next++, &reader.event, asks[c]);
             }
             cr_assert_not(chunk_next_event(&reader));
