@@ -326,6 +326,21 @@ Test(round, a_broken_entry_stops_its_log_alone, .init = setup, .fini = teardown)
     expect_round(ROUND_OWN, STORAGE_OK, 0);
 }
 
+/* A process of a later version can read what this one cannot. */
+Test(round, a_broken_log_goes_on_behind_what_another_counts, .init = setup, .fini = teardown)
+{
+    fake_streams_add(OTHER, 5)->is_foreign[3] = true;
+    expect_round(ROUND_ALL, STORAGE_BEHIND, 1);
+    log_of(OTHER)->cursor = "3";
+    expect_round(ROUND_ALL, STORAGE_OK, 1);
+    cr_expect_eq(cursor_of(OTHER), 5u);
+    cr_expect_eq(seen.n_broken, 1u);
+    log_of(OTHER)->n = 7;
+    log_of(OTHER)->has[6] = log_of(OTHER)->is_foreign[7] = log_of(OTHER)->has[7] = true;
+    expect_round(ROUND_ALL, STORAGE_BEHIND, 1);
+    cr_expect_eq(seen.n_broken, 2u, "another entry is told of");
+}
+
 /* ---- faults ---- */
 
 Test(round, ends_with_a_connection, .init = setup, .fini = teardown)
