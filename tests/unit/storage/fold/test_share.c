@@ -400,6 +400,18 @@ Test(share, knows_no_key_once_a_site_was_deleted, .init = setup, .fini = teardow
     cr_expect_eq(after, first);
 }
 
+/* What a fold writes then may be taken away again, and the end of the deletion tells nobody. */
+Test(share, learns_nothing_while_a_deletion_sweeps, .init = setup, .fini = teardown)
+{
+    const struct state state = {.cfg = FOLD_CFG, .users = "g1", .deleting = "1", .b = "6"};
+    size_t first = 0;
+    size_t second = 0;
+    core->config.max_pages = 1000;
+    size_t asked = fold_all(&state, &first);
+    cr_expect_eq(fold_all(&state, &second), asked);
+    cr_expect_eq(second, first);
+}
+
 /* How many elements the share adds to sketches. */
 static size_t elements_written(void)
 {
