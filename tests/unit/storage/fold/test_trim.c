@@ -136,9 +136,11 @@ Test(trim, over_other_connections_nothing_is_known)
     look("9", "9", "9", BACK_MS, OWN " 10;");
 }
 
+/* Its numbers begin at 1 again, below those that were cut off the old log. */
 Test(trim, another_log_begins_anew)
 {
     look("9", "9", "9", 0, "");
+    look("9", "9", "9", BACK_MS, OWN " 10;");
     unfolded_begin(&unfolded, 0, NEXT);
     look("2", "2", "2", BACK_MS, "");
     look("2", "2", "2", BACK_MS, NEXT " 3;");
