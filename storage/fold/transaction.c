@@ -155,8 +155,5 @@ struct fold_result transaction_run(struct transaction *tx, struct session *sessi
             break;
         }
     }
-    if (result.end == FOLD_LOST) {
-        transaction_forget(tx);
-    }
     return result;
 }
