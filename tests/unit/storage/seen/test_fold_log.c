@@ -247,3 +247,29 @@ Test(fold_log, a_string_that_was_read_is_remembered_as_it_stands_behind_the_fold
     cr_expect_gt(is.n, 0u);
     cr_expect(slice_equal(remembered(&id), is));
 }
+
+static unsigned bits_of(const struct string *string)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < string->bits.n; i++) {
+        n += (unsigned)__builtin_popcount((unsigned char)string->bits.p[i]);
+    }
+    return n;
+}
+
+/* Where the bits of a string are put, another string's were before. */
+Test(fold_log, a_string_that_is_not_there_has_no_bits)
+{
+    struct bloom_params params = seen_params(&core->config.seen, 1);
+    const unsigned hashes = bloom_layer(&params, 0).hashes;
+    fold_old(1000);
+    cr_assert_eq(redis.n_strings, 1u);
+    cr_expect_gt(bits_of(&redis.strings[0]), 1000u);
+    buffer_release(&redis.strings[0].bits);
+    redis.n_strings = redis.n_steps = 0; /* another month */
+    redis.ver[0] = '\0';
+    fold_old(10);
+    cr_assert_eq(redis.n_strings, 1u);
+    cr_expect_geq(bits_of(&redis.strings[0]), hashes, "no pair was taken for known");
+    cr_expect_leq(bits_of(&redis.strings[0]), 10 * hashes);
+}
