@@ -262,6 +262,19 @@ def test_logs_are_folded_and_nothing_is_missing(start_redis, start_tallyd, site)
     assert all(0 < redis.command("PTTL", k) for k in keys(redis, site))
 
 
+def test_a_log_is_folded_over_a_connection_that_was_lost_while_it_was_idle(start_redis, start_tallyd, site):
+    """The log is found to be due once: again only when it has grown by as much."""
+    redis = start_redis()
+    tallyd = start_tallyd(*ONE, "--seen-capacity", "20000", redis=redis)
+    http = tallyd.client()
+    post(http, pairs(LOG, "a", site))
+    wait_until(lambda: folds(tallyd) == 1, "folded")
+    redis.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    wait_until(lambda: http.get("/readyz").status == 200, "it has a connection again")
+    post(http, pairs(LOG, "b", site))
+    wait_until(lambda: folds(tallyd) == 2, "folded again")
+
+
 def test_a_pair_counts_once(start_redis, start_tallyd, site):
     """Capacity is not used up by those who come again, within a log or after it was folded."""
     redis = start_redis()
