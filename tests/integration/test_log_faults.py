@@ -214,9 +214,11 @@ def test_killed_and_started_again(start_redis, start_tallyd, site):
     assert pv(http, site) == 30
 
 
-def test_a_successor_counts_in_the_order_of_arrival(start_redis, start_tallyd, site):
-    """What a killed process took is folded before what its successor takes, also if nobody asks.  Two visits: the second event
-    comes 40 minutes after the first.  The other way around the first event, which is older then, would begin none."""
+@pytest.mark.parametrize("beside", [0, 600])
+def test_a_successor_counts_in_the_order_of_arrival(start_redis, start_tallyd, site, beside):
+    """What a killed process took is folded before what its successor takes, also if nobody asks, and if much comes at once.
+    Two visits: the second event comes 40 minutes after the first.  The other way around the first event, which is older then,
+    would begin none."""
     redis = start_redis(appendonly=True)
     tallyd = start_tallyd(*FEW, redis=redis, env=HELD)
     begin = int(time.time()) - 3600
@@ -224,7 +226,7 @@ def test_a_successor_counts_in_the_order_of_arrival(start_redis, start_tallyd, s
     tallyd.kill()
     tallyd.env = {}
     http = tallyd.start().client()
-    http.accept([{"site": site, "page": "/", "user": "u", "ts": begin + 2400}])
+    http.accept([{"site": site, "page": "/", "user": "u", "ts": begin + 2400}, *[{"site": f"{site[-40:]}-2", "page": "/"}] * beside])
     wait_until(lambda: http.metric("tallyd_fold_events_total") >= 1, "it folds unasked")
     assert http.count("visits", site=site, from_="now-2h") == 2
     assert http.count("visits", site=site, from_="now-2h", to=begin + 1800) == 1

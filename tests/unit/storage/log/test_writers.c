@@ -111,6 +111,35 @@ Test(writers, none_is_freed_while_others_run)
     free(core);
 }
 
+static void count_closed(void)
+{
+    atomic_fetch_add(&n_closed, 1);
+}
+
+/* Requests without a key stay where they are, while no place is known to be better. */
+Test(writers, none_is_started_where_its_server_is_away)
+{
+    struct core *core = core_of_a_cluster(); /* of which nobody knows a server */
+    struct unfolded unfolded;
+    stand_in.connect = no_connection;
+    stand_in.closed = count_closed;
+    unfolded_init(&unfolded, &core->stats);
+    struct writers *writers = writers_start(core, &unfolded);
+    cr_assert_not_null(writers);
+    int64_t until_ms = monotonic_ms() + 5 * LONG_MS;
+    while (!atomic_load(&core->refusing) && monotonic_ms() < until_ms) {
+        (void)poll(NULL, 0, 5);
+    }
+    jobs[0] = (struct storage_job){.op = STORAGE_WRITE, .cost = 1, .done = is_done};
+    cr_expect_eq(writers_submit(writers, &jobs[0]), STORAGE_DOWN);
+    writers_stop(writers);
+    cr_expect_eq(n_closed, 1, "%u writers were started", atomic_load(&n_closed));
+    topology_free(core->topology);
+    unfolded_release(&unfolded);
+    core_release(core);
+    free(core);
+}
+
 /* One queue for all: --queue says how much of it there is, and tallyd_queue_events how much is
  * used. */
 Test(writers, what_waits_for_any_of_them_is_one_queue)
