@@ -47,3 +47,22 @@ Test(redirect, everything_else)
         REDIRECT_MOVED, "not behind its end");
     cr_expect_eq(found.port, 7);
 }
+
+/* A group that was not carried out is carried out later; any other error is its answer. */
+Test(redirect, what_is_carried_out_later)
+{
+    static const struct {
+        const char *error;
+        bool is_later;
+    } cases[] = {{"CLUSTERDOWN The cluster is down", true},
+        {"READONLY You can't write against a read only replica.", true},
+        {"MASTERDOWN Link with MASTER is down", true},
+        {"TRYAGAIN Multiple keys request during rehashing of slot", true},
+        {"LOADING Redis is loading the dataset in memory", true},
+        {"OOM command not allowed when used memory > 'maxmemory'.", false},
+        {"NOSCRIPT No matching script.", false}, {"ERR LOADING", false}, {"", false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct reply error = {.type = REPLY_ERROR, .text = slice_of(cases[i].error)};
+        cr_expect_eq(redirect_is_later(&error), cases[i].is_later, "%s", cases[i].error);
+    }
+}

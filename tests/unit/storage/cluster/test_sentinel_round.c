@@ -362,6 +362,26 @@ Test(sentinel_round, a_lower_epoch_needs_a_majority)
     cr_expect_eq(unserved(), 0);
 }
 
+Test(sentinel_round, half_of_the_sentinels_are_no_majority)
+{
+    start("redis-sentinel://h:8000,h:8001,h:8002,h:8003/m");
+    for (int i = 0; i < 4; i++) {
+        fake.sentinels[i].n_others = 4;
+    }
+    run_for(10);
+    fake.servers[2].is_master = true;
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(master(), 0, "%d of 4", i);
+        fake.sentinels[i].master = 2;
+        fake.sentinels[i].epoch = 0;
+        run_for(20000);
+    }
+    cr_expect_eq(master(), 0, "the fourth has the higher epoch");
+    fake.sentinels[3].silent = true;
+    run_for(4000);
+    cr_expect_eq(master(), 2);
+}
+
 Test(sentinel_round, when_sentinels_disagree_all_are_asked)
 {
     start("redis-sentinel://h:8000,h:8001,h:8002,h:8003,h:8004/m");
