@@ -10,7 +10,7 @@
 #include "tests/lib/stand_in.h"
 
 /* Which logs are closed, and which cursors without a head are deleted, with one Redis.  A
- * cluster's waits are tried in test_cluster.py. */
+ * cluster's waits are in test_close_cluster.c and test_cluster_logs.py. */
 
 #define PARTITIONS 2
 #define LOG        "00000000000000aa"
