@@ -216,6 +216,15 @@ def test_streaks(http, site, today):
     assert ask(today + 1) == (5, 5)
 
 
+def test_a_streak_goes_on_on_days_ahead(start_tallyd, redis, site, today):
+    """A clock may be ahead of Redis's: a day that is still to come makes a streak longer, and ends none."""
+    http = start_tallyd("--max-future", "1d", redis=redis).client()
+    for ahead in (-1, 0, 1):
+        http.accept({"page": "/", "user": "s", "site": site, "ts": (today + ahead) * DAY_S})
+    answer = http.question("/users/s/activity", site=site, from_=date_of(today - 5), to=date_of(today + 5))
+    assert (answer["active_days"], answer["longest_streak"], answer["current_streak"]) == (3, 3, 2)
+
+
 def test_times_stand_for_the_days_that_they_touch(http, site, today):
     http.accept([{"page": "/", "user": i, "site": site, "ts": (today - i) * DAY_S} for i in range(10)])
     question = http.question("/active", site=site, from_="now-3d", to="now")

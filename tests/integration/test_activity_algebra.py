@@ -241,6 +241,20 @@ def test_refusals_name_the_parameter(http, path, params, status, parameter):
     assert answer.status == status and answer.errors[0]["parameter"] == parameter, answer
 
 
+@pytest.mark.parametrize("path, params, more, parameter", [
+    ("/active", {"action": list("abcdefghij")}, {"action": list("abcdefghijk")}, "from"),
+    ("/active/users", {"action": list("abcdefghij")}, {"action": list("abcdefghijk")}, "from"),
+    ("/dau", {"new_within": "90d"}, {"new_within": "10000d"}, "new_within")])
+def test_a_question_has_so_many_bitmaps(http, site, redis, path, params, more, parameter):
+    """A day of each action is one, and so is a day on which new users must not have been."""
+    today = int(redis.time()) // DAY_S
+    window = {"site": site, "from_": date_of(today - 1000), "to": date_of(today + 1)}
+    assert http.get(path, **window, **params).status == 200
+    refused = http.get(path, **window, **more)
+    assert refused.status == 422 and refused.errors[0]["parameter"] == parameter, refused
+    assert "at most 11000 days" in refused.json["detail"], refused
+
+
 def test_a_cursor_belongs_to_its_number_of_days(http, site, redis):
     today = int(redis.time()) // DAY_S
     http.accept([{"site": site, "page": "/", "user": f"u{i}", "ts": (today - back) * DAY_S} for i in range(50) for back in (0, 1)])

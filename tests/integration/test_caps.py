@@ -65,6 +65,8 @@ def test_pages_and_events():
         listed = http.question("/pages", from_="now-1h", limit=100)
         assert [r["page"] for r in listed["pages"]] == ["/0", "/1", "/2", "/3", "(other)"] and listed["capped"] is True
         assert listed["pages"][-1] == {"page": "(other)", "pv": 6, "uv": None, "capped": True} and listed["total_pages"] == 4
+        few = http.question("/pages", from_="now-1h", page=["/1", "/9"])["pages"]  # what was put together is none of these
+        assert [(r["page"], r["pv"]) for r in few] == [("/1", 1)]
         assert http.question("/stats", from_="now-1h")["pv"] == 10 and http.count("uv", from_="now-1h") == 10
         assert http.count("visits", from_="now-1h") == 10
         for metric, most in (("pv", 7), ("uv", 7), ("ips", 1), ("visits", 7), ("stats", 7)):

@@ -195,6 +195,16 @@ def test_a_stranger_says_no_country(tmp_path):
         assert table(http, "default", "country") == {"(none)": 1}
 
 
+def test_a_proxy_that_knows_no_country(countries):
+    """Some write what is no country's code: the address tells then."""
+    with running(Tallyd("--geo-db", countries, "--country-header", "CF-IPCountry", "--trusted-proxies", "127.0.0.1")) as tallyd:
+        http = tallyd.client()
+        for told in ("T1", "unknown", "ch"):
+            headers = {"User-Agent": FIREFOX, "CF-IPCountry": told, "X-Forwarded-For": "192.0.2.1"}
+            assert http.request("GET", "/pixel.gif?page=/", None, headers).status == 202
+        assert table(http, "default", "country") == {"DE": 2, "CH": 1}
+
+
 GEO = r"""
 use MaxMind::DB::Writer::Tree;
 my %types = (country => 'map', iso_code => 'utf8_string');
@@ -276,6 +286,8 @@ def test_switched_off(tmp_path):
         assert all(table(http, "c", by) == {} for by in DEFAULT)
         assert table(http, "a", "os") == {"iOS": 3} and rows(http, "a", "os", metric="uv")["rows"][0]["uv"] == 1
         assert table(http, "b", "source") == table(http, "b", "utm_source") == {"(none)": 2, "ok": 1}
+        http.accept({"site": "b", "page": "/", "referrer": "https://notspam.example/"})  # another's name, which ends the same
+        assert table(http, "b", "source") == {"(none)": 2, "ok": 1, "notspam.example": 1}
 
 
 @pytest.mark.parametrize("line", [

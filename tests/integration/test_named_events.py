@@ -160,6 +160,23 @@ def test_a_breakdown_with_series(http, site):
         [site, row["value"], point["from"], point["to"], str(point["uv"])] for row in answer["rows"] for point in row["series"]]
 
 
+def test_a_breakdown_says_which_step_its_series_have(http, site):
+    """Minutes are kept for two days: two hours of four days ago would fit in minutes, and have hours."""
+    hour = epoch_now(http) // 3600 * 3600 - 4 * DAY_S
+    http.accept([{"site": site, "event": name, "visitor": "v", "ts": hour + 10} for name in "ab"])
+    answer = http.question("/breakdown", site=site, by="event", step="auto", from_=rfc3339(hour), to=rfc3339(hour + 7200))
+    assert answer["step"] == "1h" and [[p["pv"] for p in row["series"]] for row in answer["rows"]] == [[1, 0]] * 2
+
+
+def test_visitors_of_a_series_are_cut_to_its_row(http, site):
+    """A visitor an event, of many events: some estimates are above the truth, none is shown so."""
+    for name in range(20):
+        http.accept([{"site": site, "event": f"e{name}", "visitor": f"{name}-{i}"} for i in range(2000)])
+    answer = http.question("/breakdown", site=site, by="event", metric="uv", step="1d", from_="now-1h", to="now+1h", limit=20)
+    assert answer["clamped"] is True and any(row["uv"] == row["pv"] for row in answer["rows"])
+    assert all(point["uv"] <= row["uv"] <= row["pv"] == 2000 for row in answer["rows"] for point in row["series"])
+
+
 def test_series_that_a_breakdown_cannot_have(http, site):
     http.accept([{"site": site, "event": f"e{i}"} for i in range(40)])
     ask = {"site": site, "by": "event", "from_": "now-1d", "to": "now"}

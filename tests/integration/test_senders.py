@@ -18,6 +18,7 @@ def pixel(http, status=202, headers=None, **params):
     response = http.request("GET", "/pixel.gif" + query(params), headers={"User-Agent": FIREFOX, **(headers or {})})
     assert response.status == status, response
     assert response.headers["Content-Type"] == "image/gif" and response.headers["Cache-Control"] == "no-store"
+    assert response.headers["Cross-Origin-Resource-Policy"] == "cross-origin"  # else pages that isolate themselves show no image
     assert len(response.body) == 43 and response.body.startswith(GIF) and response.body.endswith(b";")
     return response.headers["X-Tallyd"]
 

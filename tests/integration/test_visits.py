@@ -60,7 +60,8 @@ def test_none_where_there_is_no_visit(world_http, site):
 
 def test_of_the_whole_site_only(world_http, site):
     post(world_http, site, "10:00:00 a /")
-    for question in ({"page": "/"}, {"event": "x"}, {"page": ["/", "/b"], "step": "1h"}):
+    assert world_http.request("PUT", f"/pagesets/few?site={site}", '{"pages":["/"]}').status == 201
+    for question in ({"page": "/"}, {"pageset": "few"}, {"event": "x"}, {"page": ["/", "/b"], "step": "1h"}):
         answer = world_http.question("/stats", site=site, **question, **FIXED)
         assert not any(name in row for row in [answer] + answer.get("series", []) for name in FIGURES)
 
