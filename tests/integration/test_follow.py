@@ -120,6 +120,24 @@ def test_rotation_by_rename(http, site, log, follow):
     assert follower.end()["events accepted"] == 32
 
 
+def test_a_file_of_another_format_behind_more_than_are_remembered(http, site, log, follow):
+    """The oldest of 57 files is forgotten: the next one is not taken for the one that had its number."""
+    follow()
+    for n in range(56):
+        log.write(rows(1, n))
+        log.path.rename(log.path.with_name(f"access.log-{20260101 + n}"))
+        log.open()
+    log.write(rows(1, 56))
+    await_pv(http, site, 57)
+    state = log.path.with_name(".access.log.tallyd")
+    wait_until(lambda: len(json.loads(state.read_text())["files"]) == 56, "the oldest file is forgotten")
+    for n, line in ((57, row(BEGIN, 57)), (58, json.dumps({"page": "/", "ts": BEGIN}) + "\n")):
+        log.path.rename(log.path.with_name(f"access.log-{20260101 + n}"))
+        log.open()
+        log.write(line)
+        await_pv(http, site, n + 1)
+
+
 def test_the_renamed_file_is_written_on_after_the_new_one_was_opened(http, site, log, follow):
     follow()
     log.write(rows(10))

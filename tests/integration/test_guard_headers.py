@@ -83,12 +83,17 @@ def test_by_site_the_events_say_whose(start):
 def test_who_is_not_known_is_not_limited(start, directory):
     directory.mkdir(exist_ok=True)
     (directory / "tokens").write_text("".join(token_line(t, f"ingest {t}") for t in "xy"))
-    http = start("10/3600s", "token", "--tokens", directory / "tokens").client()
+    (directory / "tallyd.conf").write_text("site.open.origins = https://a.example\nsite.closed.tz = UTC\n")
+    http = start("10/3600s", "token", "--tokens", directory / "tokens", "--config", directory / "tallyd.conf").client()
     assert left(http.post([EVENT], headers={"Authorization": "Bearer x"})) == 9
     assert left(http.post([{}], headers={"Authorization": "Bearer x"})) == 9
     assert left(http.post([{}], headers={"Authorization": "Bearer y"})) == 10
     for response in (http.post([EVENT]), http.get("/pixel.gif", page="/"), http.post([EVENT], headers={"Authorization": "Bearer z"})):
         assert response.status == 401 and response.headers["RateLimit"] is None, response
+    page = {**BROWSER, "Origin": "https://a.example"}  # needs no token for one site, and is nobody at another
+    for site, told in (("open", True), ("closed", False)):
+        response = http.request("GET", f"/pixel.gif?page=/&site={site}", headers=page)
+        assert (response.status, response.headers["RateLimit"] is not None) == ((202, True) if told else (401, False)), response
 
 
 def test_nothing_else_is_told(start):

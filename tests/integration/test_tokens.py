@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from lib.process import run
+from lib.raw import Raw
 from lib.tokens import token_line
 from lib.waiting import wait_until
 
@@ -69,6 +70,16 @@ def test_what_is_no_token_is_401(start, value):
     assert response.headers["WWW-Authenticate"].startswith('Bearer realm="tallyd"')
     assert response.headers["Content-Type"] == "application/problem+json"
     assert "t-rea" not in str(response)
+
+
+def test_two_tokens_are_refused(start):
+    """A proxy that adds one of its own must not decide by chance which of the two counts."""
+    tallyd = start()
+    for first, second in (("t-read", "t-admin"), ("t-read", "t-read"), ("unknown", "t-read")):
+        with Raw(tallyd.port) as raw:
+            raw.send(f"GET /pv HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {first}\r\nAuthorization: Bearer {second}\r\n\r\n")
+            status, _, body = raw.receive()
+            assert status == 400 and b"Authorization" in body, body
 
 
 def test_the_scheme_is_a_word_of_any_case(start):
@@ -337,6 +348,7 @@ def test_origins_are_read_again(with_origins, directory):
     tallyd = with_origins("")
     http = tallyd.client()
     assert ask(http, {"Origin": PAGE}) == (401, 401)
+    assert http.request("GET", "/pixel.gif", headers={"Origin": PAGE}).status == 401  # before anything is said of the parameters
     (directory / "tallyd.conf").write_text(ORIGINS)
     tallyd.process.send_signal(signal.SIGHUP)
     wait_until(lambda: ask(http, {"Origin": PAGE}) == (202, 202), "the origins are in effect")

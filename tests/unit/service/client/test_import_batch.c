@@ -115,6 +115,19 @@ Test(import_batch, a_query_that_is_kept_apart_is_read_where_the_target_has_none)
     expect(&line, "utm_source", "letter");
 }
 
+Test(import_batch, a_query_that_is_kept_apart_has_a_sane_length)
+{
+    static char text[8192];
+    struct log_line line = line_of("192.0.2.1", true);
+    (void)snprintf(text, sizeof(text), "utm_source=apart&x=%-8000d", 1);
+    line.query = (struct slice){text, 4095};
+    expect(&line, "utm_source", "apart");
+    line.query.n = 4096;
+    expect(&line, "utm_source", "-");
+    line.query.n = strlen(text);
+    expect(&line, "utm_source", "-");
+}
+
 Test(import_batch, the_site_of_a_line_comes_before_the_batch_s)
 {
     struct log_line line = line_of("192.0.2.1", true);

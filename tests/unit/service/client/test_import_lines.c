@@ -38,3 +38,28 @@ Test(import_lines, the_site_of_a_host)
         cr_expect(!found || slice_equal(site, slice_of(rows[i].site)), "%s", rows[i].host);
     }
 }
+
+/* The server lists a hundred rejects of a request.  Of those behind them some are seen to be no
+ * JSON at all, and the others are rejected: no event is both, and none is counted twice. */
+Test(import_lines, rejects_behind_those_that_are_listed)
+{
+    static struct import_upload_answer answer;
+    static struct import_lines lines;
+    static struct import_report report;
+    const struct import_options options = {.format = LOG_FORMAT_NDJSON};
+    struct import_batch *batch = import_batch_new(NULL);
+    cr_assert_not_null(batch);
+    import_report_init(&report);
+    import_lines_init(&lines, &options, batch, &report);
+    for (size_t i = 0; i < IMPORT_UPLOAD_REJECTS + 2; i++) {
+        import_lines_take(&lines, i <= IMPORT_UPLOAD_REJECTS ? SLICE("{") : SLICE("{}"), i + 1);
+    }
+    for (size_t i = 0; i < IMPORT_UPLOAD_REJECTS; i++) {
+        answer.rejects[answer.n_rejects++].index = i;
+    }
+    answer.rejected = IMPORT_UPLOAD_REJECTS + 2;
+    import_lines_answered(&lines, 0, IMPORT_UPLOAD_REJECTS + 2, &answer);
+    cr_expect_eq(report.left_out[IMPORT_MALFORMED], IMPORT_UPLOAD_REJECTS + 1);
+    cr_expect_eq(report.rejected, 1);
+    import_batch_free(batch);
+}

@@ -108,3 +108,19 @@ Test(import_send, a_server_that_was_never_there_is_not_waited_for)
     begin_sender("http://127.0.0.1:1");
     cr_expect_eq(import_send(&sender, 0, EVENTS, true, &count, &answer), IMPORT_UPLOAD_UNREACHABLE);
 }
+
+/* The server has rejected these two events, and forgets the request.  The mark that takes the
+ * place of the request has no events: nothing of the file is in doubt with it. */
+Test(import_send, a_mark_that_fails_leaves_no_event_in_doubt)
+{
+    size_t count = 0;
+    says(422, "", "{\"errors\":[]}");
+    script[n_script++] = SCRIPTED_CLOSE;
+    says(401, "", "{}");
+    begin_sender(scripted_http_url());
+    cr_expect_eq(import_send(&sender, 0, EVENTS / 2, true, &count, &answer), IMPORT_UPLOAD_BUSY);
+    cr_expect_eq(count, EVENTS / 2);
+    cr_assert_eq(scripted_http_requests(), 3);
+    cr_expect_eq(strncmp(scripted_http_request(1)->body, "[]", 2), 0);
+    expect_one_key(3);
+}

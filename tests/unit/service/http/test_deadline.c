@@ -339,6 +339,20 @@ Test(http_deadline, stop_gives_grace_to_a_body_under_way)
 /* Failure scenarios */
 
 /* The grace is over, a last job is still lent: nothing more is lent beside it. */
+/* The request has a minute, and the handler allows its job a part of a second. */
+Test(http_deadline, a_job_may_be_due_before_its_request)
+{
+    struct toy *toy =
+        toy_start((struct http_server_config){.request_timeout_ms = 60 * PATIENT}, TOY_HOLD);
+    struct answer answer;
+    int fd = toy_connect(toy);
+    toy_send(fd, "GET /wait?hasty HTTP/1.1\r\n" HOST "\r\n");
+    cr_assert(toy_answer(fd, &answer));
+    cr_expect_eq(answer.status, 503);
+    (void)close(fd);
+    toy_stop(toy);
+}
+
 Test(http_deadline, requests_that_come_too_late_get_503)
 {
     struct toy *toy = toy_start((struct http_server_config){.request_timeout_ms = 4000}, TOY_HOLD);

@@ -41,18 +41,24 @@ static void bench_close(struct bench *bench)
     free(bench);
 }
 
-/* How many records a notice writes, each of which has @part. */
-static unsigned told(
-    struct bench *bench, enum storage_notice what, const char *detail, const char *part)
+/* How many records were written, each of which has @part. */
+static unsigned written(struct bench *bench, const char *part)
 {
     unsigned n = 0;
-    redis_news_storage(&bench->news, what, detail);
     ssize_t length = read(bench->out, bench->text, sizeof(bench->text) - 1);
     bench->text[length > 0 ? length : 0] = '\0';
     for (char *line = strtok(bench->text, "\n"); line != NULL; line = strtok(NULL, "\n"), n++) {
         cr_expect(strstr(line, part) != NULL, "%s", line);
     }
     return n;
+}
+
+/* How many records a notice writes, each of which has @part. */
+static unsigned told(
+    struct bench *bench, enum storage_notice what, const char *detail, const char *part)
+{
+    redis_news_storage(&bench->news, what, detail);
+    return written(bench, part);
 }
 
 /* Everything that was told was told a minute ago. */
@@ -120,5 +126,29 @@ Test(redis_news, what_is_over_is_news_when_it_comes_again)
     cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", "MISCONF"), 1);
     cr_expect_eq(told(bench, STORAGE_CONNECTED, "", "connected to Redis"), 1);
     cr_expect_eq(told(bench, STORAGE_REFUSING, "MISCONF", "MISCONF"), 1);
+    bench_close(bench);
+}
+
+/* Clocks that agree but for some seconds agree: a difference is told from there on. */
+Test(redis_news, clocks_that_differ_again_are_told_again)
+{
+    struct bench *bench = bench_open();
+    static const struct {
+        int64_t ahead_ms;
+        const char *told; /* NULL: nothing */
+    } steps[] = {
+        {4999, NULL},
+        {10000, "clock differs"},
+        {12000, NULL},
+        {4900, "agree again"},
+        {5500, "clock differs"},
+        {-4900, "agree again"},
+        {-5500, "clock differs"},
+    };
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        const char *part = steps[i].told != NULL ? steps[i].told : "";
+        redis_news_clocks(&bench->news, 1000000 + steps[i].ahead_ms, 1000000);
+        cr_expect_eq(written(bench, part), steps[i].told != NULL ? 1 : 0, "step %zu", i);
+    }
     bench_close(bench);
 }
