@@ -124,7 +124,6 @@ void connection_finish_orphan(struct connection *connection)
     finish_unheard(connection);
     if (connection->request.exchange.again) {
         connection->request.exchange.again = false;
-        atomic_store(&connection->lent, LENT_ABANDONED);
         if (connection_lend(connection)) {
             return;
         }
