@@ -682,6 +682,7 @@ Test(http_server, clients_that_leave_in_between)
         "GET /wait HTTP/1.1\r\nHo",
         "GET /now HTTP/1.1\r\n" HOST "\r\n",
         "GET /big HTTP/1.1\r\n" HOST "\r\n",
+        "GET /big HTTP/1.1\r\n" HOST "\r\nGET /now HTTP/1.1\r\n" HOST "\r\n",
         "",
     };
     struct toy *toy = toy_start((struct http_server_config){.request_timeout_ms = 500}, TOY_THREAD);
@@ -696,6 +697,7 @@ Test(http_server, clients_that_leave_in_between)
     toy_await_connections(toy, 0);
     cr_expect(toy_now_ms() - since < 2000, "ended clients are kept until they have idled");
     cr_expect_eq(toy_stats(toy).body_bytes, 0);
+    cr_expect_eq(toy_stats(toy).unanswered, 0, "these clients did not wait for their answers");
     toy_stop(toy);
 }
 
