@@ -591,6 +591,9 @@ def test_variables(http, shop):
     for payload in ({"target": f"pages({shop})"}, {"target": f"pages({escaped})"}, {"target": "pages", "site": shop}):
         listed = names(http, "/variable/", {"payload": payload, "range": {"from": iso(BEGIN), "to": iso(NOW - 30)}})
         assert [row["__value"] for row in listed] == by_views, payload
+    backwards = {"from": iso(NOW + HOUR), "to": iso(NOW - 30)}  # is no time range: the seven days before its end are taken
+    listed = names(http, "/variable", {"payload": {"target": f"pages({shop})"}, "range": backwards})
+    assert sorted(row["__value"] for row in listed) == sorted(PAGES)
     assert [row["__value"] for row in names(http, "/variable", {"payload": {"target": "metrics"}})] == METRICS
     for range_ in ({"from": iso(BEGIN - DAY), "to": iso(BEGIN - 60)}, {"from": "2001-01-01T00:00:00Z", "to": "2001-01-02T00:00:00Z"}):
         assert names(http, "/variable", {"payload": {"target": f"pages({shop})"}, "range": range_}) == []

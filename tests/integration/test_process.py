@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -554,6 +555,18 @@ def test_starts_before_its_redis(start_tallyd, directory, cleanup):
     tallyd.wait_ready_line()
     wait_until(lambda: tallyd.client().get("/readyz").status == 200, "ready", deadline_s=30)
     tallyd.client().accept({"page": "/"})
+
+
+def test_it_takes_all_the_descriptors_that_it_may(start_redis, cleanup):
+    """The system allows fewer than there may be connections: what it allows is taken, and the log says so."""
+    process = subprocess.Popen(["/bin/sh", "-c", 'ulimit -S -n 64; ulimit -H -n 400; exec "$0" "$@"', str(binary()), "serve",
+                                "--redis", start_redis().url, "--listen", "127.0.0.1:0"],
+                               env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    cleanup.append(process.stderr.close)
+    cleanup.append(process.wait)
+    cleanup.append(process.terminate)
+    told = next(line for line in process.stderr if "file descriptors" in line)
+    assert "descriptors=400" in told and resource.prlimit(process.pid, resource.RLIMIT_NOFILE) == (400, 400)
 
 
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
