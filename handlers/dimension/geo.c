@@ -1,39 +1,22 @@
 #include "handlers/dimension/geo.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <maxminddb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "handlers/dimension/language.h"
+#include "storage/base/regular_file.h"
 
 #define COPY_STEP (1 << 20)
 
 struct geo {
     MMDB_s file;
 };
-
-/* Open a regular file.  -1: *ret_error.  libmaxminddb does not say why it cannot, and waits for a
- * pipe. */
-static int open_file(const char *path, const char **ret_error)
-{
-    struct stat about;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
-        return fd;
-    }
-    *ret_error = fd < 0 ? strerror(errno) : "not a regular file";
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return -1;
-}
 
 /* Copy the file into memory.  -1: *ret_error.  The library maps what it reads, and a mapped file
  * that is cut, as `cp` and `curl -o` cut what they write over, ends the process. */
@@ -64,7 +47,7 @@ static int open_copy(int copy, MMDB_s *ret)
 
 struct geo *geo_open(const char *path, const char **ret_error)
 {
-    int fd = open_file(path, ret_error);
+    int fd = regular_file_open(path, ret_error); /* libmaxminddb would wait for a pipe */
     if (fd < 0) {
         return NULL;
     }

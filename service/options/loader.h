@@ -30,6 +30,7 @@ struct loader {
     const char *environment[OPTIONS_MAX]; /* borrowed */
     unsigned lines[OPTIONS_MAX];          /* of the file; 0: not given */
     const char *path;                     /* the file, NULL: none */
+    bool again;                           /* the file was read before */
     char *error;
 };
 

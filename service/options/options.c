@@ -214,10 +214,10 @@ static bool check_sections(const struct loader *loader)
     return true;
 }
 
-bool options_load(
-    struct options *options, int argc, char *const *argv, char *const *environment, char *ret_error)
+static bool load(struct options *options, int argc, char *const *argv, char *const *environment,
+    bool again, char *ret_error)
 {
-    struct loader loader = {.options = options, .error = ret_error};
+    struct loader loader = {.options = options, .again = again, .error = ret_error};
     memset(options, 0, sizeof(*options));
     if (set_defaults(&loader) && read_flags(&loader, argc, argv) &&
         read_environment(&loader, environment) && options_file_read(&loader) &&
@@ -228,6 +228,18 @@ bool options_load(
     }
     options_release(options);
     return false;
+}
+
+bool options_load(
+    struct options *options, int argc, char *const *argv, char *const *environment, char *ret_error)
+{
+    return load(options, argc, argv, environment, false, ret_error);
+}
+
+bool options_load_again(
+    struct options *options, int argc, char *const *argv, char *const *environment, char *ret_error)
+{
+    return load(options, argc, argv, environment, true, ret_error);
 }
 
 void options_release(struct options *options)

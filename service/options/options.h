@@ -32,6 +32,11 @@
 bool options_load(struct options *options, int argc, char *const *argv, char *const *environment,
     char *ret_error) MUST_CHECK;
 
+/* The same in a process that has loaded its options before.  Only a regular file is read again:
+ * anything else, as a pipe, is an error. */
+bool options_load_again(struct options *options, int argc, char *const *argv,
+    char *const *environment, char *ret_error) MUST_CHECK;
+
 /* Free what was loaded.  A zeroed or released struct is fine. */
 void options_release(struct options *options);
 

@@ -8,6 +8,7 @@
 #include "handlers/text/utf8.h"
 #include "service/options/option_table.h"
 #include "storage/base/index.h"
+#include "storage/base/regular_file.h"
 
 #define FILE_MAX (1u << 20) /* bytes of a configuration file */
 
@@ -144,10 +145,11 @@ bool options_file_read(struct loader *loader)
         return true;
     }
     loader->path = path;
-    FILE *file = fopen(path, "re");
+    const char *why;
+    FILE *file = settings_file_open(path, loader->again, &why);
     if (file == NULL) {
-        return loader_fail(
-            loader, "cannot open the file %s (option config): %s", path, strerror(errno));
+        return loader_fail(loader, "cannot open the file %s (option config)%s: %s", path,
+            loader->again ? " again" : "", why);
     }
     bool ok = read_text(loader, file);
     (void)fclose(file); /* only read: nothing can be lost */

@@ -10,6 +10,7 @@
 #include "handlers/text/plain.h"
 #include "handlers/text/utf8.h"
 #include "storage/base/index.h"
+#include "storage/base/regular_file.h"
 
 #define WORDS_MAX 4
 #define SITES     "site="
@@ -261,17 +262,16 @@ struct token_set *token_file_parse(const char *name, const char *text, size_t n,
     return p.set;
 }
 
-struct token_set *token_file_read(const char *path, char *ret_error)
+struct token_set *token_file_read(const char *path, bool again, char *ret_error)
 {
-    FILE *file = fopen(path, "re");
-    char *text = file != NULL ? malloc(TOKEN_FILE_MAX + 1) : NULL;
+    const char *why = "out of memory";
+    char *text = malloc(TOKEN_FILE_MAX + 1);
+    FILE *file = text != NULL ? settings_file_open(path, again, &why) : NULL;
     struct token_set *set = NULL;
-    if (text == NULL) {
-        (void)snprintf(ret_error, TOKEN_FILE_ERROR, "cannot open %.300s: %s", path,
-            file == NULL ? strerror(errno) : "out of memory");
-        if (file != NULL) {
-            (void)fclose(file);
-        }
+    if (file == NULL) {
+        (void)snprintf(ret_error, TOKEN_FILE_ERROR, "cannot open %.300s%s: %s", path,
+            again ? " again" : "", why);
+        free(text);
         return NULL;
     }
     size_t n = fread(text, 1, TOKEN_FILE_MAX + 1, file);

@@ -34,9 +34,10 @@ struct token_set {
     struct slice *sites; /* owned */
 };
 
-/* Read @path.  NULL: *ret_error, TOKEN_FILE_ERROR bytes, says what is wrong, with the number of the
- * line and none of its content. */
-struct token_set *token_file_read(const char *path, char *ret_error) MUST_CHECK;
+/* Read @path; @again, where it was read before, only from a regular file.  NULL: *ret_error,
+ * TOKEN_FILE_ERROR bytes, says what is wrong, with the number of the line and none of its content.
+ */
+struct token_set *token_file_read(const char *path, bool again, char *ret_error) MUST_CHECK;
 
 /* The same from @text, @n bytes.  @name stands in errors. */
 struct token_set *token_file_parse(

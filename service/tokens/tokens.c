@@ -19,7 +19,7 @@ struct tokens {
 
 struct tokens *tokens_open(const char *path, bool open_too, char *ret_error)
 {
-    struct token_set *set = token_file_read(path, ret_error);
+    struct token_set *set = token_file_read(path, false, ret_error);
     if (set == NULL) {
         return NULL;
     }
@@ -51,7 +51,7 @@ void tokens_close(struct tokens *tokens)
 
 bool tokens_reload(struct tokens *tokens, char *ret_error)
 {
-    struct token_set *set = token_file_read(tokens->path, ret_error);
+    struct token_set *set = token_file_read(tokens->path, true, ret_error);
     if (set == NULL) {
         return false;
     }

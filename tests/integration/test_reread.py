@@ -1,6 +1,7 @@
 """SIGHUP: the configuration is read again, as a whole or not at all; what cannot change is said."""
 
 import json
+import os
 import re
 import signal
 import threading
@@ -123,6 +124,28 @@ def test_a_file_that_is_gone_changes_nothing(start, directory):
     tallyd.signal(signal.SIGHUP)
     wait_until(lambda: "cannot open the file" in tallyd.log_text()[before:], "the log says so")
     assert check(tallyd.client(), "a").status == 204
+
+
+@pytest.mark.parametrize("then", ["nobody writes", "it is empty"])
+def test_a_pipe_is_read_at_the_start_only(start_redis, start_tallyd, directory, then):
+    """As of `--config <(..)`.  Behind its one text a reader of the pipe waits, or finds no settings at all."""
+    directory.mkdir(exist_ok=True)
+    path = directory / "fifo"
+    os.mkfifo(path)
+
+    def write(text):
+        threading.Thread(target=path.write_text, args=(text,), daemon=True).start()
+
+    write("policy.a = funnel 3/1h burst 2\n")
+    tallyd = start_tallyd("--config", path, redis=start_redis())
+    if then == "it is empty":
+        write("")
+    for asked in (1, 2):
+        tallyd.signal(signal.SIGHUP)
+        refused = re.compile("level=error .*that of before stays.*fifo.*not a regular file")
+        wait_until(lambda n=asked: len(refused.findall(tallyd.log_text())) == n, "the log says so")
+    assert check(tallyd.client(), "a").headers["RateLimit-Policy"].startswith('"a";q=3;')
+    assert tallyd.terminate() == 0
 
 
 def test_what_cannot_change_is_said_each_time(start):

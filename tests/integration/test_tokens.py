@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import os
 import re
 import signal
+import threading
 
 import pytest
 
@@ -197,6 +199,19 @@ def test_sighup_reads_the_tokens_again(start):
     tallyd.signal(signal.SIGHUP)
     wait_until(lambda: "No such file" in tallyd.log_text(), "the log tells that it is gone")
     assert status("new-token") == 200
+
+
+def test_a_pipe_is_read_at_the_start_only(start_redis, start_tallyd, directory):
+    """Behind its one text whoever opens the pipe again waits for ever."""
+    directory.mkdir(exist_ok=True)
+    path = directory / "fifo"
+    os.mkfifo(path)
+    threading.Thread(target=path.write_text, args=(LINES,), daemon=True).start()
+    tallyd = start_tallyd("--tokens", path, redis=start_redis())
+    tallyd.signal(signal.SIGHUP)
+    wait_until(lambda: re.search("level=error .*those of before stay.*not a regular file", tallyd.log_text()), "the log says so")
+    assert tallyd.client().request("GET", "/uv", headers=bearer("t-read")).status == 200
+    assert tallyd.terminate() == 0
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "abc read x\n", "g" * 64 + " read x\n", "a" * 64 + " write x\n",
