@@ -5,6 +5,7 @@
 
 #include "handlers/dimension/page_rules.h"
 #include "service/options/dimension_option.h"
+#include "service/options/entries.h"
 #include "service/options/limit_option.h"
 #include "service/options/list_option.h"
 #include "service/options/option_table.h"
@@ -161,6 +162,15 @@ static void change_plan(
     }
 }
 
+/* The site that the file's line is about; NULL: none.  The sites are in order. */
+static struct declared_site *site_of(const struct live *live, const struct option_entry *entry)
+{
+    struct declared_site wanted = {.name = slice_of(entry->name)};
+    return strcmp(entry->family->before, OPTION_SITE) != 0
+               ? NULL
+               : bsearch(&wanted, live->sites, live->n_sites, sizeof(*live->sites), by_name);
+}
+
 /* The plans of all sites; the sites are made. */
 static bool make_plans(struct live *live)
 {
@@ -176,10 +186,10 @@ static bool make_plans(struct live *live)
     }
     for (size_t i = 0; i < o->n_entries; i++) {
         const struct option_entry *entry = &o->entries[i];
-        for (size_t k = 0; k < live->n_sites; k++) {
-            if (slice_equal(live->sites[k].name, slice_of(entry->name))) {
-                change_plan(entry, &live->sites[k].plan, &live->props[k * DIMENSION_PROPS_MAX]);
-            }
+        struct declared_site *site = site_of(live, entry);
+        if (site != NULL) {
+            change_plan(
+                entry, &site->plan, &live->props[(site - live->sites) * DIMENSION_PROPS_MAX]);
         }
     }
     return true;
@@ -304,13 +314,7 @@ static bool same(const struct options *a, const struct options *b, size_t option
 static const struct option_entry *find_entry(
     const struct options *options, const struct option_entry *entry)
 {
-    for (size_t i = 0; i < options->n_entries; i++) {
-        const struct option_entry *other = &options->entries[i];
-        if (other->family == entry->family && strcmp(other->name, entry->name) == 0) {
-            return other;
-        }
-    }
-    return NULL;
+    return entries_find(options, entry->family, slice_of(entry->name));
 }
 
 /* Has @options such an entry, with the same value? */

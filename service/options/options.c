@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "handlers/dimension/page_rules.h"
+#include "service/options/entries.h"
 #include "service/options/limit_option.h"
 #include "service/options/loader.h"
 #include "service/options/option_table.h"
@@ -247,10 +248,6 @@ void options_release(struct options *options)
     for (size_t i = 0; i < OPTIONS_MAX; i++) {
         free(options->origins[i].text);
     }
-    for (size_t i = 0; i < options->n_entries; i++) {
-        free(options->entries[i].name);
-        free(options->entries[i].value);
-    }
-    free(options->entries);
+    entries_release(options);
     memset(options, 0, sizeof(*options));
 }

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "handlers/text/utf8.h"
-#include "service/options/option_table.h"
-#include "storage/base/index.h"
+#include "service/options/entries.h"
 #include "storage/base/regular_file.h"
 
 #define FILE_MAX (1u << 20) /* bytes of a configuration file */
@@ -28,31 +27,27 @@ static bool has_family(const struct option_family *family, struct slice text, st
 static bool add_entry(struct loader *loader, const struct option_family *family, struct slice name,
     struct slice value, unsigned number)
 {
-    struct options *options = loader->options;
-    if (!ARRAY_RESERVE(options, entries)) {
+    bool is_new;
+    struct option_entry *entry = entries_add(loader->options, family, name, &is_new);
+    if (entry == NULL) {
         return loader_fail(loader, "out of memory");
     }
-    for (size_t i = 0; i < options->n_entries; i++) {
-        if (options->entries[i].family == family &&
-            slice_equal(slice_of(options->entries[i].name), name)) {
-            return loader_fail(loader,
-                "%s:%u: %s%.*s%s stands here a second time, first in line %u", loader->path, number,
-                family->before, (int)name.n, name.p, family->after, options->entries[i].line);
-        }
+    if (!is_new) {
+        return loader_fail(loader, "%s:%u: %s%s%s stands here a second time, first in line %u",
+            loader->path, number, family->before, entry->name, family->after, entry->line);
     }
-    struct option_entry entry = {
-        family, strndup(name.p, name.n), strndup(value.p, value.n), number};
-    options->entries[options->n_entries++] = entry;
-    if (entry.name == NULL || entry.value == NULL) {
+    entry->line = number;
+    entry->value = strndup(value.p, value.n);
+    if (entry->value == NULL) {
         return loader_fail(loader, "out of memory");
     }
     const char *fault = family->check_name(name);
     if (fault == NULL) {
-        fault = family->check(entry.value);
+        fault = family->check(entry->value);
     }
     return fault == NULL ||
            loader_fail(loader, "%s:%u: %s%s%s: \"%.100s\" is refused: %s", loader->path, number,
-               family->before, entry.name, family->after, entry.value, fault);
+               family->before, entry->name, family->after, entry->value, fault);
 }
 
 /* @line has @n bytes and room for one more, and is changed. */

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "service/log/log_record.h"
+#include "storage/base/index.h"
 #include "storage/job/config.h"
 #include "storage/time/closed.h"
 
@@ -75,7 +76,7 @@ struct options {
     const char *geo_db;                        /* path; "": none */
     int64_t max_pages, max_values, max_events; /* 0: as many as come */
 
-    /* Lines as `site.<name>.tz = value`, in the order of the file. */
+    /* Lines as `site.<name>.tz = value`, in the order of the file; see entries.h. */
     struct option_entry {
         const struct option_family *family;
         char *name, *value; /* owned */
@@ -84,6 +85,7 @@ struct options {
     size_t n_entries, entries_capacity;
 
     /* Private. */
+    struct index entry_index;
     struct option_origin {
         char *text; /* as given, owned */
         enum option_source source;

@@ -159,6 +159,20 @@ def test_what_cannot_change_is_said_each_time(start):
     assert tallyd.client().post({"page": "/"}).headers["RateLimit"] is None
 
 
+def test_a_long_file_holds_nobody_up(start):
+    """As many lines as fit into its 1 MiB: the start took 48 s, and the reread 40, in which no other signal was seen."""
+    text = "".join(f"site.{i}.props = a\n" for i in range(48_000))
+    assert len(text) < 1 << 20
+    tallyd = start(text)
+    assert "changed=true" in tallyd.reread(text.replace("site.7.props = a", "site.7.props = b"))
+    http = tallyd.client()
+    http.accept([{"site": "7", "page": "/", "props": {"b": "x", "a": "y"}}, {"site": "8", "page": "/", "props": {"a": "y"}}])
+    for site, name, value in (("7", "b", "x"), ("8", "a", "y")):
+        rows = http.question("/breakdown", by=f"prop:{name}", site=site, from_="now-1h")["rows"]
+        assert [(r["value"], r["pv"]) for r in rows] == [(value, 1)]
+    assert tallyd.terminate() == 0
+
+
 def test_a_flag_goes_before_the_file_here_too(start):
     tallyd = start("", "--cors-origins", "https://a.example")
     assert "changed=false" in tallyd.reread("cors-origins = https://b.example\n")
