@@ -100,10 +100,21 @@ static bool writer_prepare(struct writer *w, int64_t deadline_ms)
     return ok;
 }
 
+/* Which servers have partitions, or are reached, has changed while the writer had no connection.
+ * The attempt to connect may take a second, and another place may be served by now. */
+static void tell_of_servers(struct writer *w)
+{
+    unsigned changes = servers_changes(w->core);
+    if (w->servers_changes != changes) {
+        w->servers_changes = changes;
+        w->share->changed(w->share->data);
+    }
+}
+
 void writer_try_connect(struct writer *w, int64_t now_ms)
 {
     int64_t deadline_ms = now_ms + CONNECT_MS;
-    w->servers_changes = servers_changes(w->core);
+    tell_of_servers(w);
     if (session_open(&w->session, w->core, deadline_ms)) {
         if (writer_prepare(w, deadline_ms) &&
             appender_connected(&w->appender, &w->session, monotonic_ms() + CONNECT_MS)) {

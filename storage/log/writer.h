@@ -29,7 +29,8 @@ struct writers_share {
      * connects must prepare the rest. */
     _Atomic bool is_prepared, is_preparing, is_partial, is_rest_due;
     /* The two functions are called on a writer's thread.  What writer_away() or
-     * writer_is_connected() says has changed. */
+     * writer_is_connected() says has changed, or which servers are reached while the writer has no
+     * connection. */
     void (*changed)(void *data);
     /* In a cluster: take over a job of which nothing was sent, because its server is away.  False:
      * the job was not taken. */

@@ -190,3 +190,32 @@ def test_the_secret_comes_back_to_an_empty_primary(alone, start_tallyd, site):
     http = start_tallyd(*ALONE, redis=alone).client()
     counts = {page: http.count("pv", site=site, page=page, from_="now-1h") for page in pages}
     assert list(counts.values()).count(5) > 80 and max(counts.values()) == 5, "those of the other primaries are whole"
+
+
+def test_two_of_three_primaries_come_back(alone, start_tallyd, site):
+    """All were away, and requests are refused at once.  The place of the log comes back last: requests go to the others until then."""
+    tallyd = start_tallyd(*ALONE, redis=alone)
+    http = tallyd.client()
+    http.accept([{"site": site, "page": "/"}])
+    home = next(n for n in alone.nodes if n.command("KEYS", "t:*:log:*"))
+    for node in alone.nodes:
+        node.kill()
+
+    def refused_at_once():
+        begin = time.monotonic()
+        return http.post([{"site": site, "page": "/"}]).status == 503 and time.monotonic() - begin < 0.2
+
+    wait_until(refused_at_once, "nothing is waited for")
+    for node in alone.nodes:
+        if node is not home:
+            node.start()
+    statuses = [202]  # of the first one
+
+    def taken():
+        statuses.append(http.post([{"site": site, "page": "/"}]).status)
+        return statuses[-1] == 202
+
+    wait_until(taken, "taken at another place", deadline_s=30)
+    home.start()
+    wait_until(lambda: http.get("/pv", site=site, from_="now-1h").status == 200, "all is counted", deadline_s=30)
+    assert 2 <= http.count("pv", site=site, from_="now-1h") <= 2 + statuses.count(504), statuses

@@ -11,6 +11,7 @@
 #include "storage/core/core.h"
 #include "storage/log/writer.h"
 #include "tests/lib/stand_in.h"
+#include "tests/unit/storage/cluster/fake_cluster.h"
 
 TestSuite(writers, .timeout = 60);
 
@@ -135,6 +136,55 @@ Test(writers, none_is_started_where_its_server_is_away)
     writers_stop(writers);
     cr_expect_eq(n_closed, 1, "%u writers were started", atomic_load(&n_closed));
     topology_free(core->topology);
+    unfolded_release(&unfolded);
+    core_release(core);
+    free(core);
+}
+
+/* Wait for what core->refusing becomes; false: it has not within LONG_MS. */
+static bool becomes(const struct core *core, bool refusing)
+{
+    int64_t until_ms = monotonic_ms() + LONG_MS;
+    while (atomic_load(&core->refusing) != refusing && monotonic_ms() < until_ms) {
+        (void)poll(NULL, 0, 5);
+    }
+    return atomic_load(&core->refusing) == refusing;
+}
+
+/* No writer has a connection.  Then only the topology tells whether anybody is to be waited for,
+ * and what it says changes without the writers. */
+Test(writers, the_last_news_of_the_servers_decide_whether_all_is_refused)
+{
+    struct core *core = core_of_a_cluster();
+    struct unfolded unfolded;
+    topology_free(core->topology);
+    fake_start(1, "redis-cluster://n0");
+    partitions_make(FAKE_PARTITIONS, &core->partitions);
+    core->topology = fake.topology;
+    core->n_logs = 1;
+    core->config.queue_events = 25;
+    fake_run(100);
+    cr_assert_eq(topology_n_unserved(core->topology), 0);
+    stand_in.connect = no_connection;
+    unfolded_init(&unfolded, &core->stats);
+    struct writers *writers = writers_start(core, &unfolded);
+    cr_assert_not_null(writers);
+    cr_assert_eq(submit(writers, 0, 1), STORAGE_OK);
+    while (atomic_load(&n_done) == 0) { /* until the writer is away, and then has nothing to say */
+        (void)poll(NULL, 0, 5);
+    }
+    cr_expect_not(atomic_load(&core->refusing), "the server may be there again");
+    fake.nodes[0].silent = true;
+    fake_hint(HINT_LOST, 0, "n0");
+    fake_run(1000);
+    cr_assert_eq(topology_n_unserved(core->topology), FAKE_PARTITIONS);
+    cr_expect(becomes(core, true), "nothing is served any more");
+    fake.nodes[0].silent = false;
+    fake_run(10000);
+    cr_assert_eq(topology_n_unserved(core->topology), 0);
+    cr_expect(becomes(core, false), "all is served again");
+    writers_stop(writers);
+    fake_stop();
     unfolded_release(&unfolded);
     core_release(core);
     free(core);
