@@ -175,14 +175,17 @@ static void writer_work(struct writer *w)
     }
 }
 
-/* May the thread sleep?  Then the next job wakes it.  *ret_busy: jobs wait, or are under way. */
-static bool may_sleep(struct writer *w, bool *ret_busy)
+/* May the thread sleep?  Then a job wakes it: the one with which enough wait, or one that is late
+ * before the thread would look.  *ret_busy: jobs wait, or are under way. */
+static bool may_sleep(struct writer *w, int64_t now_ms, bool *ret_busy)
 {
     bool connected = w->session.redis != NULL;
     size_t begin = events_to_begin(w); /* behind "no room" unfolded_tell_room() wakes the thread */
     pthread_mutex_lock(&w->lock);
     bool sleep = w->queue.events < begin && !w->stop;
     w->wake_at = !sleep ? SIZE_MAX : !connected ? 1 : begin;
+    w->look_ms = sleep ? now_ms + LOOK_MS : 0;
+    w->late_ms = w->due_ms < w->late_ms ? w->due_ms : w->late_ms; /* some may just have come */
     if (w->queue.first == NULL && !appender_has_jobs(&w->appender)) {
         w->busy = false;
         pthread_cond_broadcast(&w->idle);
@@ -198,10 +201,10 @@ static bool may_sleep(struct writer *w, bool *ret_busy)
 static int writer_patience(struct writer *w)
 {
     bool busy;
-    if (!may_sleep(w, &busy)) {
+    int64_t now_ms = monotonic_ms();
+    if (!may_sleep(w, now_ms, &busy)) {
         return 0;
     }
-    int64_t now_ms = monotonic_ms();
     int64_t due_ms =
         w->session.redis != NULL ? appender_due_ms(&w->appender, now_ms) : w->next_connect_ms;
     due_ms = w->late_ms < due_ms ? w->late_ms : due_ms;

@@ -53,8 +53,10 @@ enum storage_err writer_submit(struct writer *w, struct storage_job *job, bool i
         job_queue_append(&w->queue, job);
         show_queue(w);
         w->busy = true;
-        wake = w->queue.events >= w->wake_at;
-        w->wake_at = wake ? SIZE_MAX : w->wake_at;
+        w->due_ms = job->deadline_ms < w->due_ms ? job->deadline_ms : w->due_ms;
+        bool is_enough = w->queue.events >= w->wake_at;
+        w->wake_at = is_enough ? SIZE_MAX : w->wake_at;
+        wake = is_enough || job->deadline_ms < w->look_ms;
     }
     pthread_mutex_unlock(&w->lock);
     if (wake && later) {
@@ -109,7 +111,10 @@ int64_t writer_fail_late(struct writer *w, int64_t now_ms)
 {
     pthread_mutex_lock(&w->lock);
     struct storage_job *late = job_queue_take_late(&w->queue, now_ms);
-    int64_t due_ms = w->queue.first == NULL ? INT64_MAX : w->queue.first->deadline_ms;
+    if (w->queue.first == NULL || w->due_ms <= now_ms) {
+        w->due_ms = job_queue_due_ms(&w->queue);
+    }
+    int64_t due_ms = w->due_ms;
     show_queue(w);
     pthread_mutex_unlock(&w->lock);
     jobs_done(late, STORAGE_LATE);
@@ -184,6 +189,7 @@ struct writer *writer_start(
     w->session.look = (struct redis_look){writer_look, w, 0};
     w->session.is_writers = true;
     w->retry_ms = WRITER_RETRY_MIN_MS;
+    w->due_ms = INT64_MAX;
     int64_t away_ms =
         server_away_ms(core, w->session.server.partition, w->session.why, sizeof(w->session.why));
     w->disconnected_ms =

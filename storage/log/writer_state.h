@@ -32,6 +32,8 @@ struct writer {
     struct job_queue queue;
     size_t shown_events; /* events of `queue` in the gauge of all writers */
     size_t wake_at;      /* the thread sleeps until so many events wait; SIZE_MAX: do not wake it */
+    int64_t due_ms;      /* no job in `queue` is late before this instant; INT64_MAX: none waits */
+    int64_t look_ms;     /* the thread looks for late jobs then at the latest, unless it is woken */
     bool busy;           /* jobs are waiting or under way */
     bool draining, stop;
     int64_t drain_deadline_ms;
@@ -57,9 +59,9 @@ struct writer {
  * wait.  NULL: fewer wait. */
 struct storage_job *writer_take_jobs(struct writer *writer, size_t min_events, size_t room);
 
-/* Answer the waiting jobs whose deadlines are over: nothing of them was sent.  Returns the deadline
- * of the first job left; INT64_MAX: none is.  Jobs wait in order of arrival, and all may wait
- * equally long, so few have an earlier deadline. */
+/* Answer the waiting jobs whose deadlines are over: nothing of them was sent.  Returns an instant
+ * before which none of the others is late; INT64_MAX: none waits.  A request whose body came slowly
+ * is late before others that wait in front of it. */
 int64_t writer_fail_late(struct writer *writer, int64_t now_ms);
 
 /* Answer all requests that wait for an entry with @err, except those that another writer takes. */

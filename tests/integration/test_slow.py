@@ -2,8 +2,10 @@
 
 import socket
 import threading
+import time
 
 from lib.process import sanitized
+from lib.raw import Raw
 from lib.slow import withstand
 from lib.waiting import wait_until
 
@@ -43,3 +45,28 @@ def test_who_waits_for_an_answer_keeps_the_place(start_redis, start_proxy, start
     wait_until(lambda: tallyd.client().metric("tallyd_http_shed_total") >= 80, "the silent ones go")
     for s in idle:
         s.close()
+
+
+def test_a_body_that_came_slowly_has_its_answer_in_time(start_redis, start_tallyd):
+    """It is late before the requests that wait in front of it, while Redis does not answer.  A busy machine holds up one or another."""
+    timeout_s, event = 0.2, '{"page":"/"}'
+    redis = start_redis()
+    tallyd = start_tallyd("--request-timeout", "200ms", redis=redis)
+    head = f"POST /events HTTP/1.1\r\nHost: x\r\nContent-Length: {len(event)}\r\n\r\n"
+    over = []
+    for left_s in (0.02, 0.04, 0.08) * 5:
+        slow, others = Raw(tallyd.port), [Raw(tallyd.port) for _ in range(3)]
+        begin = time.monotonic()
+        slow.send(head)
+        time.sleep(timeout_s - left_s - 0.06)
+        redis.pause()
+        for other in others:  # two entries are under way then, and the third request waits
+            other.send(head + event)
+            time.sleep(0.01)
+        time.sleep(max(0, begin + timeout_s - left_s - time.monotonic()))
+        slow.send(event)
+        assert slow.receive()[0] in (408, 503, 504)
+        over.append(time.monotonic() - begin - timeout_s)
+        redis.resume()
+        assert {other.receive()[0] for other in others} <= {202, 503, 504}
+    assert sum(late >= 0.01 for late in over) < len(over) / 3, over
