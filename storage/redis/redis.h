@@ -38,9 +38,9 @@ enum redis_status {
 /* Why there is no reply, in words; static.  @status is not REDIS_OK_STATUS. */
 const char *redis_status_text(enum redis_status status);
 
-#define REDIS_LOOK_MS 50 /* between two calls of a redis_look */
+#define REDIS_LOOK_MS 5 /* between two calls of a redis_look; requests are late by no more */
 
-/* What a thread does some 20 times a second while it waits for Redis.  look() returns false when
+/* What a thread does some 200 times a second while it waits for Redis.  look() returns false when
  * the thread is to wait no longer; the wait then ends with REDIS_LOST. */
 struct redis_look {
     bool (*look)(void *data); /* NULL: the thread only waits */
