@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/log/escape.h"
 #include "service/options/option_table.h"
 #include "service/options/option_text.h"
 
@@ -15,6 +16,7 @@ bool loader_fail(const struct loader *loader, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(loader->error, OPTIONS_ERROR, format, arguments);
     va_end(arguments);
+    escape_in_place(loader->error); /* names and values stand in it as they were given */
     return false;
 }
 
@@ -47,8 +49,7 @@ bool loader_is_variable(const char *option, struct slice name)
     return true;
 }
 
-/* Where a value stands, for an error: --name, TALLYD_NAME, or file:line: name. */
-static void place(
+void loader_place(
     const struct loader *loader, size_t at, enum option_source source, char *text, size_t room)
 {
     const char *name = option_table[at].name;
@@ -80,7 +81,7 @@ bool loader_set(struct loader *loader, size_t at, const char *text, enum option_
     if (!option_set(&option_table[at], copy, loader->options)) {
         free(copy);
         char where[OPTIONS_ERROR / 4], shown[LOADER_SHOWN_MAX], allowed[OPTIONS_ERROR / 2];
-        place(loader, at, source, where, sizeof(where));
+        loader_place(loader, at, source, where, sizeof(where));
         option_show(&option_table[at], text, shown, sizeof(shown));
         option_describe(&option_table[at], text, allowed, sizeof(allowed));
         return loader_fail(loader, "%s: \"%s\" is refused%s: %s", where, shown,

@@ -44,6 +44,11 @@ size_t loader_find(struct slice name);
 /* Is @name, behind the prefix, the environment's form of the option @option? */
 bool loader_is_variable(const char *option, struct slice name);
 
+/* Write where the value of option @at stands, for an error: --name, TALLYD_NAME, file:line: name,
+ * or default of name. */
+void loader_place(
+    const struct loader *loader, size_t at, enum option_source source, char *text, size_t room);
+
 /* Check @text, which is from @source, and set option @at to it.  False: the error says why. */
 bool loader_set(
     struct loader *loader, size_t at, const char *text, enum option_source source) MUST_CHECK;

@@ -169,11 +169,12 @@ static bool check_together(const struct loader *loader)
     if (options->max_body_memory >= options->max_body) {
         return true;
     }
-    const char *body = options->origins[loader_find(SLICE("max-body"))].text;
-    const char *memory = options->origins[loader_find(SLICE("max-body-memory"))].text;
-    return loader_fail(loader,
-        "max-body-memory: \"%.50s\" is refused, allowed: at least max-body, \"%.50s\"", memory,
-        body);
+    size_t body = loader_find(SLICE("max-body")), memory = loader_find(SLICE("max-body-memory"));
+    char body_at[OPTIONS_ERROR / 4], memory_at[OPTIONS_ERROR / 4];
+    loader_place(loader, body, options->origins[body].source, body_at, sizeof(body_at));
+    loader_place(loader, memory, options->origins[memory].source, memory_at, sizeof(memory_at));
+    return loader_fail(loader, "%s: \"%.50s\" is refused, allowed: at least \"%.50s\" (%s)",
+        memory_at, options->origins[memory].text, options->origins[body].text, body_at);
 }
 
 static bool is_section(const struct option_entry *entry)
@@ -202,14 +203,14 @@ static bool check_sections(const struct loader *loader)
         const struct option_entry *entry = &options->entries[i];
         n += is_section(entry);
         if (is_section(entry) && n > PAGE_SECTIONS_MAX) {
-            return loader_fail(
-                loader, "section.%.64s: more than %d sections", entry->name, PAGE_SECTIONS_MAX);
+            return loader_fail(loader, "%s:%u: section.%.64s: more than %d sections", loader->path,
+                entry->line, entry->name, PAGE_SECTIONS_MAX);
         }
         if (is_section(entry) && sections_around(options, entry) > DIMENSION_SECTIONS_MAX) {
             return loader_fail(loader,
-                "section.%.64s: its pages are in more than %d sections, with those of shorter "
-                "prefixes",
-                entry->name, DIMENSION_SECTIONS_MAX);
+                "%s:%u: section.%.64s: its pages are in more than %d sections, with those of "
+                "shorter prefixes",
+                loader->path, entry->line, entry->name, DIMENSION_SECTIONS_MAX);
         }
     }
     return true;

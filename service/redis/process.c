@@ -190,7 +190,7 @@ bool process_start(const struct process_spec *spec, struct process *ret, char *e
     }
     close_if(child.report); /* as long as this is open, the pipe has no end */
     child.report = -1;
-    step = "cannot run";
+    step = PROCESS_CANNOT_RUN;
     if ((errno = read_report(pipe_fds[0])) != 0) {
         goto fail;
     }

@@ -30,6 +30,9 @@ struct process {
     int pidfd; /* O_CLOEXEC; the caller closes this descriptor */
 };
 
+#define PROCESS_CANNOT_RUN                                                                         \
+    "cannot run" /* begins the error where there is no such program, or none that runs */
+
 /* Start a program.  The child has a process group of its own, umask 077, default signals, and none
  * of our other descriptors.  True: the program is being executed, and the caller has to reap the
  * child. False: @error, cut to @room bytes, says why, and so does errno: ENOENT, the binary is

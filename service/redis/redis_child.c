@@ -171,11 +171,7 @@ static bool spawn(struct redis_child *child, char *error)
     /* clang-format on */
     struct process_spec spec = {
         .argv = argv, .dir = dir, .output = child->log, .short_slices = true};
-    bool ok = process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
-    if (!ok && errno == ENOENT) {
-        say_what_to_install(child, error);
-    }
-    return ok;
+    return process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
 }
 
 /* A server that ends at each start writes its head into the log each time. */
@@ -195,11 +191,16 @@ bool redis_child_start(struct redis_child *child, int64_t now_ms, struct redis_c
     *report = (struct redis_child_report){
         .outcome = REDIS_CHILD_FAILED, .retry_in_ms = -1, .disk_full = data_dir_full(&child->dir)};
     bound_log(child);
+    errno = 0;
     if (!redis_orphan_end(child->dir.path, child->server, child->orphan_patience_ms, &orphan,
             report->text, sizeof(report->text)) ||
         !redis_mend(child->dir.path, child->server, child->log, &report->cut, report->text,
             sizeof(report->text)) ||
         !spawn(child, report->text)) {
+        if (errno == ENOENT &&
+            strncmp(report->text, PROCESS_CANNOT_RUN, sizeof(PROCESS_CANNOT_RUN) - 1) == 0) {
+            say_what_to_install(child, report->text);
+        }
         return false;
     }
     child->started_ms = now_ms;

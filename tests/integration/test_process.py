@@ -245,6 +245,15 @@ def test_redis_server_that_is_missing(tmp_path):
     assert "install redis-server" in done.stderr and "--redis URL" in done.stderr, done
 
 
+def test_redis_server_that_is_missing_where_there_is_data(embedded):
+    """Its append-only file would be looked at first, by the same program."""
+    embedded.client().accept({"page": "/"})
+    embedded.terminate()
+    done = run("serve", "--listen", "127.0.0.1:0", "--data-dir", embedded.data_dir, "--redis-server", "/no/redis-server", timeout_s=20)
+    assert done.returncode not in (0, None) and "/no/redis-server" in done.stderr, done
+    assert "install redis-server" in done.stderr and "--redis URL" in done.stderr, done
+
+
 # Stop, restart, kill
 
 

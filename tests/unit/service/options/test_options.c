@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "handlers/dimension/page_rules.h"
 #include "service/options/option_table.h"
 #include "service/options/option_value.h"
 
@@ -315,7 +316,9 @@ Test(options, refused_flags_are_named)
     refuses_flag("--redis=redis://u:p@", "--redis", "is refused: a host is missing");
     refuses_flag("--ingest-limit=0/1s", "--ingest-limit", "is refused: COUNT must be");
     refuses_flag("--ignore-ip=1.2.3", "--ignore-ip", "is refused: a network is");
-    refuses_flag("--max-body=65MiB", "max-body-memory: \"64MiB\"", "max-body, \"65MiB\"");
+    refuses_flag("--max-body=65MiB", "max-body-memory: \"64MiB\"", "\"65MiB\" (--max-body)");
+    refuses_file(
+        "#\nmax-body = 65MiB\n", 19, "default of max-body-memory: \"64MiB\"", ":2: max-body");
 }
 
 Test(options, control_characters_are_not_echoed)
@@ -351,6 +354,31 @@ Test(options, refused_file_lines_are_numbered)
 }
 
 /* Editors of Windows put a byte order mark there. */
+/* Lines of a file that nobody has looked at reach a terminal. */
+Test(options, control_characters_are_not_shown)
+{
+    refuses_file("a\x1b[31m = 1\n", 10, "unknown option \"a?[31m\"", ":1: ");
+    refuses_file("section.a\x1b = /x\n", 16, "section.a?: \"/x\"", ":1: ");
+    refuses_file("policy.a = \x1b[31m\n", 17, "policy.a: \"?[31m\"", ":1: ");
+    refuses_flag("--a\x1b[31m", "--a?[31m", "unknown option");
+}
+
+Test(options, sections_beyond_a_bound_are_named_with_their_line)
+{
+    char text[4096];
+    size_t n = 0;
+    for (int i = 0; i <= PAGE_SECTIONS_MAX; i++) {
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "section.s%d = /%d/\n", i, i);
+    }
+    refuses_file(text, n, ":101: section.s100: more than 100 sections", "tallyd-options-");
+    for (n = 0; n < 9 * strlen("section.0 = /\n");) {
+        n += (size_t)snprintf(
+            text + n, sizeof(text) - n, "section.%zu = /\n", n / strlen("section.0 = /\n"));
+    }
+    refuses_file(
+        text, n, ":1: section.0: its pages are in more than 8 sections", "tallyd-options-");
+}
+
 Test(options, a_byte_order_mark_begins_the_file)
 {
     static const char file[] = "\xef\xbb\xbf# remark\nreaders = 3\n",
