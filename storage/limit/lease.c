@@ -82,7 +82,7 @@ void lease_take(struct guard *g, struct funnel *f, const struct limit_job *lease
     if (lease->need >= 0) { /* its idle time begins now: the request may wait for other leases */
         funnel_use(g, f, now_us);
     }
-    lease_add(g, f, lease->need < 0 || !state->allowed ? 0 : state->granted);
+    lease_add(g, f, state->granted);
     f->hold_until_us = state->remaining == 0 ? now_us + draw_pause_us(g) : 0;
 }
 

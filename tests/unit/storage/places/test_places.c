@@ -476,6 +476,22 @@ Test(places, an_hour_that_is_closed_now)
     places_free(places);
 }
 
+/* The counters may have lost the name since then: its page was deleted. */
+Test(places, what_is_known_of_an_open_hour_says_nothing_once_it_is_closed)
+{
+    begin(4);
+    cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a")), "+");
+    n_stored = 0;
+    struct row row = row_at(AT_S);
+    count(&row, SOURCE("refused"), false);
+    cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a")), "+", "it is known");
+    close_hours(AT_S + 3600, true);
+    n_stored = 0;
+    count(&row, SOURCE("refused"), false);
+    cr_expect_str_eq(FOLD(AT_S, true, SOURCE("a")), "-", "its class is full");
+    places_free(places);
+}
+
 /* Sections and sums over visits stand in the same tables, and are no pages. */
 Test(places, only_names_with_a_cap_are_counted)
 {
