@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from lib.proxy import Fault
+
 METRICS = ("pv", "uv", "ips", "visits")
 NAMES = string.ascii_lowercase + string.ascii_uppercase
 
@@ -27,6 +29,17 @@ def test_put_get_delete(http, site):
     assert http.request("GET", "/pagesets/landing").status == 404, "of another site"
     gone = http.request("DELETE", path)
     assert (gone.status, gone.body) == (204, b"")
+    assert http.request("DELETE", path).status == http.request("GET", path).status == 404
+
+
+def test_a_delete_whose_answer_is_lost_is_done(start_redis, start_proxy, start_tallyd, site):
+    """It is sent again, and then there is nothing to delete: that was this very request."""
+    proxy = start_proxy(start_redis())
+    http = start_tallyd("--partitions", "4", "--readers", "1", redis=proxy).client()
+    put(http, "landing", ["/a"], site)
+    path = f"/pagesets/landing?site={site}"
+    fault = proxy.arm(Fault("reply-before", match=lambda args: args[0].upper() == b"HDEL" and b"landing" in args))
+    assert http.request("DELETE", path).status == 204 and fault.fired == 1
     assert http.request("DELETE", path).status == http.request("GET", path).status == 404
 
 

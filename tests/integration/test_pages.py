@@ -327,3 +327,11 @@ def test_a_token_sees_its_sites(redis, site):
         assert http.request("PUT", f"/pagesets/s?site={names[1]}", '{"pages":["/"]}', headers=two).status == 403
     finally:
         daemon.stop()
+
+
+def test_more_sites_than_are_read_at_once(start_redis, start_tallyd):
+    """A step of a scan brings some 1,000 of a partition's."""
+    names = [f"site-{i:04}" for i in range(3000)]
+    http = start_tallyd("--partitions", "1", redis=start_redis()).client()
+    http.accept([{"site": name, "page": "/"} for name in names])
+    assert http.question("/sites")["sites"] == names

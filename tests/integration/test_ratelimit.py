@@ -362,6 +362,24 @@ def test_without_redis_it_is_503(start):
     wait_until(lambda: ask(http).status == 200, "it is back")
 
 
+def test_more_than_are_sent_at_once(start):
+    """While Redis stands still, more come than one batch has room for: each is answered, and none is charged twice."""
+    n = 400
+    tallyd = start("--request-timeout", "60s", clock=False)
+    assert ask(tallyd.client(), key="other").status == 200
+    statuses = []
+    threads = [threading.Thread(target=lambda: statuses.append(ask(tallyd.client(), limit=1, period_s=3600, burst=n // 2 - 1).status))
+               for _ in range(n)]
+    tallyd.server.pause()
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: tallyd.client().metric("tallyd_http_connections") > n, "all are there", deadline_s=60)
+    tallyd.server.resume()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200] * (n // 2) + [429] * (n // 2)
+
+
 def test_what_waits_behind_another_reply_keeps_its_deadline(start, start_redis, start_proxy, directory):
     """The first is under way and in doubt; nothing of the second was sent, and both are told in time."""
     proxy = start_proxy(start_redis(directory))

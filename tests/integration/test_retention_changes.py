@@ -81,3 +81,13 @@ def test_settings_that_come_back_are_replaced_again(start_redis, start_tallyd, s
         assert http.count("pv", site=site, page=f"/back/{len(statuses) - 1}", from_="now-1h") >= 1
     wait_until(lambda: http.get("/readyz").status == 200, "it is ready: other partitions' settings took a connection each")
     assert http.count("pv", site=site, page="/", from_="now-1h") == 2
+
+
+def test_a_users_days_of_which_none_is_kept(start_redis, start_tallyd, site):
+    """Without a beginning what is kept of the days is asked for: of a year that is long gone that is nothing."""
+    http = start_tallyd(*FEW, "--keep-days", "100d", redis=start_redis()).client()
+    http.accept({"site": site, "page": "/", "user": "u"})
+    for to in ("1970-01-02", "1999-12-31", "2020-01-01"):
+        answer = http.question("/users/u/activity", site=site, to=to)
+        assert (answer["days"], answer["active_days"], answer["from"], answer["to"]) == ([], 0, to, to)
+    assert http.question("/users/u/activity", site=site)["active_days"] == 1
