@@ -97,3 +97,19 @@ Test(settled, a_reader_without_a_connection_makes_one_first)
     w.session.dispatcher = NULL;
     cr_assert_eq(outlook(&w), SETTLED_BY_READER);
 }
+
+/* Redis may have gone back behind what was settled before. */
+Test(settled, what_was_settled_over_an_earlier_connection_is_not_known)
+{
+    struct world w = begin();
+    int64_t settled_us = w.now_us - 20 * MS;
+    w.job.arrived_us = settled_us - 1;
+    dispatcher.links.stood_us = settled_us - 1;
+    cr_expect(settled_is_known(w.core, &w.session, &w.job));
+    dispatcher.links.stood_us = settled_us;
+    cr_expect_not(settled_is_known(w.core, &w.session, &w.job));
+    dispatcher.links.stood_us = settled_us - 1;
+    w.job.arrived_us = settled_us;
+    cr_expect_not(settled_is_known(w.core, &w.session, &w.job), "the job came later");
+    free(w.core);
+}

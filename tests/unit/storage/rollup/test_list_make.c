@@ -158,6 +158,46 @@ Test(rollup_list, pages_are_listed_with_their_parts)
     cr_expect_eq(pass.list.items[1].count, 1);
 }
 
+/* Minutes are kept for @keep_s, and the pass has closed its hour at @closed_s. */
+static void close_hour(int64_t keep_s, int64_t closed_s)
+{
+    for (int level = 0; level < LEVELS; level++) {
+        pass.view.retention.keep_s[level] = level == LEVEL_MINUTE ? keep_s : KEEP_FOREVER;
+    }
+    strcpy(pass.cur, "x0");
+    pass.closed_ms = closed_s * 1000;
+}
+
+/* A pass before this one has closed the hour, at a time that is not known.  So minutes that have
+ * expired by now may have been there, and then all pages of the hour are taken to be in them. */
+Test(rollup_list, minutes_that_may_have_expired_since_an_earlier_pass_closed_their_hour)
+{
+    close_hour(4 * 3600, FOLD_NOW_S - 1);
+    replies[0] = open_sites("0", "a", 5);
+    replies[1] = of_minutes("0", "0");
+    replies[2] = "[1, 1795187834000]"; /* the hour itself */
+    replies[3] = "[['0', ['/x', '3']], 1795187834000]";
+    replies[4] = of_minutes("0", "0"); /* visits */
+    replies[5] = "[0, 1795187834000]";
+    cr_assert_eq(make(false), PASS_DONE);
+    cr_expect_eq(n_asked, 6);
+    cr_assert_eq(pass.list.n_items, 1);
+    cr_expect(slice_equal(pass.list.items[0].page, SLICE("/x")));
+    cr_expect_eq(pass.list.items[0].parts, (UINT64_C(1) << 60) - 1);
+}
+
+/* Their keys were gone by then, and so none of them still needs an expiry. */
+Test(rollup_list, minutes_that_had_expired_when_the_hour_was_closed)
+{
+    close_hour(60, FOLD_NOW_S - 1);
+    replies[0] = open_sites("0", "a", 0);
+    replies[1] = of_minutes("0", "0");
+    replies[2] = of_minutes("0", "0"); /* visits */
+    cr_assert_eq(make(false), PASS_DONE);
+    cr_expect_eq(n_asked, 3, "the hour itself is not looked at");
+    cr_expect_eq(pass.list.n_items, 0);
+}
+
 /* Each step of a list may be the one that meets another Redis than the step before. */
 static void expect_at_each_step(const char *reply, enum pass_result result)
 {
