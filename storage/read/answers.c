@@ -9,12 +9,12 @@
 struct answer {
     struct settled_moment moment; /* is_known: there is an answer */
     struct storage_job job;
-    struct arena arena; /* of what the job asks */
+    struct arena arena; /* holds the bytes of what the job asks */
 };
 
 struct answers {
-    pthread_mutex_t lock; /* guards all below */
-    struct answer all[ANSWERS];
+    pthread_mutex_t lock;       /* guards all below */
+    struct answer all[ANSWERS]; /* see answer_place() */
 };
 
 struct answers *answers_new(void)
@@ -51,7 +51,7 @@ void answers_free(struct answers *answers)
 
 static struct answer *answer_place(struct answers *answers, const struct storage_job *job)
 {
-    return &answers->all[job->question / 2 % ANSWERS]; /* its lowest bit is always set */
+    return &answers->all[job->question / 2 % ANSWERS]; /* the lowest bit of a hash is always set */
 }
 
 static bool answer_holds(const struct answer *answer, const struct reader *reader)

@@ -9,18 +9,18 @@
 
 _Static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(struct cache_id), "128 bits");
 
-#define VALUE_USUAL 128 /* bytes; how many chains there are follows from it */
-#define HEADS_MIN   16
-#define MALLOC_HEAD 16 /* what the allocator takes besides */
+#define VALUE_USUAL 128 /* bytes of a usual value: there is a chain for each so many bytes */
+#define HEADS_MIN   16  /* chains that there are at least */
+#define MALLOC_HEAD 16  /* bytes that the allocator takes for a block itself */
 
 const struct ver cache_no_proof = {1, "-"};
 
 struct entry {
     struct cache_id id;
     uint64_t proof;              /* ver_hash() of the id that proves the value */
-    struct entry *chain;         /* of the same hash */
-    struct entry *newer, *older; /* by use */
-    size_t n;
+    struct entry *chain;         /* the next entry in the same chain */
+    struct entry *newer, *older; /* in the order of their last use */
+    size_t n;                    /* bytes of the value */
     unsigned char value[];
 };
 
@@ -169,7 +169,7 @@ void cache_put(struct cache *cache, const struct cache_id *id, const struct ver 
     made->id = *id;
     made->proof = ver_hash(ver);
     made->n = n;
-    if (n > 0) { /* else there may be no bytes at all */
+    if (n > 0) { /* else @value may be NULL, which memcpy() must not get */
         memcpy(made->value, value, n);
     }
     pthread_mutex_lock(&cache->lock);

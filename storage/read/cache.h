@@ -6,8 +6,8 @@
  * to what the value was made of (storage/read/README.md).  A caller gets the value only for the
  * same id, and then has Redis say that the id is still that one.  The cache itself knows no Redis.
  *
- * When the cache is full, what was not used for longest goes.  A value with an older id is
- * overwritten, or goes that way.
+ * When the cache is full, the value that was not used for longest is dropped.  A value whose id is
+ * not current any more is overwritten, or dropped in that way.
  */
 #ifndef STORAGE_READ_CACHE_H
 #define STORAGE_READ_CACHE_H
@@ -26,12 +26,12 @@ struct cache_id {
     uint8_t bytes[16];
 };
 
-/* Make a cache whose values take at most @bytes, with all that belongs to them.  A cache of 0 bytes
- * is legal and keeps nothing.  NULL: out of memory. */
+/* Make a cache that takes about @bytes at most, values and administration together.  A cache of 0
+ * bytes is legal and keeps nothing.  NULL: out of memory. */
 struct cache *cache_new(size_t bytes);
 void cache_free(struct cache *cache); /* NULL is harmless */
 
-/* The name that the @n bytes of @text have in this cache.  Another cache has another one. */
+/* The name that the @n bytes of @text have in this cache.  In another cache they have another. */
 struct cache_id cache_id(const struct cache *cache, const void *text, size_t n);
 
 /* Have @use look at the value that is stored under @id with the proof @ver.  @use is called under
@@ -39,19 +39,20 @@ struct cache_id cache_id(const struct cache *cache, const void *text, size_t n);
 bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     void (*use)(void *data, const void *value, size_t n), void *data);
 
-/* Two such uses: append the value to a struct buffer; copy it to where it fits. */
+/* Two functions for @use: append the value to the struct buffer @buffer; copy the value to @to,
+ * which has room for @n bytes. */
 void cache_append_to(void *buffer, const void *value, size_t n);
 void cache_copy_to(void *to, const void *value, size_t n);
 
-/* Keep a copy of @value in place of an older one.  Nothing is kept without memory, of a value
- * larger than the whole cache, or if @ver is empty. */
+/* Keep a copy of the @n bytes of @value, under @id, in place of an older value.  Nothing is kept
+ * without memory, of a value larger than the whole cache, or if @ver is empty. */
 void cache_put(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     const void *value, size_t n);
 
-/* For a value that needs no proof as a whole, since each of its parts has its own. */
+/* The proof of a value that needs none as a whole, because each of its parts has its own. */
 extern const struct ver cache_no_proof;
 
-/* How many bytes are in use. */
+/* How many bytes the values take now, with their administration. */
 size_t cache_bytes(struct cache *cache);
 
 #endif

@@ -5,12 +5,13 @@
 
 static const struct remembered_runs no_runs = {0};
 
-/* A question takes an hour at most, and Redis's clock has not leapt by more than another one: what
- * is kept for so long after an attempt began was kept when it was read. */
+/* A question takes an hour at most, and Redis's clock has not leapt by more than another hour.  So
+ * a bucket that is kept until PLAIN_KEPT_S after an attempt began was still kept when it was read.
+ */
 #define LEAP_S       HOUR_S
 #define PLAIN_KEPT_S (HOUR_S + LEAP_S)
 
-/* Is it a minute of an hour that is open for readers? */
+/* Is @bucket a minute of an hour that is not closed for readers? */
 static bool is_open_minute(
     const struct zone *zone, const struct partition_view *view, struct bucket bucket)
 {

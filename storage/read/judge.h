@@ -7,22 +7,25 @@
 
 #include "storage/read/proved_read.h"
 
-/* May @piece be a plain one, by what was last seen of its partition (see proved_plain()), at @now_s
- * by Redis's clock? */
+/* May @piece, a plain one, be read as such (see proved_plain())?  @view is what was last seen of
+ * its partition; @now_s is Redis's clock when the attempt began; @latest_s as in read/plan.h. */
 bool piece_may_be_plain(const struct zone *zone, const struct proved_piece *piece,
     const struct partition_view *view, int64_t now_s, int64_t latest_s);
 
-/* By @view, which came with @piece: may all of its buckets be used that were read?  Those that are
- * recalled may if their proofs hold.  @now_s is Redis's clock: at the piece's moment, or where the
- * piece is to be a plain one when the attempt began; @latest_s as in read/plan.h. */
+/* May all buckets of @piece be used, by @view, but for the recalled ones, which have their proofs?
+ * @view came with the piece, and @now_s is Redis's clock at that moment.  For a plain piece, which
+ * is judged before it is read, @view was last seen, and @now_s is the clock when the attempt began.
+ * @latest_s as in read/plan.h. */
 bool piece_is_legal(const struct zone *zone, const struct proved_piece *piece,
     const struct partition_view *view, int64_t now_s, int64_t latest_s);
 
-/* Has Redis's clock leapt since the attempt was planned, so that plain pieces prove nothing? */
+/* Has Redis's clock leapt ahead between the attempt's plan (@planned_s) and a reply (@now_s), so
+ * that plain pieces prove nothing? */
 bool clock_leapt(int64_t planned_s, int64_t now_s);
 
-/* By @view, which came with a piece, plain or not: does what was recalled of the partition hold?
- * From now on the partition is known by @view. */
+/* Does what was recalled of the partition @known hold, by @view, which came with a piece?  If so,
+ * @known has @view from now on, and notes which proofs have changed since an earlier reply, or for
+ * a plain piece since the plan. */
 bool piece_proves_recalled(
     struct proved_partition *known, const struct partition_view *view, bool is_plain);
 

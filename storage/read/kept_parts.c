@@ -5,14 +5,15 @@
 
 #include "storage/base/index.h"
 
+/* Stands before each part. */
 struct head {
-    uint64_t proof; /* ver_hash() */
+    uint64_t proof; /* ver_hash() of the id under which the part was read */
     uint32_t partition;
     uint32_t n; /* bytes of the part */
 };
 
-#define SCRATCH_KEPT ((size_t)64 * 1024)
-#define ROOM_MAX     ((size_t)1 << 30) /* bytes: places are 32 bits */
+#define SCRATCH_KEPT ((size_t)64 * 1024) /* bytes of scratch whose memory is kept */
+#define ROOM_MAX     ((size_t)1 << 30)   /* bytes: kept_run.at has 32 bits */
 
 void kept_parts_begin(
     struct kept_parts *parts, struct proved_read *r, struct cache_id name, size_t most, size_t room)
@@ -41,7 +42,7 @@ void kept_parts_release(struct kept_parts *parts)
     *parts = (struct kept_parts){0};
 }
 
-/* Note where the parts are that came from the cache. */
+/* Note in kept->at where the parts are that came from the cache. */
 static void note_parts(struct kept_run *kept, unsigned n_partitions)
 {
     struct head head;
@@ -53,7 +54,7 @@ static void note_parts(struct kept_run *kept, unsigned n_partitions)
     }
 }
 
-/* NULL: no memory. */
+/* Add @run to @parts, with the parts that the cache has.  NULL: no memory. */
 static struct kept_run *load(
     struct kept_parts *parts, const struct cover *cover, const struct remembered_run *run)
 {
@@ -89,8 +90,8 @@ static bool is_of(
            kept->end_s == cover->buckets[run->first + run->n - 1].end_s;
 }
 
-/* What has the parts of @run, with those that are remembered.  NULL: no memory.  Partitions are
- * mostly planned alike, so they ask for the same runs in the same order. */
+/* Find @run in @parts, or load it.  NULL: no memory.  Most partitions are planned alike, so they
+ * ask for the same runs in the same order: the search begins behind the run that was found last. */
 static struct kept_run *find_run(
     struct kept_parts *parts, const struct cover *cover, const struct remembered_run *run)
 {
@@ -107,7 +108,7 @@ static struct kept_run *find_run(
 
 /* ---- parts ---- */
 
-/* Of a part that is there. */
+/* The head of the part of @partition, which must be there. */
 static struct head head_of(const struct kept_run *kept, unsigned partition)
 {
     struct head head;
@@ -157,7 +158,7 @@ bool kept_parts_put(struct kept_parts *parts, unsigned partition, const struct c
     return true;
 }
 
-/* The parts without those that were replaced. */
+/* Append to @ret the parts without those that were replaced. */
 static void close_holes(const struct kept_run *kept, unsigned n_partitions, struct buffer *ret)
 {
     for (unsigned p = 0; p < n_partitions; p++) {

@@ -5,7 +5,7 @@
 
 #include "storage/time/units.h"
 
-/* Keys of one kind of some pages in a partition. */
+/* Which keys are counted: those of one kind that some pages have in a partition. */
 struct told {
     struct proved_read *r;
     const char *tag;
@@ -14,7 +14,7 @@ struct told {
     size_t n_pages;
 };
 
-/* Room for one more: twice as much, whenever their number is a power of two. */
+/* Make room for one more key: twice as much, whenever their number is a power of two. */
 static bool reserve_key(struct window_question *asked)
 {
     size_t n = asked->n_keys;
@@ -66,7 +66,7 @@ static enum storage_err add_bucket(const struct told *told, struct bucket whole)
     struct bucket bucket = whole;
     int64_t step_s = whole.end_s - whole.start_s;
     size_t minutes = (size_t)(step_s / MINUTE_S);
-    /* what is closed is over */
+    /* A coarse bucket that has not ended is not rolled up: the plan uses it because it is ahead. */
     if (bucket.level != LEVEL_MINUTE && bucket.end_s > told->r->now_s &&
         minutes <= COUNTED_KEYS_MAX &&
         keys_told(asked) + minutes * told->n_pages <= COUNTED_KEYS_MAX) {
@@ -84,7 +84,7 @@ static enum storage_err add_bucket(const struct told *told, struct bucket whole)
     return err;
 }
 
-/* Has the cover a coarse bucket that is told as minutes?  It lies ahead. */
+/* Has @cover a coarse bucket that lies ahead, so that its minutes are named instead? */
 static bool reaches_ahead(const struct cover *cover, int64_t now_s)
 {
     bool found = false;

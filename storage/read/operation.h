@@ -1,7 +1,7 @@
 /* operation.h - what a reader thread can be asked to do: one line an operation.
  *
- * Layer: storage.  The list stands below the folders whose functions it names, so that each of
- * their files includes its own declaration from here; storage/operations.c makes the table of it.
+ * Layer: storage.  Functions that run operations lie in the folders above this one; their files
+ * include their declarations from here.  storage/operations.c makes a table from the list.
  *
  * A new operation is a function in one of those folders and a line in the list.
  */
@@ -12,54 +12,55 @@
 #include "storage/core/session.h"
 #include "storage/read/settled.h"
 
-/* A reader thread's own. */
+/* What belongs to one reader thread. */
 struct reader {
     struct core *core;
     struct session session;       /* connected, when an operation runs */
-    struct dispatcher dispatcher; /* of a cluster: the session's */
+    struct dispatcher dispatcher; /* in a cluster: the session uses this one */
     struct settled settled;
 
-    /* What an operation keeps between its jobs, such as large arrays, by enum storage_op: its own
-     * to make, given back by reader_release(). */
+    /* What an operation keeps between its jobs, such as large arrays; the index is an enum
+     * storage_op.  The operation makes the memory, and reader_release() frees it. */
     struct reader_scratch {
-        void *p; /* NULL: nothing so far */
+        void *p; /* owned; NULL: nothing so far */
         void (*free)(void *p);
     } scratch[STORAGE_OPS];
 };
 
-/* Close the connection, and give back what operations kept. */
+/* Close the reader's connections, and free what operations kept. */
 void reader_release(struct reader *reader);
 
-/* Do @job, by its deadline.  *ret_lost (false before): the connection is lost, or in an unknown
- * state; it will be closed. */
+/* Do @job, by its deadline.  *ret_lost, which is false before, becomes true if the connection is
+ * lost or in an unknown state: the caller closes it. */
 typedef enum storage_err operation_run_fn(
     struct reader *reader, struct storage_job *job, bool *ret_lost);
 
-/* Would the answer to @a be the answer to @b?  Both are of the operation. */
+/* Would the answer to @a be the answer to @b?  Both jobs are of this operation. */
 typedef bool operation_same_fn(const struct storage_job *a, const struct storage_job *b);
 
-/* Equal for questions that are the same, and hardly ever for others.  Not 0. */
+/* A hash of the question: equal for the same question, and hardly ever for another.  Never 0. */
 typedef uint64_t operation_hash_fn(const struct storage_job *job);
 
 /* Give @to, which asks the same, a copy of the result of @from.  False: no memory. */
 typedef bool operation_share_fn(const struct storage_job *from, struct storage_job *to);
 
-/* Make @to ask what @from asks, with bytes of its own in @arena, and without a result.  False: too
- * much to be remembered, or no memory. */
+/* Make @to ask what @from asks, with its own copy of the bytes in @arena, and without a result.
+ * False: the question or the answer is too long to be remembered, or no memory. */
 typedef bool operation_own_fn(
     const struct storage_job *from, struct storage_job *to, struct arena *arena);
 
+/* What must be true of every event that was acknowledged before the operation came. */
 enum operation_after {
     AFTER_NOTHING,
-    AFTER_COUNTED, /* it is counted, whichever process took it: settled.h */
-    AFTER_ITSELF,  /* the same, or it may wait in memory: the operation sees to that */
-    AFTER_SAFE,    /* and this process's cannot be lost by Redis and appended again */
+    AFTER_COUNTED, /* the event is counted, whichever process took it: settled.h */
+    AFTER_ITSELF,  /* the event is counted, or waits in memory: the operation itself sees to that */
+    AFTER_SAFE,    /* it is counted, and an event of this process is not appended again any more */
 };
 
 /* The list: each operation is ALONE or SHARED.
  *
- *     again              after a lost connection it is done once more: twice is the same as once
- *     after              what has to be so of everything that was acknowledged before it
+ *     again              after a lost connection the job is done once more: that does no harm
+ *     after              enum operation_after
  *     same, hash, share  SHARED: jobs that ask the same and wait at the same time are answered
  *                        together
  *     own                SHARED: an answer is remembered while nothing changes (answers.h) */

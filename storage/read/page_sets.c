@@ -8,6 +8,7 @@
 #include "storage/schema/hashed_event.h"
 #include "storage/schema/key.h"
 
+/* A page that is looked up among the pages that the list has already. */
 struct known {
     const struct slice *pages;
     struct slice page;
@@ -89,7 +90,8 @@ static struct buffer *put_head(
     return out;
 }
 
-/* The set @name, together with the pages that are there already.  False: see the pipeline's err. */
+/* Read the set @name, and replace *pages by those pages together with the set's.  *resolved is the
+ * new list, which the caller frees.  False: see the pipeline's err. */
 static bool take_set(struct request *r, struct slice site, struct slice name, void **resolved,
     const struct slice **pages, size_t *n_pages)
 {
@@ -110,7 +112,7 @@ static bool take_set(struct request *r, struct slice site, struct slice name, vo
     }
     *resolved = all;
     *pages = all;
-    /* no pages would mean the whole site */
+    /* A question without pages would be about the whole site. */
     return *n_pages > 0 || pipeline_fail(&r->pipe, STORAGE_NO_SET);
 }
 
@@ -137,7 +139,8 @@ enum storage_err page_set_get_run(struct reader *reader, struct storage_job *job
     return pipeline_answer(&r.pipe, job, ret_lost);
 }
 
-/* Send a change, and take its number; the request is over. */
+/* Send a change, and take the number that Redis answers: of fields added or removed.  The request
+ * is over then. */
 static enum storage_err page_set_change(
     struct request *r, struct storage_job *job, uint64_t *ret, bool *ret_lost)
 {
@@ -146,7 +149,7 @@ static enum storage_err page_set_change(
         *ret = (uint64_t)reply_integer(reply, 0);
     }
     enum storage_err err = pipeline_answer(&r->pipe, job, ret_lost);
-    /* What a later try is told says nothing of one that was lost. */
+    /* The reply to a later try does not tell whether a try that was lost has changed the set. */
     job->u.page_set.sent = job->u.page_set.sent || err == STORAGE_UNKNOWN;
     return err;
 }
@@ -183,7 +186,7 @@ enum storage_err page_set_put_run(struct reader *reader, struct storage_job *job
 enum storage_err page_set_delete_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct page_set_job *set = &job->u.page_set;
-    bool again = set->sent; /* a lost one may have done it */
+    bool again = set->sent; /* an earlier try that was lost may have deleted the set */
     struct request r;
     uint64_t removed = 0;
     page_set_begin(&r, reader, job);

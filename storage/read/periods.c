@@ -22,7 +22,8 @@ static void note_late(struct pipeline *p, struct reader *reader, int64_t start_s
     resp_decimal(out, start_s);
 }
 
-/* Redis keeps the secret that it has, and tells it.  It tells nothing where it took ours. */
+/* Ask for the secret of a period, and for the time when it ends.  Redis keeps the secret that it
+ * has, and answers with it; or Redis takes @ours, and answers nil. */
 static void ask_secret(struct pipeline *p, struct reader *reader, int64_t start_s, int64_t gone_s,
     const struct secret *ours)
 {
@@ -60,7 +61,7 @@ static bool take_secret(
         return false;
     }
     gone_ms = reply_integer(reply, -1);
-    if (gone_ms <= 0) { /* it ended just now */
+    if (gone_ms <= 0) { /* the secret ended just now, between the two commands */
         return pipeline_fail(p, STORAGE_DOWN);
     }
     return period_secrets_learn(&reader->core->period_secrets, start_s, ours, gone_ms) ||

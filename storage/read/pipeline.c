@@ -7,7 +7,7 @@
 #include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 
-#define OUT_KEEP (64 * 1024)
+#define OUT_KEEP (64 * 1024) /* bytes of commands whose memory is kept */
 
 void pipeline_init(struct pipeline *p, struct session *session, int64_t deadline_ms)
 {
@@ -74,7 +74,7 @@ struct buffer *pipeline_script(
     return out;
 }
 
-/* Send what was begun.  False: see err. */
+/* Send the commands that were begun.  False: see err. */
 static bool send_begun(struct pipeline *p)
 {
     struct dispatcher *dispatcher = p->session->dispatcher;
@@ -108,11 +108,11 @@ bool pipeline_send(struct pipeline *p, bool writes)
 
 /* ---- taking ---- */
 
-/* A script fails before it does anything, if at all: nothing of this command holds. */
+/* Take an error reply.  A script that fails does so before its first write: nothing of it holds. */
 static void take_error(struct pipeline *p, const struct reply *reply)
 {
     enum storage_err err = reply_err(reply, &p->lost);
-    if (p->err == STORAGE_OK && err != STORAGE_OOM) { /* that one's own text says what to do */
+    if (p->err == STORAGE_OK && err != STORAGE_OOM) { /* the text of OOM says what to do itself */
         (void)snprintf(p->detail, sizeof(p->detail), "%s", reply->text.p);
     }
     (void)pipeline_fail(p, err);
@@ -137,12 +137,12 @@ static const struct reply *take_one(struct pipeline *p)
     const struct reply *reply = NULL;
     enum redis_status status = await_one(p, &reply);
     if (status != REDIS_OK_STATUS) {
-        /* its server has refused it to the end, and nothing else is under way */
+        /* The command's server has refused it to the end, and no other command is under way. */
         bool refused =
             p->session->dispatcher != NULL && p->session->dispatcher->is_refused && p->awaited == 1;
         p->lost = true;
         p->awaited = 0;
-        if ((p->writes && !refused) || p->applied) { /* also where an earlier one was refused */
+        if ((p->writes && !refused) || p->applied) { /* even if err says that Redis refused one */
             p->err = STORAGE_UNKNOWN;
         }
         (void)pipeline_fail(p, status == REDIS_TIMEOUT ? STORAGE_LATE : STORAGE_DOWN);
@@ -156,7 +156,7 @@ static const struct reply *take_one(struct pipeline *p)
     if (p->writes) {
         p->applied = true;
         if (p->err != STORAGE_OK) {
-            p->err = STORAGE_UNKNOWN; /* an earlier one failed, this one did not */
+            p->err = STORAGE_UNKNOWN; /* an earlier command failed, and this one did not */
         }
     }
     return reply;
@@ -202,7 +202,7 @@ const struct reply *pipeline_ask(struct pipeline *p, bool writes)
 
 bool pipeline_foreign(struct pipeline *p, const char *what)
 {
-    take_rest(p); /* one of them may be the better reason */
+    take_rest(p); /* an error among these replies may be the better reason */
     if (p->err == STORAGE_OK) {
         (void)snprintf(p->detail, sizeof(p->detail), "%s holds foreign data", what);
     }
@@ -212,7 +212,7 @@ bool pipeline_foreign(struct pipeline *p, const char *what)
 enum storage_err pipeline_end(struct pipeline *p, bool *ret_lost)
 {
     take_rest(p);
-    if (p->session->dispatcher != NULL) { /* what was begun and not sent */
+    if (p->session->dispatcher != NULL) { /* drop commands that were begun and not sent */
         dispatcher_forget(p->session->dispatcher);
     }
     buffer_release(&p->out);

@@ -1,6 +1,6 @@
 /* probe.c - is Redis ready?  One write, of a key that expires after a minute, proves that a server
- * takes writes.  Of a cluster every primary is asked: one that takes none stops its own partitions,
- * and the service as a whole is ready as long as any takes one. */
+ * takes writes.  In a cluster every primary is asked.  A primary that takes no writes stops its own
+ * partitions only, so the service as a whole is ready as long as any primary takes writes. */
 #include "storage/read/operation.h"
 
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define SERVER_MS   500 /* longest wait for one of several servers */
-#define REPLICAS_MS 300 /* and for their replicas */
+#define SERVER_MS   500 /* the longest wait for one of several servers */
+#define REPLICAS_MS 300 /* the longest wait for the replicas of all servers */
 
-/* Write to the server of @partition.  job->detail says why not. */
+/* Write to the server of @partition.  After a fault job->detail says what Redis answered. */
 static enum storage_err probe_one(struct reader *reader, struct storage_job *job,
     unsigned partition, int64_t deadline_ms, bool *ret_lost)
 {
@@ -29,16 +29,17 @@ static enum storage_err probe_one(struct reader *reader, struct storage_job *job
     resp_text(out, "1");
     resp_text(out, "EX");
     resp_text(out, "60");
-    (void)pipeline_ask(&p, false); /* whether the key is there matters to nobody */
+    (void)pipeline_ask(&p, false); /* no reader looks at the key, so a doubt does no harm */
     return pipeline_answer(&p, job, ret_lost);
 }
 
-/* Partitions whose states are looked at, in the order of asking. */
+/* The partitions whose states are looked at, in the order of the commands. */
 struct state_look {
     struct core *core;
     uint16_t asked[PARTITIONS_MAX];
 };
 
+/* Append a line to what the probe says: what is wrong, and with which server ("": none). */
 static void add_degraded(struct probe_job *probe, const char *name, const char *why)
 {
     size_t n = strlen(probe->degraded);
@@ -46,7 +47,8 @@ static void add_degraded(struct probe_job *probe, const char *name, const char *
         name, name[0] == '\0' ? "" : ": ", why);
 }
 
-/* One of several servers; true: it takes writes. */
+/* Does the server of @partition, one of several, take writes?  If not, the probe says why, and
+ * *first_err is the error unless an earlier server had one. */
 static bool probe_server(
     struct reader *reader, struct storage_job *job, unsigned partition, enum storage_err *first_err)
 {
@@ -69,8 +71,8 @@ static bool probe_server(
     return false;
 }
 
-/* Of the servers of @written, which take writes: whose replicas do not acknowledge what is written?
- * They take no request then, though questions go on. */
+/* Note which servers of @written, all of which take writes, have replicas that do not acknowledge.
+ * Such a server's requests are refused, though questions go on. */
 static void probe_replicas(
     struct reader *reader, struct storage_job *job, const struct part_set *written)
 {
@@ -78,7 +80,7 @@ static void probe_replicas(
     struct part_set have;
     if (n == 0 || replicated_ask(reader->core, &reader->session, written, n, REPLICAS_MS,
                       job->deadline_ms, &have) != REDIS_OK_STATUS) {
-        return; /* who cannot be asked is found out by the next probe */
+        return; /* the next probe finds the server that could not be asked */
     }
     for (unsigned p = 0; p < reader->core->partitions.n; p++) {
         if (part_set_has(written, p) && !part_set_has(&have, p)) {
@@ -98,9 +100,9 @@ static bool take_state(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
-/* Which partitions have lost their states?  All are looked at whose states this process has known:
- * of a partition that nobody reads or folds, nothing else would tell.  False: the connection must
- * be closed. */
+/* Note which partitions have lost their states.  The probe looks at each partition whose state this
+ * process has known: if no question or fold needs the partition, nothing else would notice.  False:
+ * the connection must be closed. */
 static bool probe_states(struct reader *reader, struct storage_job *job)
 {
     struct state_look look = {.core = reader->core};

@@ -9,7 +9,7 @@
 #include "storage/redis/resp.h"
 #include "storage/redis/script.h"
 
-/* NULL: no memory. */
+/* Add a piece, at first one of a MULTI or a script.  NULL: no memory. */
 static struct proved_piece *new_piece(struct proved_read *r, unsigned partition,
     const struct cover *cover, const struct remembered_runs *runs, size_t first)
 {
@@ -63,7 +63,7 @@ bool proved_piece(struct proved_read *r, unsigned partition, const struct cover 
     return piece != NULL;
 }
 
-/* If it may be one. */
+/* Make @piece a plain one, if it may be one. */
 static void make_plain(const struct proved_read *r, struct proved_piece *piece)
 {
     const struct partition_view *view = &r->known[piece->partition].view;
@@ -166,7 +166,8 @@ static bool dispatch_pieces(struct proved_read *r, struct dispatcher *dispatcher
     return ok;
 }
 
-/* What can go goes now; proved_take() sees what failed.  False: out of memory. */
+/* Send as much as the socket takes now; proved_take() notices a lost connection.  False: out of
+ * memory. */
 static bool send_pieces(struct proved_read *r)
 {
     bool left = true;

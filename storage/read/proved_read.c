@@ -7,7 +7,7 @@
 #include "storage/read/plan.h"
 #include "storage/read/proved_state.h"
 
-#define RECALLS 2 /* attempts; where late events come faster than that, all is read */
+#define RECALLS 2 /* attempts that recall; where late events come faster, everything is read */
 
 /* ---- a question ---- */
 
@@ -59,11 +59,13 @@ void proved_release(struct proved_read *r)
     buffer_release(&r->args);
 }
 
+/* The end of the minute in which the attempt's first reply was given, by Redis's clock. */
 static int64_t minute_end_s(const struct proved_read *r)
 {
     return bucket_at(zone_utc(), LEVEL_MINUTE, r->first_s).end_s;
 }
 
+/* Does the question's window end now, though a later minute has begun by Redis's clock? */
 static bool is_behind(const struct proved_read *r)
 {
     return r->asked->to_is_now && minute_end_s(r) > r->window.to_s;
@@ -85,17 +87,18 @@ enum storage_err proved_attempts(struct proved_read *r, proved_attempt_fn *attem
         r->forgetful = tries >= RECALLS;
         r->now_s = redis_clock_ms(&r->core->clock) / 1000;
         r->latest_s = core_latest_s(r->core, r->now_s);
-        /* of several servers one has the clock, which was read when the question was settled */
+        /* One of several servers has the clock, and settling the question has read that clock. */
         r->first_s = r->core->is_spread ? r->now_s : 0;
         enum storage_err err = attempt(data);
         if (err != STORAGE_OK || proved_holds(r)) {
             return err;
         }
-        tries -= r->careful && !was_careful; /* the states are learnt by the next one */
+        tries -=
+            r->careful && !was_careful; /* a plain piece learns no state: the next attempt does */
         r->window.to_s = is_behind(r) ? minute_end_s(r) : r->window.to_s;
         atomic_fetch_add(&r->core->stats.query_replans, 1);
     }
-    return STORAGE_LATE; /* rollups moved on faster than we could read */
+    return STORAGE_LATE; /* rollups moved on faster than the attempts could read */
 }
 
 /* ---- planning ---- */

@@ -16,7 +16,7 @@ struct proved_read;
 /* How many replies a piece has. */
 size_t proved_n_replies(const struct proved_piece *piece);
 
-/* Read and drop replies that nobody has taken, and forget what was not sent. */
+/* Read and drop the replies that were not taken, and forget the pieces that were not sent. */
 void proved_drain(struct proved_read *r);
 
 #endif

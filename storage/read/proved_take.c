@@ -13,7 +13,7 @@ enum storage_err proved_foreign(struct proved_read *r)
     return STORAGE_REFUSED;
 }
 
-/* An error reply, whose words the job gets. */
+/* Take an error reply: the job's detail gets its words. */
 static enum storage_err refuse_piece(struct proved_read *r, const struct reply *reply)
 {
     (void)snprintf(
@@ -21,8 +21,8 @@ static enum storage_err refuse_piece(struct proved_read *r, const struct reply *
     return reply_err(reply, r->ret_lost);
 }
 
-/* The reply to a piece over the one connection.  Of a MULTI it is the first error, as the
- * dispatcher's is: that says more than EXEC's. */
+/* Await the reply to a piece over the one connection.  For a MULTI that is the reply to EXEC, or
+ * the first error, which says more than EXEC's.  The dispatcher does the same. */
 static enum redis_status await_here(
     struct proved_read *r, const struct proved_piece *piece, const struct reply **ret)
 {
@@ -40,7 +40,8 @@ static enum redis_status await_here(
     return status;
 }
 
-/* All replies to a piece; *ret is the one with the data. */
+/* Await all replies to a piece.  *ret is the one with the data, and *ret_full is true if Redis's
+ * memory is full, so that the MULTI was refused. */
 static enum storage_err await_piece(struct proved_read *r, const struct proved_piece *piece,
     const struct reply **ret, bool *ret_full)
 {
@@ -89,7 +90,8 @@ static enum storage_err learn_state(struct proved_read *r, const struct proved_p
     return STORAGE_OK;
 }
 
-/* State, data and time of one moment: does the plan hold by them? */
+/* Does the plan hold by @reply, which has state, data and time of one moment?  If not, the reading
+ * is stale. */
 static enum storage_err judge_moment(
     struct proved_read *r, const struct proved_piece *piece, const struct reply *reply)
 {
@@ -120,11 +122,11 @@ static unsigned ids_moved(const struct proved_piece *piece, const struct partiti
     return moved;
 }
 
-/* The proof behind the data: does the plan hold by it?  Where the partition's state is another one,
- * it is read in the next attempt, which recalls nothing by the id of before.
+/* Does the plan hold by @proof, the ids behind the data of a plain piece?  If the partition has
+ * another state now, the next attempt reads the state, and recalls nothing by the old id.
  *
- * Of several servers an earlier piece may be carried out later.  So what is known by its reply may
- * be newer than what this piece has read, and only the ids of the plan count. */
+ * With several servers an earlier piece may be carried out later than this one.  So the reply to
+ * the earlier piece may be newer than the data of this one, and only the ids of the plan count. */
 static void judge_plain(
     struct proved_read *r, const struct proved_piece *piece, const struct reply *proof)
 {
@@ -137,7 +139,7 @@ static void judge_plain(
     bool is_planned = (moved >> PROOF_VER & 1) == 0;
     known->changed |= moved;
     if (is_planned && is_held && partition_proof_same(proof, before)) {
-        known->seen = true; /* as a rule: nothing is to be learnt */
+        known->seen = true; /* as a rule the ids are the same, and nothing is to be learnt */
         known->unproved = 0;
         return;
     }
@@ -153,7 +155,7 @@ static void judge_plain(
     r->careful = r->stale = true;
 }
 
-/* The reply to a piece: is it one, and does the plan hold by it?  *ret_items: see proved_take. */
+/* Is @reply a reply to @piece, and does the plan hold by it?  *ret_items: see proved_take(). */
 static enum storage_err judge_piece(struct proved_read *r, const struct proved_piece *piece,
     const struct reply *reply, const struct reply **ret_items)
 {
@@ -195,10 +197,10 @@ static enum storage_err take_piece(
     }
     if (r->scans && r->session->dispatcher != NULL &&
         r->session->dispatcher->links.changes != r->changes) {
-        r->stale = true; /* a cursor may be another server's: all is planned and read again */
+        r->stale = true; /* a cursor may be of another server: everything is read again */
         return STORAGE_OK;
     }
-    if (full) { /* all again, by script */
+    if (full) { /* everything is read again, by scripts */
         r->full = true;
         r->stale = true;
         return STORAGE_OK;
@@ -215,7 +217,7 @@ enum storage_err proved_take(
         *ret_piece = *piece;
     }
     enum storage_err err = take_piece(r, piece, ret_items);
-    if (*ret_items == NULL) { /* of a run it is in, the rest alone must not be remembered */
+    if (*ret_items == NULL) { /* the rest of a run that the piece is in must not be remembered */
         r->known[piece->partition].changed = ~0u;
     }
     return err;

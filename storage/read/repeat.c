@@ -29,7 +29,8 @@ int64_t repeat_due_us(const struct repeats *repeats, uint64_t question)
     return repeat->settling ? INT64_MAX : repeat->crowded ? repeat->due_us : 0;
 }
 
-/* The question's place; NULL: another one is settled there.  What was known of another is lost. */
+/* The place of @question, in which another question is forgotten.  NULL: another question has the
+ * place and is settled. */
 static struct repeat *take_place(struct repeats *repeats, uint64_t question)
 {
     struct repeat *repeat = place_of(repeats, question);
@@ -46,7 +47,7 @@ void repeat_begin(struct repeats *repeats, uint64_t question, int64_t now_us)
 {
     struct repeat *repeat = question == 0 ? NULL : take_place(repeats, question);
     if (repeat != NULL) {
-        repeat->due_us = now_us + REPEAT_HOLD_MAX_US; /* until it has ended, mostly */
+        repeat->due_us = now_us + REPEAT_HOLD_MAX_US; /* most are answered before: repeat_end() */
         repeat->settling = true;
     }
 }

@@ -61,7 +61,7 @@ struct remembered_run *runs_add(struct remembered_runs *runs, struct remembered_
     return &runs->all[runs->n++];
 }
 
-/* How the buckets of a cover are put into runs. */
+/* By what the buckets of a cover are put into runs; see runs_find(). */
 struct finding {
     const struct zone *zone;
     const struct partition_view *view;
@@ -75,8 +75,8 @@ static enum proof proof_in(const struct finding *f, struct bucket bucket)
     return proof == PROOF_NONE && is_open ? PROOF_FOLD : proof;
 }
 
-/* The first bucket behind those from @i on that are of one level with @proof, and ends before @end.
- */
+/* The end of the run, of proof @proof, that begins with bucket @i: the first bucket behind it that
+ * is of another level or proof, or lies behind a gap; at most @end. */
 static size_t run_end(
     const struct finding *f, const struct cover *cover, enum proof proof, size_t i, size_t end)
 {
@@ -113,7 +113,7 @@ bool runs_find(struct remembered_runs *runs, const struct zone *zone,
 struct remembered_run *run_at(struct remembered_run *runs, size_t n, size_t i)
 {
     size_t low = 0;
-    size_t high = n; /* those before low end by i, those from high on begin behind it */
+    size_t high = n; /* runs before low end by bucket i, and runs from high on begin behind it */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (i < runs[middle].first) {
@@ -160,7 +160,7 @@ struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsi
         resp_word(scratch, pages[p]->p, pages[p]->n);
     }
     struct cache_id id = cache_id(cache, scratch->p, scratch->n);
-    if (scratch->failed) { /* a part of the name may be another one's whole */
+    if (scratch->failed) { /* the bytes that are there may be the whole of another name */
         randombytes_buf(&id, sizeof(id));
     }
     buffer_clear(scratch, 64 * 1024);

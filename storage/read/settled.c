@@ -11,11 +11,12 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define TEXT_KEPT    4096
-#define COUNT_MS     250 /* then the cursors are read again: another process may have counted */
-#define PAUSE_MAX_MS 16
-#define FOLDING_US   100000 /* so soon after a fold, and beside other questions: one more is near */
-/* Before the deadline: a reading that the deadline cuts off would cost the connection. */
+#define TEXT_KEPT    4096   /* bytes of a print's text whose memory is kept */
+#define COUNT_MS     250    /* then the cursors are read again: another process may have counted */
+#define PAUSE_MAX_MS 16     /* the longest pause between two looks */
+#define FOLDING_US   100000 /* other questions, so soon after a fold, will have another fold made */
+/* The wait ends so long before the deadline: a reading that the deadline cuts off would cost the
+ * connection. */
 #define MARGIN_MS 20
 
 void settled_release(struct settled *settled)
@@ -34,13 +35,14 @@ bool settled_still(const struct session *session, int64_t since_us)
                : session_stands_since(session) == since_us;
 }
 
-/* Of several servers, one that has failed is found out when the question is read. */
+/* Does @session still stand?  With several servers the reading of the question itself notices a
+ * server that has failed. */
 static bool session_stands(struct session *session)
 {
     return session->dispatcher != NULL || session_is_current(session);
 }
 
-/* One wait. */
+/* What one wait needs. */
 struct wait {
     struct settled *settled;
     struct core *core;
@@ -48,12 +50,12 @@ struct wait {
     struct storage_job *job;
     bool *ret_lost;
     int64_t begun_ms;
-    int64_t counts_us; /* a round of folds from then on counts what is missing, so far as known */
-    int64_t age_ms, aged_ms; /* of the oldest entry that is missing, and when that was so */
-    enum storage_err why;    /* what kept it from being counted, at the last attempt */
+    int64_t counts_us; /* as far as known, folds that begin from then on count what is missing */
+    int64_t age_ms, aged_ms; /* how old the oldest missing entry was at aged_ms; 0: not asked */
+    enum storage_err why;    /* how the last attempt to count has ended */
 };
 
-/* After the first reading: the logs of which something is missing. */
+/* After the first reading: note the logs of which something is missing. */
 static enum storage_err find_missing(struct settled *s)
 {
     s->n = 0;
@@ -70,8 +72,8 @@ static enum storage_err find_missing(struct settled *s)
     return STORAGE_OK;
 }
 
-/* After a later reading: those of which something is still missing.  A log that is not open any
- * more was closed, so it is counted. */
+/* After a later reading: keep the logs of which something is still missing.  A log that is not open
+ * any more was closed, so all of it is counted. */
 static void keep_missing(struct settled *s)
 {
     size_t kept = 0;
@@ -88,14 +90,14 @@ static bool take_age(void *data, size_t i, const struct reply *reply)
 {
     struct wait *w = data;
     int64_t age_ms = reply->type == REPLY_INTEGER ? reply->integer : -1;
-    if (age_ms < 0) { /* at least since its writer was heard of last */
+    if (age_ms < 0) { /* unknown: it is as old as the last news of the log's writer, or older */
         age_ms = redis_clock_ms(&w->core->clock) - w->settled->missing[i].time_ms;
     }
     w->age_ms = age_ms > w->age_ms ? age_ms : w->age_ms;
     return true;
 }
 
-/* How old is the oldest entry that is missing?  Asked once a wait. */
+/* Ask how old the oldest missing entry is, once a wait. */
 static enum storage_err ask_age(struct wait *w)
 {
     struct settled *s = w->settled;
@@ -116,6 +118,7 @@ static enum storage_err ask_age(struct wait *w)
     return status == REDIS_OK_STATUS ? STORAGE_OK : STORAGE_DOWN;
 }
 
+/* Read the heads and cursors, and find what is missing. */
 static enum storage_err read_again(struct wait *w, bool first)
 {
     struct settled *s = w->settled;
@@ -128,7 +131,7 @@ static enum storage_err read_again(struct wait *w, bool first)
         log_progress_read(&s->progress, w->core, w->session, w->job->deadline_ms, w->ret_lost);
     if (dispatcher != NULL) {
         dispatcher_recorded(dispatcher);
-        /* Cursors that were not read have no record of who answered. */
+        /* If some cursors were not read, it is not recorded which server would have answered. */
         dispatcher->has_recorded = s->progress.is_whole;
     }
     if (err != STORAGE_OK) {
@@ -192,7 +195,7 @@ enum settled_outlook settled_outlook(
     return job->arrived_us < settled_us ? SETTLED_NOW : SETTLED_NEAR;
 }
 
-/* Have it counted.  True: that is known. */
+/* Have folds count what is missing.  True: everything that the job needs is known to be counted. */
 static bool catch_up(struct wait *w)
 {
     int64_t until_ms = monotonic_ms() + COUNT_MS;
@@ -202,13 +205,13 @@ static bool catch_up(struct wait *w)
     if (w->why == STORAGE_OK && settled_is_known(w->core, w->session, w->job)) {
         return true;
     }
-    if (w->why == STORAGE_OK) { /* what is still missing came back later: it needs another round */
+    if (w->why == STORAGE_OK) { /* Redis may have gone back since: another round is needed */
         w->counts_us = monotonic_us();
     }
     return false;
 }
 
-/* All was counted at the first look: note what was seen. */
+/* All was counted at the first look, which began at @read_us: note what the look has seen. */
 static void note_moment(struct wait *w, int64_t read_us)
 {
     struct settled *s = w->settled;
@@ -235,8 +238,9 @@ static void note_moment(struct wait *w, int64_t read_us)
     }
 }
 
-/* Wait until nothing is missing any more.  *ret_all: nothing is of what the first look has seen;
- * else a round of folds says that nothing is of what came before the job, which may be less. */
+/* Wait until nothing is missing any more.  *ret_all is true if everything is counted that the first
+ * look has seen.  It is false if a round of folds has counted what was acknowledged before the job
+ * came, which may be less. */
 static enum storage_err await_folds(struct wait *w, bool *ret_all)
 {
     int pause_ms = 0;
@@ -255,10 +259,10 @@ static enum storage_err await_folds(struct wait *w, bool *ret_all)
             *ret_all = false;
             return STORAGE_OK;
         }
-        if (w->why == STORAGE_STATE_LOST) { /* no waiting helps */
+        if (w->why == STORAGE_STATE_LOST) { /* to wait would not help */
             return give_up(w);
         }
-        /* Where nothing was counted, or what was counted was not all, another process may do it. */
+        /* If folds failed, or have not counted everything, another process may count the rest. */
         if (w->why != STORAGE_OK || pause_ms > 0) {
             (void)poll(NULL, 0, pause_ms);
         }
@@ -285,18 +289,18 @@ enum storage_err settled_await(struct settled *settled, struct core *core, struc
         .why = STORAGE_OK};
     job->detail[0] = '\0';
     settled->moment.is_known = false;
-    if (!session_stands(session)) { /* now: what others find over theirs holds here, too */
+    if (!session_stands(session)) { /* only now may what other readers find be relied on */
         *ret_lost = true;
         return STORAGE_DOWN;
     }
     if (session->dispatcher != NULL) {
-        session->dispatcher->has_recorded = false; /* what others found holds where all stand */
+        session->dispatcher->has_recorded = false; /* settled_still() goes by all connections */
     }
     if (settled_is_known(core, session, job)) {
         return STORAGE_OK;
     }
     if (atomic_load(&core->stats.log_events) > 0 && catch_up(&w)) {
-        return STORAGE_OK; /* what waits in memory is missing, without asking Redis */
+        return STORAGE_OK; /* Redis need not be asked: what waits in memory was missing */
     }
     bool all;
     enum storage_err err = await_folds(&w, &all);

@@ -1,4 +1,4 @@
-/* window.h - one window in several partitions: its plan.
+/* window.h - plan one window in several partitions.
  *
  * Layer: storage.  Belongs to a reader thread.
  *
@@ -11,15 +11,18 @@
 #include "storage/read/proved_read.h"
 #include "storage/schema/part_set.h"
 
-#define READS_MAX         200000 /* a question reads at most so many keys */
+#define READS_MAX         200000 /* a question reads at most so many buckets, */
 #define READS_A_PARTITION 256    /* or so many a partition, if more: any 13 months take 235 */
 
-/* Plan r->window, or with round_outer what is answerable around it, into r->covers of
- * @partitions.  r->asked->answered is what was planned.
+/* Plan r->window into r->covers of @partitions.  If the window can not be answered and
+ * r->asked->round_outer, plan the smallest answerable window around it.  r->asked->answered becomes
+ * the window that was planned.
  *
- *     STORAGE_NOT_KEPT   r->asked->answered is the nearest window that could be answered, from_s ==
- *                        to_s if there is none
- *     STORAGE_TOO_BROAD  more buckets than that, or with explain more than may be listed */
+ *     STORAGE_NOT_KEPT   r->asked->answered is the nearest window that could be answered; from_s ==
+ *                        to_s: there is none
+ *     STORAGE_TOO_BROAD  the covers have more buckets than the limits above, or with explain more
+ *                        than COUNTED_KEYS_MAX
+ *     STORAGE_LAGGING    the same while rollups lag: see plan_told() */
 enum storage_err window_plan(struct proved_read *r, const struct part_set *partitions);
 
 /* Widen @window until each of @partitions can tile it, by what was last seen of the partition.
