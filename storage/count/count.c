@@ -15,7 +15,7 @@
 #include "storage/read/repeat.h"
 #include "storage/read/listed_keys.h"
 
-/* All keys that were planned. */
+/* Count all keys of the plan in the answer; with explain, list them. */
 static enum storage_err count_all_keys(struct count_question *q)
 {
     struct count_job *job = q->job;
@@ -31,15 +31,15 @@ static enum storage_err count_all_keys(struct count_question *q)
             }
         }
     }
-    if (err == STORAGE_TOO_BROAD) { /* the future, by minutes: another step would not help */
+    if (err == STORAGE_TOO_BROAD) { /* the future is listed by minutes, so no step would help */
         job->used = STEP_NONE;
     }
     listed_keys_sort(&job->asked);
     return err;
 }
 
-/* See job/count_job.h.  With visits that were put together and no page views, the bound of all
- * figures is said as well. */
+/* The bound at_most of job/count_job.h.  If caps have put together visits but no page views, there
+ * is a bound as well. */
 static uint64_t count_at_most(struct count_question *q)
 {
     const struct count_job *job = q->job;
@@ -50,7 +50,7 @@ static uint64_t count_at_most(struct count_question *q)
     return hidden + job->values[METRIC_OTHER_VISITS] > 0 ? job->values[METRIC_PV] + hidden : 0;
 }
 
-/* The tally into the job. */
+/* Put the tally into the job. */
 static enum storage_err count_conclude(struct count_question *q)
 {
     struct count_job *job = q->job;
@@ -64,7 +64,7 @@ static enum storage_err count_conclude(struct count_question *q)
         for (size_t i = 0; q->tally.n_points == 1 && i < METRICS; i++) {
             q->tally.points[0].values[i] = job->values[i];
         }
-        free(job->points); /* of an answer that did not hold: a server may have gone back */
+        free(job->points); /* an earlier answer may not have held, as a server had gone back */
         job->points = tally_take_points(&q->tally, &job->n_points);
     }
     atomic_fetch_add(&stats->queries, 1);
@@ -102,7 +102,7 @@ enum storage_err count_run(struct reader *reader, struct storage_job *job, bool 
 {
     struct count_job *count = &job->u.count;
     struct reader_scratch *scratch = &reader->scratch[STORAGE_COUNT];
-    if (scratch->p == NULL) { /* no memory for it the last time is no reason for ever */
+    if (scratch->p == NULL) { /* also if memory was short the last time */
         *scratch = (struct reader_scratch){count_question_new(), free_question};
     }
     struct count_question *q = scratch->p;
@@ -124,7 +124,7 @@ enum storage_err count_run(struct reader *reader, struct storage_job *job, bool 
 
 /* ---- questions that are the same ---- */
 
-/* (Without a step the zone says nothing.) */
+/* (The zone matters only to a question with a step.) */
 bool count_same(const struct storage_job *a, const struct storage_job *b)
 {
     const struct count_job *x = &a->u.count;
@@ -157,7 +157,7 @@ bool count_share(const struct storage_job *from, struct storage_job *to)
         memcpy(points, answer->points, n_bytes);
     }
     free(own.points);
-    to->u.count = *answer; /* all of it, but for what belongs to one job: */
+    to->u.count = *answer; /* below follows what belongs to the job itself */
     to->u.count.asked.site = own.asked.site;
     to->u.count.asked.keys = NULL;
     to->u.count.asked.n_keys = 0;

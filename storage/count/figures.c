@@ -32,7 +32,7 @@ static void copy_figures(void *data, const void *value, size_t n)
     memcpy(figures->all, value, n);
 }
 
-/* When the first window of @window's value would begin. */
+/* When the first of the 64 windows begins whose value has @window. */
 static int64_t first_of(struct window window)
 {
     int64_t length_s = window.to_s - window.from_s;
@@ -40,7 +40,7 @@ static int64_t first_of(struct window window)
     return window.from_s - (number - floor_to(number, FIGURES_OF_VALUE)) * length_s;
 }
 
-/* Have the value at hand that @window belongs to. */
+/* Make the value that has @window the one at hand.  The value before goes into the cache. */
 static void turn_to(struct figures *figures, struct window window)
 {
     struct {
@@ -58,11 +58,11 @@ static void turn_to(struct figures *figures, struct window window)
     (void)cache_get(figures->cache, &figures->id, &figures->proof, copy_figures, figures);
 }
 
-/* Where the window that begins at @from_s is, or would be. */
+/* The index of the window that begins at @from_s, or the index where it is to be inserted. */
 static size_t place_of(const struct figures *figures, int64_t from_s)
 {
     size_t low = 0;
-    size_t high = figures->n; /* those before low begin earlier, those from high on do not */
+    size_t high = figures->n; /* windows before low begin earlier, those from high on do not */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (figures->all[middle].from_s < from_s) {
@@ -101,7 +101,7 @@ void figures_keep(struct figures *figures, struct window window, uint64_t figure
     turn_to(figures, window);
     size_t at = place_of(figures, window.from_s);
     if (!is_at(figures, at, window.from_s)) {
-        assert(figures->n < FIGURES_OF_VALUE); /* there are no more such windows */
+        assert(figures->n < FIGURES_OF_VALUE); /* a value has only so many different windows */
         struct known_figure *to = &figures->all[at];
         memmove(to + 1, to, (figures->n - at) * sizeof(*to));
         figures->n++;

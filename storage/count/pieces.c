@@ -3,10 +3,11 @@
 #include "storage/base/index.h"
 #include "storage/schema/part_set.h"
 
-/* In one MULTI.  What Redis has gathered of an answer it sends only when the MULTI is over: 16
- * dense sketches (200 KB) are still in its processor's cache then, 256 cost it a quarter more. */
+/* Reads in one MULTI.  Redis gathers the replies, and sends them only when the MULTI is over.  16
+ * dense sketches (200 KB) are still in the processor's cache then; 256 cost Redis a quarter
+ * more. */
 #define SKETCHES_AT_ONCE 16
-#define READS_AT_ONCE    256 /* sums too */
+#define READS_AT_ONCE    256 /* sketches and sums together */
 
 size_t portion_point_of(const struct portion *portion, size_t i, size_t point)
 {
@@ -16,7 +17,7 @@ size_t portion_point_of(const struct portion *portion, size_t i, size_t point)
     return point;
 }
 
-/* How many buckets of a portion are read in one MULTI. */
+/* How many buckets of a portion one piece reads. */
 static size_t buckets_at_once(const struct portion *portion)
 {
     size_t sketches = portion_reads(portion, portion->metrics & METRICS_SKETCHES, 1);
@@ -28,8 +29,8 @@ static size_t buckets_at_once(const struct portion *portion)
     return n;
 }
 
-/* Up to @at_once buckets of [first, end) that must be read, the first of them being one, and what
- * is recalled among them. */
+/* A piece of buckets [first, end): up to @at_once buckets that must be read, and the recalled ones
+ * between them.  Bucket @first must be read. */
 static struct count_piece cut_piece(
     struct portion *portion, size_t first, size_t end, size_t at_once)
 {
@@ -51,7 +52,8 @@ static bool add_piece(struct count_question *q, struct count_piece piece)
     return true;
 }
 
-/* Cut a portion's buckets [first, end), the first one of @point. */
+/* Cut a portion's buckets [first, end) into pieces.  Bucket @first belongs to @point.  False: no
+ * memory. */
 static bool cut_buckets(
     struct count_question *q, struct portion *portion, size_t first, size_t end, size_t point)
 {
@@ -74,7 +76,7 @@ static bool cut_buckets(
     return true;
 }
 
-/* The same for the group of points from @point on. */
+/* The same for the buckets of the group of points that begins with @point. */
 static bool cut_group(struct count_question *q, struct portion *portion, size_t point)
 {
     size_t last = point + TALLY_GROUP < q->tally.n_points ? point + TALLY_GROUP : q->tally.n_points;
@@ -82,7 +84,7 @@ static bool cut_group(struct count_question *q, struct portion *portion, size_t 
     return cut_buckets(q, portion, first, portion->ends[last - 1], point);
 }
 
-/* What is recalled of a partition of which nothing is read wants proof as well. */
+/* Add an empty piece for each partition of which nothing is read: what is recalled needs proof. */
 static bool cut_proofs(struct count_question *q)
 {
     struct part_set asked = {{0}};
@@ -113,7 +115,7 @@ bool pieces_cut(struct count_question *q)
         }
         if (q->n_pieces > before) {
             q->pieces[q->n_pieces - 1].ends_group = true;
-        } else if (point == 0) { /* all of the first point is recalled, and gives up its place */
+        } else if (point == 0) { /* nothing is read: the recalled first point frees its sketch */
             tally_end_group(&q->tally, point);
         }
     }

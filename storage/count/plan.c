@@ -8,8 +8,9 @@
 #include "storage/read/plan.h"
 #include "storage/read/window.h"
 
-#define SUMS_MAX      2000000     /* fields: a set of 1,000 pages, in many partitions, over a day */
-#define SUM_BYTES_MAX (128 << 20) /* of their names: Redis reads some 70 MB of them a second */
+/* A question reads so many fields at most: a set of 1,000 pages, in many partitions, over a day. */
+#define SUMS_MAX      2000000
+#define SUM_BYTES_MAX (128 << 20) /* bytes of fields' names: Redis reads some 70 MB a second */
 
 /* Widen the window until every portion can tile it. */
 static bool widen_all(const struct count_question *q, struct window *window)
@@ -33,7 +34,7 @@ static bool tile_alike(const struct partition_view *a, const struct partition_vi
            memcmp(&a->retention, &b->retention, sizeof(a->retention)) == 0;
 }
 
-/* A portion before @portion whose plan is @portion's too. */
+/* A portion before @portion that has the same plan.  NULL: none has. */
 static const struct portion *planned_alike(
     const struct count_question *q, const struct portion *portion)
 {
@@ -54,7 +55,7 @@ static void lend_plan(const struct portion *from, struct portion *to)
     to->plan_lent = true;
 }
 
-/* The covers of all points, one behind the other. */
+/* Plan the covers of all points, one behind the other. */
 static enum storage_err plan_portion(struct count_question *q, struct portion *portion)
 {
     const struct portion *alike = planned_alike(q, portion);
@@ -81,12 +82,12 @@ static enum storage_err plan_portion(struct count_question *q, struct portion *p
     return STORAGE_OK;
 }
 
-/* What a plan takes. */
+/* What it costs to read a plan. */
 struct load {
-    size_t sketches, sums; /* reads */
-    size_t sum_bytes;      /* of names in the commands that ask for sums */
-    size_t keys;           /* that explain would list */
-    size_t key_bytes;      /* of pages' names in these */
+    size_t sketches, sums; /* how many are read */
+    size_t sum_bytes;      /* bytes of names in the commands that ask for sums */
+    size_t keys;           /* keys that explain would list */
+    size_t key_bytes;      /* bytes of pages' names in these keys */
 };
 
 static void add_load(struct load *load, const struct portion *portion)
@@ -113,7 +114,7 @@ static bool is_too_much(const struct load *load, bool explain)
            (explain && (load->keys > COUNTED_KEYS_MAX || load->key_bytes > COUNTED_BYTES_MAX));
 }
 
-/* Plan for @window, cut by @step. */
+/* Plan all portions for @window, which @step cuts into points. */
 static enum storage_err plan_portions(
     struct count_question *q, enum step step, struct window window)
 {
@@ -124,7 +125,7 @@ static enum storage_err plan_portions(
         !array_reserve(&q->known, &q->known_capacity, q->tally.n_points, sizeof(*q->known))) {
         return STORAGE_NOMEM;
     }
-    /* no further once it is too much: the plans of a thousand pages take memory, too */
+    /* Stop when the load is too much: the plans of a thousand pages take memory, too. */
     for (size_t i = 0; err == STORAGE_OK && i < q->n_portions; i++) {
         unsigned p = q->portions[i].partition;
         if (!part_set_has(&viewed, p)) {
@@ -140,7 +141,8 @@ static enum storage_err plan_portions(
     return err;
 }
 
-/* The finest step from @step on that works for @window, which works as a whole. */
+/* Plan for @window, which works as a whole, by the finest step that works: @step or a coarser one.
+ * *ret is that step, or STEP_NONE. */
 static enum storage_err plan_coarser(
     struct count_question *q, enum step step, struct window window, enum step *ret)
 {
@@ -173,8 +175,8 @@ static enum storage_err plan_step(struct count_question *q, struct window window
     return err == STORAGE_NOT_KEPT ? STORAGE_TOO_FINE : err;
 }
 
-/* Plan a series over @window, which works as a whole, by *ret_used.  Where that cannot be,
- * *ret_used is the finest step that works, STEP_NONE if none does. */
+/* Plan a series over @window, which works as a whole, by the step that is asked for; *ret_used is
+ * that step.  If the step does not work, *ret_used is the finest one that does, or STEP_NONE. */
 static enum storage_err plan_series(
     struct count_question *q, struct window window, enum step *ret_used)
 {
@@ -194,13 +196,13 @@ static enum storage_err plan_series(
 
 /* ---- what could be asked for instead ---- */
 
-/* What decides in the partitions that are asked, each different one once. */
+/* The states by which the partitions tile windows: of those that tile alike only one. */
 struct bases {
     struct partition_view *views; /* owned */
     size_t n, capacity;
 };
 
-/* False: no memory. */
+/* Find the bases of all partitions that are asked.  False: no memory. */
 static bool find_bases(const struct count_question *q, struct bases *bases)
 {
     for (size_t i = 0; i < q->n_portions; i++) {
@@ -220,7 +222,8 @@ static bool find_bases(const struct count_question *q, struct bases *bases)
     return true;
 }
 
-/* The first instant from @at_s on that is a border in all of them.  False: nothing is kept. */
+/* The first instant from @at_s on where a bucket may begin by all @bases.  False: nothing is
+ * kept. */
 static bool next_border(
     const struct count_question *q, const struct bases *bases, int64_t at_s, int64_t *ret_s)
 {
@@ -238,10 +241,11 @@ static bool next_border(
     return true;
 }
 
-/* The latest part of @outer, which can be tiled as a whole, whose inner borders of @step (not
- * STEP_AUTO) are borders of what is kept in all partitions that are asked.  The older a time is,
- * the coarser it is kept, so that part is everything behind the last border which is none.  False:
- * nothing is left, it has more points than are answered, or memory is short. */
+/* The latest part of @outer in which each border between two points of @step (not STEP_AUTO) is a
+ * border of kept buckets, too, in all partitions that are asked.  @outer as a whole can be tiled.
+ * The older a time is, the coarser its buckets are, so the part is everything behind the last
+ * border that lies inside a bucket.  False: nothing is left, or @outer has more points than are
+ * answered, or no memory. */
 static bool kept_part(
     const struct count_question *q, enum step step, struct window outer, struct window *ret)
 {
@@ -263,9 +267,9 @@ static bool kept_part(
     return is_kept && from_s < outer.to_s;
 }
 
-/* Does the series over *@part work?  If it does not, *@part loses its first point, and is tried
- * once more.  Of an hour whose minutes are given up, one after the other, the minutes behind a
- * border may all be kept, and those before the border not. */
+/* Does the series over *@part work?  If not, *@part loses its first point, and is tried once more.
+ * For while the minutes of an hour are given up one after the other, the hour may have no minutes
+ * before a border any more, and all minutes behind the border still. */
 static bool works_from(struct count_question *q, enum step step, struct window *part)
 {
     enum step used;
@@ -293,8 +297,8 @@ static struct window later_part(struct count_question *q, struct window outer)
     return longest;
 }
 
-/* The window is not kept: what could be asked for instead?  @outer can be tiled: with the step, or
- * else a part of it; with another step; without one. */
+/* The window is not kept: note in the job what could be asked for instead.  @outer can be tiled.
+ * So offer @outer with the step; or a part of it; or @outer with another step, or with none. */
 static enum storage_err offer_series(struct count_question *q, struct window outer)
 {
     struct count_job *job = q->job;

@@ -2,18 +2,18 @@
  *
  * Layer: storage, private to count/.  Belongs to a reader thread.
  *
- * A question without a step is planned for its window; one with a step for each point of the
- * series, so that no bucket reaches over the border between two points.  Where neither can be, the
- * job says what could be asked for instead.
+ * A question without a step is planned for its window.  A question with a step is planned for each
+ * point of the series, so that no bucket reaches over the border between two points.  If that is
+ * not possible, the job says what could be asked for instead.
  */
 #ifndef STORAGE_COUNT_PLAN_H
 #define STORAGE_COUNT_PLAN_H
 
 #include "storage/count/question.h"
 
-/* Plan the portions' covers for *@window, or with round_outer for what is answerable around it,
- * which *@window becomes.  On STORAGE_NOT_KEPT, _TOO_FINE, _TOO_MANY and _TOO_BROAD q->job says
- * what would work (job/count_job.h). */
+/* Plan the portions' covers for *@window.  With round_outer *@window becomes the answerable window
+ * around it, if it can not be answered itself.  On STORAGE_NOT_KEPT, _TOO_FINE, _TOO_MANY and
+ * _TOO_BROAD q->job says what would work (job/count_job.h). */
 enum storage_err count_plan(struct count_question *q, struct window *window);
 
 #endif

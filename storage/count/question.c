@@ -5,7 +5,7 @@
 #include "storage/base/index.h"
 #include "storage/job/counted_name.h"
 
-#define SCRATCH_KEPT ((size_t)64 * 1024)
+#define SCRATCH_KEPT ((size_t)64 * 1024) /* bytes of scratch whose memory is kept */
 
 const struct slice count_whole_site = {"", 0};
 
@@ -52,7 +52,7 @@ unsigned count_metrics(const struct count_job *job)
         return 1u << job->metric | (bounded ? 1u << metric_other(job->metric) : 0);
     }
     unsigned metrics = METRICS_ALL & ~METRICS_BESIDE;
-    if (bounded) { /* the page views bound the estimates, too */
+    if (bounded) { /* the hidden page views bound the estimates, too: no sketch is needed */
         metrics |= METRICS_OTHER & ~METRICS_OTHER_SKETCHES;
     }
     return metrics | (job->visit_sums && job->n_pages == 0 ? METRICS_SUMS : 0);
@@ -76,7 +76,7 @@ const struct portion *count_visits(const struct count_question *q)
     return NULL;
 }
 
-/* What lies beside the pages is one for all of them. */
+/* A metric that lies beside the pages has one name, whatever the pages are. */
 struct cache_id portion_run_name(
     struct count_question *q, const struct portion *portion, enum metric metric, unsigned number)
 {
@@ -87,8 +87,8 @@ struct cache_id portion_run_name(
         q->job->asked.site, beside ? &only : portion->pages, portion_names(portion, metric));
 }
 
-/* No partition need be named: which portions there are, in which order, follows from what is asked,
- * which is in the name of the value. */
+/* The ids are hashed without the partitions' numbers: which portions there are, in which order,
+ * follows from the question, and the question is in the name of the value. */
 struct ver portions_proof(struct count_question *q, unsigned metrics)
 {
     struct buffer *scratch = &q->scratch;
@@ -137,7 +137,7 @@ void portion_drop_plan(struct portion *portion)
 void count_drop_rest(struct count_question *q)
 {
     for (size_t i = 0; i < q->n_rest; i++) {
-        runs_release(&q->rest[i].runs); /* the pages are the portion's own */
+        runs_release(&q->rest[i].runs); /* a portion of q->portions owns the pages */
         cover_release(&q->rest[i].cover);
     }
     q->n_rest = 0;
@@ -211,9 +211,9 @@ static struct portion *new_portion(struct count_question *q, unsigned partition,
     return portion;
 }
 
-/* Ask a partition for a page.  A page asked for twice is one page: sums must not count it twice.
- * Neither must they count twice what caps put together, so only the partition's first portion asks
- * for that. */
+/* Ask a partition for a page.  A page that the question names twice is asked for once, because sums
+ * must not count it twice.  Nor must sums count twice what caps put together, so only the first
+ * portion of the partition asks for that.  False: no memory. */
 static bool ask_partition(
     struct count_question *q, unsigned partition, unsigned metrics, const struct slice *page)
 {
@@ -240,7 +240,7 @@ static bool ask_partition(
     return true;
 }
 
-/* What the first partition of visitors is asked, all of them are. */
+/* Ask all partitions of visitors for what the first one is asked for.  False: no memory. */
 static bool spread_portion(struct count_question *q, unsigned metrics)
 {
     const struct partitions *partitions = &q->read.core->partitions;

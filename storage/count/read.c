@@ -5,9 +5,11 @@
 #include "storage/count/series.h"
 #include "storage/count/whole.h"
 
-#define AHEAD_SKETCHES 128 /* keys asked for and not answered: 1.6 MB that Redis buffers for us */
+/* So many keys of sketches, or fields of sums, may be asked for and not answered: Redis buffers
+ * their replies, of sketches 1.6 MB. */
+#define AHEAD_SKETCHES 128
 #define AHEAD_SUMS     20000
-#define PIECES_A_SEND  64 /* Redis answers the first ones while the next are written */
+#define PIECES_A_SEND  64 /* Redis answers these pieces while the next ones are written */
 
 /* ---- what is remembered ---- */
 
@@ -33,12 +35,12 @@ static void begin_parts(struct count_question *q)
     }
 }
 
-/* Take what is remembered under the proofs that were planned by into q->tally.  Without memory for
- * that, all is read. */
+/* Take into q->tally what is remembered under the proofs of the plan.  If memory is short, nothing
+ * is recalled, and everything is read. */
 static void recall_portions(struct count_question *q)
 {
     bool series = q->tally.n_points > 1;
-    bool every = true; /* partition may recall */
+    bool every = true; /* of every partition something may be recalled */
     forget_recalled(q);
     q->found.plan = NULL;
     begin_parts(q);
@@ -55,7 +57,7 @@ static void recall_portions(struct count_question *q)
 
 /* ---- asking ---- */
 
-/* The metrics of @kind that are summed up lie in one key a bucket. */
+/* The kinds of keys that hold sums: one key a bucket has all metrics of the kind. */
 static const enum key_kind sum_kinds[] = {KEY_PV, KEY_VV};
 #define SUM_KINDS (sizeof(sum_kinds) / sizeof(sum_kinds[0]))
 
@@ -65,7 +67,7 @@ static bool is_sum_of(const struct portion *portion, enum metric metric, enum ke
            metric_kind(metric) == kind;
 }
 
-/* How many fields of a bucket's key of @kind the portion is about; 0: it is about none of it. */
+/* How many fields of a bucket's key of @kind the portion needs. */
 static size_t sum_fields(const struct portion *portion, enum key_kind kind)
 {
     size_t n = 0;
@@ -75,7 +77,7 @@ static size_t sum_fields(const struct portion *portion, enum key_kind kind)
     return n;
 }
 
-/* All sketches of the piece at once. */
+/* Ask for all sketches of @metric in the piece, in one command. */
 static void ask_sketches(
     struct count_question *q, const struct count_piece *piece, enum metric metric)
 {
@@ -98,7 +100,9 @@ static void ask_sketches(
     }
 }
 
-/* The fields of each bucket's key of @kind, metric by metric. */
+/* Ask for the fields of each bucket's key of @kind: a command a bucket, its fields metric by
+ * metric.
+ */
 static void ask_sums(struct count_question *q, const struct count_piece *piece, enum key_kind kind)
 {
     const struct portion *portion = piece->portion;
@@ -121,9 +125,10 @@ static void ask_sums(struct count_question *q, const struct count_piece *piece, 
     }
 }
 
-/* Sketches are compared with each other and with page views, so they are read at one moment.  Sums
- * are not: those of one bucket are in one reply, and buckets are added up over partitions, which
- * are read one after the other anyway. */
+/* Begin a piece, a plain one if it has sums only.  Sketches are compared with each other and with
+ * page views, so they must be read at one moment.  Sums need not be: the sums of one bucket are in
+ * one reply, and buckets are added up over partitions, which are read one after the other
+ * anyway. */
 static bool begin_piece(struct count_question *q, const struct count_piece *piece)
 {
     const struct portion *portion = piece->portion;
@@ -154,13 +159,13 @@ static bool ask_piece(struct count_question *q, const struct count_piece *piece)
     return true;
 }
 
-/* What is asked for and not answered. */
+/* How much is asked for and not answered. */
 struct ahead {
-    size_t sent; /* pieces that were asked for at all */
-    size_t sketches, sums;
+    size_t sent;           /* pieces that were asked for, answered or not */
+    size_t sketches, sums; /* keys and fields that are asked for and not answered */
 };
 
-/* Piece @at is asked for; or, with -1, answered. */
+/* Count that piece @at is asked for (@sign 1), or answered (@sign -1). */
 static void count_ahead(struct ahead *ahead, const struct count_question *q, size_t at, int sign)
 {
     const struct count_piece *piece = &q->pieces[at];
@@ -171,7 +176,7 @@ static void count_ahead(struct ahead *ahead, const struct count_question *q, siz
     ahead->sums += sign > 0 ? sums : -sums;
 }
 
-/* Ask for what may be under way when the answer to piece @at is awaited. */
+/* Ask for all pieces that may be under way while the answer to piece @at is awaited. */
 static enum storage_err ask_ahead(struct count_question *q, size_t at, struct ahead *ahead)
 {
     while (ahead->sent < q->n_pieces &&
@@ -189,7 +194,7 @@ static enum storage_err ask_ahead(struct count_question *q, size_t at, struct ah
 
 /* ---- taking ---- */
 
-/* A bucket's sketches, page by page; into the run that it belongs to, if it does. */
+/* Take the sketches of a bucket, page by page, into @run, or without a run into the tally. */
 static enum storage_err take_sketches(struct count_question *q, struct hll *run, enum metric metric,
     size_t point, const struct reply *strings, size_t n)
 {
@@ -208,7 +213,7 @@ static enum storage_err take_sketches(struct count_question *q, struct hll *run,
     return STORAGE_OK;
 }
 
-/* The same of a bucket's numbers. */
+/* The same for the sums of a bucket. */
 static enum storage_err take_sums(struct count_question *q, uint64_t *run, enum metric metric,
     size_t point, const struct reply *values, size_t n)
 {
@@ -226,7 +231,7 @@ static enum storage_err take_sums(struct count_question *q, uint64_t *run, enum 
     return STORAGE_OK;
 }
 
-/* What was read of bucket @i of the cover, name by name. */
+/* Take what was read of bucket @i of the cover, name by name. */
 static enum storage_err take_bucket(struct count_question *q, const struct portion *portion,
     enum metric metric, size_t i, size_t point, const struct reply *values)
 {
@@ -251,7 +256,7 @@ static enum storage_err take_bucket(struct count_question *q, const struct porti
     return err;
 }
 
-/* The reply about one metric's sketches: an array with those of all buckets. */
+/* Take the reply about the sketches of one metric: an array with the sketches of all buckets. */
 static enum storage_err take_all_sketches(struct count_question *q, const struct count_piece *piece,
     enum metric metric, const struct reply *strings)
 {
@@ -272,7 +277,7 @@ static enum storage_err take_all_sketches(struct count_question *q, const struct
     return err;
 }
 
-/* The replies about the keys of @kind: an array a bucket, its fields metric by metric. */
+/* Take the replies about the keys of @kind: an array a bucket, its fields metric by metric. */
 static enum storage_err take_all_sums(struct count_question *q, const struct count_piece *piece,
     enum key_kind kind, const struct reply *buckets)
 {
@@ -298,7 +303,7 @@ static enum storage_err take_all_sums(struct count_question *q, const struct cou
     return err;
 }
 
-/* The replies to a piece's commands, in the order of asking. */
+/* Take the replies to a piece's commands, in the order of the commands. */
 static enum storage_err take_items(
     struct count_question *q, const struct count_piece *piece, const struct reply *items)
 {
@@ -338,13 +343,13 @@ enum storage_err count_read(struct count_question *q)
     tally_clear(&q->tally);
     recall_portions(q);
     enum storage_err err = pieces_cut(q) ? STORAGE_OK : STORAGE_NOMEM;
-    /* if stale too: the states of all partitions are learnt */
+    /* A stale reading goes on, so that the states of all partitions are learnt. */
     for (size_t i = 0; err == STORAGE_OK && q->read.full == full && i < q->n_pieces; i++) {
         err = ask_ahead(q, i, &ahead);
         err = err == STORAGE_OK ? take_piece(q, &q->pieces[i]) : err;
         count_ahead(&ahead, q, i, -1);
     }
-    /* what was recalled of points of which nothing was read */
+    /* End the first and the last point, which may have been recalled without any piece. */
     tally_end_group(&q->tally, 0);
     tally_end_group(&q->tally, q->tally.n_points - 1);
     if (err == STORAGE_OK && !q->read.stale) {

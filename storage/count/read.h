@@ -1,4 +1,4 @@
-/* read.h - the reading of a planned count: ask Redis for the keys, add up what comes.
+/* read.h - read a planned count: ask Redis for the keys, and add up the replies.
  *
  * Layer: storage, private to count/.  Belongs to a reader thread.
  */
@@ -7,8 +7,8 @@
 
 #include "storage/count/question.h"
 
-/* Read the covers of all portions into q->tally, but for what is recalled.  q->read.stale: the
- * tally is of no use. */
+/* Read the covers of all portions into q->tally; what is recalled is not read.  If q->read.stale,
+ * the tally is of no use. */
 enum storage_err count_read(struct count_question *q);
 
 #endif

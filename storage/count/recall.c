@@ -20,7 +20,7 @@ static struct cache_id portion_run_id(const struct count_question *q, const stru
     return run_id(q->read.core->cache, &portion->names[metric], &portion->cover, run);
 }
 
-/* What is remembered goes into the tally of one metric. */
+/* Where a remembered value of one metric goes: a sketch into the tally, a sum into @sum. */
 struct use {
     struct tally *tally;
     enum metric metric;
@@ -31,7 +31,7 @@ struct use {
 
 static void use_sketch(void *data, const void *value, size_t n)
 {
-    struct use *use = data; /* it was encoded here: no string is refused */
+    struct use *use = data; /* this process has encoded the string, so it is not refused */
     (void)tally_sketch(use->tally, use->metric, use->point, value, n, &use->nomem);
 }
 
@@ -41,9 +41,9 @@ static void use_sum(void *data, const void *value, size_t n)
     memcpy(&use->sum, value, n);
 }
 
-/* Sketches first: to unite one with what will be read of it once more changes nothing, so sums are
- * taken when all is there.  (Nothing, if it is proved: a sketch counts as recalled without the
- * rest.) */
+/* Recall all metrics of a run, or none.  Sketches come first: if a later metric is missing, the run
+ * is read, and to unite a sketch with the same sketch again changes nothing.  Sums are taken when
+ * everything is there.  (The sketch still needs its proof, as if the whole run were recalled.) */
 static void recall_run(
     struct count_question *q, struct portion *portion, struct remembered_run *run, size_t point)
 {
@@ -56,7 +56,7 @@ static void recall_run(
                 metric_is_sketch(metric) != (sketch == 1)) {
                 continue;
             }
-            if (!all) { /* it will be read with the others */
+            if (!all) { /* the metric will be read together with the others */
                 atomic_fetch_add(&q->read.core->stats.cache_misses, 1);
                 continue;
             }
@@ -75,8 +75,8 @@ static void recall_run(
     run->recalled = all;
 }
 
-/* Append the runs among buckets [first, end) of the portion to its runs; of visits those of minutes
- * of open hours, too.  False: no memory. */
+/* Append the runs among buckets [first, end) of the portion to its runs.  For visits the minutes of
+ * open hours are in runs, too.  False: no memory. */
 static bool find_runs(struct count_question *q, struct portion *portion, size_t first, size_t end)
 {
     struct found_runs *found = &q->found;
@@ -103,7 +103,7 @@ static bool find_runs(struct count_question *q, struct portion *portion, size_t 
     return true;
 }
 
-/* What the portion of visits has of the run, in all metrics. */
+/* Recall what the portion of visits has of the run, in all metrics. */
 static void recall_part(
     struct count_question *q, struct portion *portion, struct remembered_run *run, size_t point)
 {
@@ -121,7 +121,7 @@ static void recall_part(
     }
 }
 
-/* Take what is remembered of the portion's runs among buckets [first, end), but for those that are
+/* Take what is remembered of the portion's runs among buckets [first, end), unless a run is
  * recalled already. */
 static void recall_runs(
     struct count_question *q, struct portion *portion, size_t first, size_t end, size_t point)
@@ -162,7 +162,7 @@ bool count_recall_point(struct count_question *q, size_t point)
     return ok;
 }
 
-/* All that the portion of visits has of the run was read. */
+/* All that the portion of visits has of the run was read: remember it. */
 static void keep_part(
     struct count_question *q, const struct portion *portion, const struct remembered_run *run)
 {
@@ -197,7 +197,7 @@ bool count_keep_run(struct count_question *q, enum metric metric, const struct p
     }
     if (!portion_is_spread(portion)) {
         keep_value(q, metric, portion, run, &sum, sizeof(sum));
-    } else if (portion->metrics >> metric == 1) { /* the last one: all sums are there */
+    } else if (portion->metrics >> metric == 1) { /* the last metric: all sums are there */
         keep_part(q, portion, run);
     }
     tally_sum(&q->tally, metric, point, sum);

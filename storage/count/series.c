@@ -10,14 +10,14 @@
 
 /* ---- names ---- */
 
-/* What is remembered of a series. */
+/* What is remembered of a series: figures of each metric. */
 struct kept_series {
-    unsigned metrics; /* a set: those that are asked for */
+    unsigned metrics; /* the set of metrics that are asked for and kept */
     struct figures of[METRICS];
 };
 
-/* A name for @metric that does not depend on how the pages are spread over portions.  @all: where
- * a slice for the metric's own name is, and behind it the @n pages. */
+/* The name of @metric, which does not depend on how the pages are spread over portions.  @all
+ * points to the metric's own name, and behind it to the @n pages. */
 static struct cache_id name_metric(
     struct count_question *q, enum metric metric, const struct slice **all, size_t n)
 {
@@ -26,8 +26,8 @@ static struct cache_id name_metric(
         q->job->asked.site, beside ? all : all + 1, beside ? 1 + n : n);
 }
 
-/* Begin with each metric that is asked for.  Without memory there is none, and nothing is
- * remembered. */
+/* Begin with the figures of each metric that is asked for.  If memory is out, kept->metrics is
+ * empty, and nothing is remembered. */
 static void begin_series(struct count_question *q, struct kept_series *kept)
 {
     size_t n = q->job->n_pages == 0 ? 1 : q->job->n_pages;
@@ -76,7 +76,7 @@ static bool recall_point(struct count_question *q, struct kept_series *kept, siz
     return true;
 }
 
-/* The point behind the stretch of known (or unknown) ones that begins at @point. */
+/* The end of the stretch of points that begins at @point: all are known, or none is. */
 static size_t stretch_end(const struct count_question *q, size_t point)
 {
     size_t end = point + 1;
@@ -86,7 +86,7 @@ static size_t stretch_end(const struct count_question *q, size_t point)
     return end;
 }
 
-/* Points [from, to) of the portion need not be read. */
+/* Note that points [from, to) of the portion need not be read.  False: no memory. */
 static bool skip_points(struct count_question *q, struct portion *portion, size_t from, size_t to)
 {
     size_t first = portion_first(portion, from);
@@ -96,7 +96,7 @@ static bool skip_points(struct count_question *q, struct portion *portion, size_
     return runs_add(&portion->runs, run) != NULL;
 }
 
-/* The points that are known need not be read in any portion. */
+/* Note in all portions that the known points need not be read.  False: no memory. */
 static bool skip_known(struct count_question *q)
 {
     for (size_t point = 0; point < q->tally.n_points;) {
@@ -111,8 +111,8 @@ static bool skip_known(struct count_question *q)
     return true;
 }
 
-/* The runs of all portions: those of the first and the last point, if these are not known, and all
- * points that are. */
+/* Find the runs of all portions, in the order of the points: those of the first and the last point,
+ * if these are not known, and between them the known points.  False: no memory. */
 static bool find_all_runs(struct count_question *q)
 {
     size_t last = q->tally.n_points - 1;
@@ -120,7 +120,7 @@ static bool find_all_runs(struct count_question *q)
            (q->known[last] || count_recall_point(q, last));
 }
 
-/* What the known points add to the total of a portion's sketches. */
+/* Plan the rest that adds the known points to the total of a portion's sketches. */
 static bool plan_rest(struct count_question *q, const struct portion *portion)
 {
     struct portion rest = {.partition = portion->partition,
@@ -166,7 +166,7 @@ bool series_recall(struct count_question *q)
 
 /* ---- remembering ---- */
 
-/* Is all of a point over, by the replies? */
+/* Are all buckets of a point closed for readers, by the replies? */
 static bool point_is_over(const struct count_question *q, size_t point)
 {
     for (size_t s = 0; s < q->n_portions; s++) {
@@ -192,7 +192,7 @@ void series_remember(struct count_question *q)
         return;
     }
     begin_series(q, &kept);
-    for (enum metric m = 0; m < METRICS; m++) { /* without a proof nothing would be kept */
+    for (enum metric m = 0; m < METRICS; m++) { /* a metric without a proof is not kept */
         bool keeps = metrics_have(kept.metrics, m) && kept.of[m].cache != NULL;
         kept.metrics &= keeps ? ~0u : ~(1u << m);
     }

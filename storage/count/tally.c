@@ -62,7 +62,7 @@ void tally_clear(struct tally *tally)
     memset(tally->touched, 0, sizeof(tally->touched));
 }
 
-/* Where a point's sketch is gathered.  NULL: no memory. */
+/* The sketch in which a point is gathered.  NULL: no memory. */
 static struct hll *sketch_of(struct tally *tally, enum metric metric, size_t point)
 {
     if (tally->n_points == 1 || point == TALLY_TOTAL || metric >= METRIC_OTHER_PV) {

@@ -5,7 +5,8 @@
 #include "storage/base/index.h"
 #include "storage/count/figures.h"
 
-/* The portion's run of the same buckets as @run of @one, closed too.  NULL: it has none. */
+/* The run of @portion that has the same buckets as @run of @one, and is closed, too.  NULL: there
+ * is none. */
 static struct remembered_run *run_alike(
     const struct portion *portion, const struct portion *one, const struct remembered_run *run)
 {
@@ -27,7 +28,7 @@ static bool is_of_all(
     return all;
 }
 
-/* What is remembered of @metric in all portions of visits. */
+/* Begin with what is remembered of @metric in all portions of visits together. */
 static void begin_figures(struct count_question *q, struct figures *figures,
     const struct portion *one, enum metric metric, const struct ver *proof)
 {
@@ -42,7 +43,7 @@ static struct window bucket_window(const struct portion *one, size_t i)
 
 /* ---- recalling ---- */
 
-/* The sums of the run's buckets, metric by metric.  False: they are not all known. */
+/* Find the sums over the run's buckets, metric by metric.  False: some bucket is not known. */
 static bool find_sums(struct count_question *q, const struct portion *one,
     const struct remembered_run *run, const struct ver *proof, uint64_t ret[METRICS])
 {
@@ -74,14 +75,14 @@ static void take_sums(struct count_question *q, const struct portion *one,
     }
     for (size_t i = 0; i < q->n_portions; i++) {
         struct remembered_run *own = run_alike(&q->portions[i], one, run);
-        if (portion_is_spread(&q->portions[i]) && own != NULL) { /* it is of all of them */
+        if (portion_is_spread(&q->portions[i]) && own != NULL) { /* all have it: is_of_all() */
             own->recalled = true;
             proved_rely(&q->read, q->portions[i].partition, PROOF_VER);
         }
     }
 }
 
-/* Have the run's buckets added up. */
+/* Have the run's buckets added up by whole_add().  False: no memory. */
 static bool expect_sums(struct count_question *q, const struct remembered_run *run)
 {
     if (!ARRAY_RESERVE(q, wholes)) {
@@ -120,7 +121,7 @@ bool whole_recall(struct count_question *q, size_t point)
 
 /* ---- remembering ---- */
 
-/* Where the buckets of @run are added up.  NULL: they are not. */
+/* Where the buckets of @run are added up.  NULL: nowhere. */
 static struct whole_run *find_whole(struct count_question *q, const struct remembered_run *run)
 {
     for (size_t i = 0; i < q->n_wholes; i++) {
