@@ -13,7 +13,7 @@ bool capped_buckets_add(struct capped_buckets *buckets, const struct capped_buck
     return true;
 }
 
-/* Is the name in a bucket of the hour that bucket @i is, or lies in? */
+/* Is the name in a bucket of the hour that bucket @i, an hour or a minute, lies in? */
 static bool is_in_hour(
     const struct page_sum *sum, size_t i, const struct cover *cover, const struct zone *zone)
 {
@@ -30,7 +30,7 @@ static bool is_in_hour(
     return false;
 }
 
-/* Did the name have its place all the while? */
+/* Did the name have its place all the while, so that nothing in @capped is of the name? */
 static bool had_its_place(const struct capped_bucket *capped, const struct page_sum *sum,
     const struct cover *cover, const struct zone *zone)
 {

@@ -20,14 +20,15 @@ static bool begins(struct slice name, struct slice with)
     return name.n >= with.n && (with.n == 0 || memcmp(name.p, with.p, with.n) == 0);
 }
 
-/* Is the name of the class that is asked for, and one of those? */
+/* Is @name of the class, and does it begin with the prefix, that are asked for? */
 static bool is_wanted(const struct gathering *g, struct slice name)
 {
     bool in_class = g->class.n == 0 ? counted_name_mark(name) == '\0' : begins(name, g->class);
     return in_class && begins(name, g->prefix);
 }
 
-/* The sum of a page in those of the question; INDEX_NONE: it is not asked for. */
+/* Find or make the sum of a page among the question's sums.  *ret is INDEX_NONE if the page is not
+ * asked for. */
 static enum storage_err find_asked(const struct gathering *g, struct slice page, uint32_t *ret)
 {
     struct page_sums *sums = g->sums;
@@ -45,7 +46,8 @@ static enum storage_err find_asked(const struct gathering *g, struct slice page,
     return ok ? STORAGE_OK : STORAGE_NOMEM;
 }
 
-/* The sum of a page of the slot's bucket in those of its run, which has all pages. */
+/* Find or make the sum of a page of the slot's bucket among @own, the sums of its run, which have
+ * all pages. */
 static enum storage_err find_own(const struct gathering *g, struct page_sums *own,
     const struct slot *slot, struct slice page, uint32_t *ret)
 {
@@ -59,7 +61,7 @@ static enum storage_err find_own(const struct gathering *g, struct page_sums *ow
     return ok ? STORAGE_OK : STORAGE_NOMEM;
 }
 
-/* The only one of @n bits of an entry of what a cap put together: see pages/table.h. */
+/* Which of @n bits is set in an entry of what a cap put together: there is one (pages/table.h). */
 static size_t only_bit(const uint8_t *bits, size_t n)
 {
     size_t i = 0;
@@ -69,7 +71,7 @@ static size_t only_bit(const uint8_t *bits, size_t n)
     return i;
 }
 
-/* All that a run's table has, to the sums of the question. */
+/* Add everything that a run's table has to the question's sums. */
 static enum storage_err add_table(
     struct gathering *g, unsigned p, const struct remembered_run *run, struct slice table)
 {
@@ -136,7 +138,8 @@ void slot_begin(struct gathering *g, unsigned p, struct slot *slot, size_t bucke
     memcpy(slot->cursor, "0", 2);
 }
 
-/* All that came of one bucket: a page that came twice has the greater of its values. */
+/* The scan of the slot's bucket is through: add its pages to the sums.  If the run is read now, its
+ * table is made. */
 static enum storage_err slot_end(struct gathering *g, unsigned p, struct slot *slot)
 {
     struct remembered_run *run = pages_memory_run(&g->memory, p, slot->bucket);
@@ -167,12 +170,12 @@ static enum storage_err slot_stage(struct gathering *g, unsigned p, struct slot 
     if (pv < 0 || page.n > EVENT_PAGE_MAX) {
         return proved_foreign(g->r);
     }
-    if (page.n == 0 || pv == 0) { /* no bytes: the whole site */
+    if (page.n == 0 || pv == 0) { /* a page without a name is the whole site */
         return STORAGE_OK;
     }
     if (slot->run == NULL && counted_name_is_other(page, g->class)) {
         slot->other =
-            (uint64_t)pv > slot->other ? (uint64_t)pv : slot->other; /* it may come twice */
+            (uint64_t)pv > slot->other ? (uint64_t)pv : slot->other; /* the name may come twice */
         return STORAGE_OK;
     }
     enum storage_err err =
@@ -194,7 +197,7 @@ enum storage_err slot_take_step(
 {
     enum storage_err err = STORAGE_OK;
     const struct reply *entries = reply_scan(step, slot->cursor);
-    if (entries == NULL || entries->n % 2 != 0) { /* names and numbers by turns */
+    if (entries == NULL || entries->n % 2 != 0) { /* entries are a name and a number each */
         return proved_foreign(g->r);
     }
     for (size_t i = 0; err == STORAGE_OK && i < entries->n; i += 2) {

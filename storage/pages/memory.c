@@ -6,11 +6,12 @@
 #include "storage/job/counted_name.h"
 #include "storage/pages/table.h"
 
-#define CACHE_SHARE 8 /* one run, of all partitions: at most this part of the cache */
-#define NEW_SHARE   2 /* all that a question has read: they are in memory until it is answered */
-#define MADE_KEPT   ((size_t)64 * 1024)
-#define ENTRY_LEAST 16 /* bytes of a page in a table, beside its bits */
+#define CACHE_SHARE 8 /* the tables of one run, of all partitions, take an eighth of the cache */
+#define NEW_SHARE   2 /* all tables of a question, in memory until its end, take half as much */
+#define MADE_KEPT   ((size_t)64 * 1024) /* bytes of a table whose memory is kept */
+#define ENTRY_LEAST 16                  /* bytes that a page takes in a table, beside its bits */
 
+/* The table of one partition may have so many bytes. */
 static size_t memory_table_max(const struct pages_memory *memory)
 {
     const struct core *core = memory->r->core;
@@ -30,7 +31,7 @@ struct slice pages_memory_own_name(struct slice page, size_t i, char text[static
     return (struct slice){text, page.n + sizeof(bucket)};
 }
 
-/* The page that has @name in a run's own sums. */
+/* The page, or the name of others, whose name in a run's own sums is @name. */
 static struct slice page_of(struct slice name)
 {
     bool other = counted_name_mark(name) == NAME_MARK_OTHER;
@@ -54,8 +55,8 @@ static bool memory_find_runs(struct pages_memory *memory, unsigned p)
     return ok;
 }
 
-/* All that a question reads is remembered together, so one of a single partition has a name of its
- * own. */
+/* The name of what is remembered.  All partitions that a question reads are in one value, so a
+ * question that reads a single partition has a value of its own, with that partition's name. */
 static struct cache_id name_of(const struct pages_memory *memory, const struct part_set *parts)
 {
     const struct proved_read *r = memory->r;

@@ -1,9 +1,9 @@
 /* overlap.c - how many visitors two pages, or two sets of pages, have in common.
  *
  * Over one window the sketches of both sides are read by one proved reading (read/proved_read.h).
- * With a window for each side there is a reading for each.  The estimate of what the sides have in
- * common is sketch/hll_joint.h.  What caps put together in the partitions of the pages is read
- * beside them, and says what the figures are at the most. */
+ * With a window for each side there is a reading for each.  sketch/hll_joint.h estimates what the
+ * sides have in common.  What caps put together in the partitions of the pages is read as well, and
+ * bounds the figures from above. */
 #include "storage/read/operation.h"
 
 #include <stdlib.h>
@@ -14,19 +14,20 @@
 #include "storage/read/page_sets.h"
 #include "storage/read/window.h"
 
-#define REMEMBERED 32 /* pages, at most, whose closed buckets are remembered */
+#define REMEMBERED 32 /* with more pages than these, nothing of closed buckets is remembered */
 
-/* The sketches of an answer: of each side, and of what caps put together where its pages lie. */
+/* The sketches of an answer: OWN + s is of side s; HIDDEN + s has what caps put together in the
+ * partitions of that side's pages. */
 enum { OWN = 0, HIDDEN = 2, SKETCHES = 4 };
 
 /* One reading, of one side or of both. */
 struct pair {
     struct proved_read r;
     const struct overlap_job *overlap;
-    size_t from, to;             /* the sides */
-    struct hll *sketches;        /* SKETCHES of them */
-    struct sketched_page *pages; /* owned; behind the sides' own, what caps put together */
-    uint8_t *sketch_of;          /* owned; of each page */
+    size_t from, to;             /* sides [from, to) are read */
+    struct hll *sketches;        /* array of SKETCHES */
+    struct sketched_page *pages; /* owned: n_own pages of the sides, then names of others */
+    uint8_t *sketch_of;          /* owned: for each page the index of its sketch */
     size_t n_own, n;
 };
 
@@ -42,7 +43,8 @@ static void pair_add(struct pair *pair, struct slice page, unsigned partition, u
     pair->sketch_of[pair->n++] = (uint8_t)sketch;
 }
 
-/* What caps put together of the class of page @i, once a partition. */
+/* Add the name of others for page @i: what a cap put together of the page's class in its partition.
+ * Several pages of a side may have the same name of others, which is added once. */
 static void pair_add_others(struct pair *pair, size_t i)
 {
     const struct sketched_page *own = &pair->pages[i];
@@ -50,7 +52,7 @@ static void pair_add_others(struct pair *pair, size_t i)
     unsigned sketch = HIDDEN + pair->sketch_of[i];
     char mark = counted_name_mark(own->page);
     if (own->page.n == 0 || (mark != '\0' && mark != NAME_MARK_EVENT)) {
-        return; /* the whole site has all; sections have no cap; nobody counts others' visitors */
+        return; /* the whole site has everything; no other class has visitors of others */
     }
     for (size_t k = pair->n_own; k < pair->n; k++) {
         if (pair->sketch_of[k] == sketch && pair->pages[k].partition == own->partition &&
@@ -61,7 +63,7 @@ static void pair_add_others(struct pair *pair, size_t i)
     pair_add(pair, others, own->partition, sketch);
 }
 
-/* The pages of the sides.  The reading has begun.  False: no memory. */
+/* Fill in the pages of the sides.  proved_begin() was called.  False: no memory. */
 static bool pair_fill(struct pair *pair)
 {
     size_t n = 0;
@@ -138,7 +140,7 @@ static enum storage_err read_pair(void *data)
                : page_sketches_read(&pair->r, pair->pages, pair->n, overlap_take, pair);
 }
 
-/* The pages of both sides. */
+/* Find the pages of both sides. */
 static enum storage_err overlap_resolve(
     struct reader *reader, struct storage_job *job, struct overlap_job *overlap, bool *ret_lost)
 {
@@ -178,8 +180,8 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* What the figures are if all that caps put together were the sides' own.  What they put together
- * is overwritten. */
+/* Bound the figures from above: what they are if everything that caps put together belongs to the
+ * sides.  The HIDDEN sketches are overwritten. */
 static void bound(struct hll *sketches, const struct hll_joint *is, struct overlap_most *ret)
 {
     struct hll_joint most;
@@ -198,7 +200,7 @@ static void bound(struct hll *sketches, const struct hll_joint *is, struct overl
     ret->either = larger(most.either.value, is->either.value);
     ret->both = larger(most.both.value, is->both.value);
     ret->jaccard = is->either.value > ret->both ? ret->both / is->either.value : 1;
-    /* most are only in a if b has none of what was put together */
+    /* The most visitors are only in a if nothing that was put together belongs to b. */
     hll_joint_estimate(&sketches[HIDDEN], &sketches[OWN + 1], &most);
     ret->only_a = larger(most.only_a.value, is->only_a.value);
 }

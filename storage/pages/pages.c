@@ -2,12 +2,12 @@
  *
  * Page views, and visits, are summed up for every page (pages/scan.h), so their order is exact.
  *
- * By visitors, pages are walked in the order of their page views, and the sketches of some pages at
- * a time are read.  Nobody visits a page without viewing it.  So the walk ends where the next page
- * has fewer page views than the last of the first n pages has visitors: no page behind it can be
- * among the first n.  With as many page views the name decides, and names of pages with as many
- * page views are in order too.  An estimate can be above the page views all the same; it is cut to
- * them, which makes the rule hold of what is answered. */
+ * For the order by visitors, pages are walked in the order of their page views, and the sketches of
+ * some pages at a time are read.  A page has no more visitors than page views.  So the walk ends
+ * where the next page has fewer page views than the last of the first n pages has visitors: no page
+ * behind that one can be among the first n.  If the two numbers are equal, the name decides, and
+ * pages with as many page views are walked in the order of their names, too.  An estimate can be
+ * above the page views all the same.  It is cut to them, so the rule holds for what is answered. */
 #include "storage/read/answers.h"
 #include "storage/read/operation.h"
 
@@ -22,15 +22,15 @@
 #include "storage/read/window.h"
 
 #define BATCH      64 /* pages whose sketches are read at once */
-#define REMEMBERED 32 /* the first pages, whose visitors in closed buckets are remembered */
+#define REMEMBERED 32 /* first pages whose visitors in closed buckets are remembered */
 
-/* One job's work. */
+/* What the work for one job needs. */
 struct ranking {
     struct proved_read read;
     struct pages_scan scan;
     struct pages_job *job;
     struct page_row
-        *rows; /* owned: the first job->limit so far, and behind them those being read */
+        *rows; /* owned: the first job->limit rows so far, and behind them those being read */
     size_t n_rows, rows_capacity;
 };
 
@@ -50,7 +50,7 @@ static int by_visitors(const void *a, const void *b)
 
 /* ---- visitors ---- */
 
-/* Can this page, or one behind it, be among the first? */
+/* Can the page of @sum, or one behind it in the order of page views, be among the first? */
 static bool may_be_among(const struct ranking *r, const struct page_sum *sum)
 {
     struct page_row best = {.page = sum->page, .pv = sum->pv, .uv = sum->pv};
@@ -74,7 +74,7 @@ static void rank_sketch(void *data, size_t i, const struct hll *sketch)
 static struct page_row row_of(const struct ranking *r, const struct page_sum *sum)
 {
     uint64_t hidden = 0;
-    if (r->job->entries) { /* a page is in many partitions: any of what was put together */
+    if (r->job->entries) { /* a page is in many partitions, so all that caps put together may be */
         hidden = capped_buckets_pv(&r->scan.capped);
     } else if (r->scan.capped.n > 0) {
         unsigned p = page_partition(&r->read, sum->page);
@@ -83,7 +83,7 @@ static struct page_row row_of(const struct ranking *r, const struct page_sum *su
     return (struct page_row){.page = sum->page, .pv = sum->pv, .at_most = sum->pv + hidden};
 }
 
-/* Of the rows that were read, the first. */
+/* Keep the first rows, by visitors, of those that were read. */
 static void rank_rows(struct ranking *r)
 {
     if (r->n_rows > 0) { /* qsort takes no array of none */
@@ -92,7 +92,7 @@ static void rank_rows(struct ranking *r)
     r->n_rows = r->n_rows < r->job->limit ? r->n_rows : r->job->limit;
 }
 
-/* The visitors of sums [first, first + n). */
+/* Read the visitors of sums [first, first + n), and append their rows. */
 static enum storage_err read_batch(struct ranking *r, size_t first, size_t n)
 {
     struct sketched_page pages[BATCH];
@@ -129,7 +129,7 @@ static enum storage_err read_visitors(struct ranking *r)
     return err;
 }
 
-/* The rows where nobody asks for visitors. */
+/* Make the rows of a question that does not ask for visitors. */
 static enum storage_err take_views(struct ranking *r)
 {
     r->n_rows = 0;
@@ -156,7 +156,7 @@ static enum storage_err choose_pages(struct ranking *r)
     return STORAGE_OK;
 }
 
-/* Where the names can be. */
+/* Add the partitions where names that are wanted can be. */
 static void add_partitions(const struct ranking *r, struct scan_wanted *wanted)
 {
     const struct partitions *partitions = &r->read.core->partitions;
@@ -198,7 +198,7 @@ static enum storage_err rank_pages(void *data)
     return r->job->without_uv ? take_views(r) : read_visitors(r);
 }
 
-/* The rows with their names, into memory of the job's own.  False: no memory. */
+/* Copy the rows, with their names, into memory of the job.  False: no memory. */
 static bool copy_rows(const struct page_row *rows, size_t n, struct pages_job *ret)
 {
     ret->n_rows = 0;
@@ -213,7 +213,7 @@ static bool copy_rows(const struct page_row *rows, size_t n, struct pages_job *r
     return ret->rows != NULL;
 }
 
-/* The first rows into the job, which outlives the scan: their names with them. */
+/* Put the rows into the job, with copies of their names, because the job outlives the scan. */
 static enum storage_err pages_conclude(struct ranking *r)
 {
     struct pages_job *job = r->job;
@@ -274,7 +274,7 @@ bool pages_share(const struct storage_job *from, struct storage_job *to)
 {
     const struct pages_job *answer = &from->u.pages;
     struct pages_job own = to->u.pages;
-    to->u.pages = *answer; /* all of it, but for what belongs to one job: */
+    to->u.pages = *answer; /* below follows what belongs to the job itself */
     to->u.pages.asked.site = own.asked.site;
     to->u.pages.asked.keys = NULL;
     to->u.pages.asked.n_keys = 0;

@@ -6,35 +6,35 @@
 #include "storage/pages/table.h"
 #include "storage/read/listed_keys.h"
 
-/* The first look.  A hash or zset of at most 128 short names, as Redis is made, comes as a whole
- * whatever COUNT says; of a larger one comes about COUNT. */
+/* The first look.  With Redis's default settings a hash or sorted set of at most 128 short names
+ * comes as a whole, whatever COUNT says; of a larger one about COUNT entries come. */
 #define LOOK_COUNT SLICE("128")
-#define LOOK_WORK  32 /* hashes in one piece; a zset counts twice: about 2 ms if all are large */
+#define LOOK_WORK  32 /* hashes in one piece, a sorted set counts twice: 2 ms if all are large */
 
-#define PIECES_A_SEND 16 /* Redis answers the first ones while the next are written */
+#define PIECES_A_SEND 16 /* Redis answers these pieces while the next ones are written */
 
 #define SCAN_COUNT SLICE("250") /* entries that a step of a scan looks at */
-#define SCAN_WORK  4            /* steps in one piece, of zsets as above: about 0.5 ms */
+#define SCAN_WORK  4            /* steps in one piece, a sorted set counts twice: about 0.5 ms */
 #define SLOTS      16           /* buckets of a partition that are scanned at the same time */
 
-/* Which buckets a page is in takes a bit for each of the window: so many bytes in all, which four
- * million pages need in 256 buckets. */
+/* A page has a bit for each bucket of the window.  All bits may take so many bytes: four million
+ * pages need them in 256 buckets. */
 #define PRESENT_BYTES_MAX (PAGES_SCAN_MAX / 8 * 256)
 
-/* What is scanned of one partition. */
+/* The large buckets of one partition, and their scans. */
 struct lot {
     size_t *large; /* owned: buckets that the first look did not bring as a whole */
     size_t n_large, large_capacity;
-    size_t next; /* of them, that no slot has taken */
+    size_t next; /* the first of these buckets that no slot has taken */
     struct slot slots[SLOTS];
-    struct slot *asked[SLOTS]; /* in the piece under way, in its order */
+    struct slot *asked[SLOTS]; /* the slots in the piece under way, in the order of its commands */
     size_t n_asked;
 };
 
 struct scanning {
     struct gathering g;
-    struct slot look;
-    struct lot lots[]; /* one a partition */
+    struct slot look;  /* the bucket of the first look that is being taken */
+    struct lot lots[]; /* an element for each partition */
 };
 
 void pages_scan_clear(struct pages_scan *scan)
@@ -97,7 +97,7 @@ static bool begin_piece(struct scanning *s, unsigned p, size_t first, size_t end
     return proved_plain(s->g.r, p, cover, &s->g.memory.of[p].runs, first, end - first);
 }
 
-/* Behind how many buckets does a piece of the first look end that begins with @first? */
+/* The end of the piece of the first look that begins with bucket @first. */
 static size_t look_end(const struct scanning *s, unsigned p, size_t first)
 {
     const struct proved_read *r = s->g.r;
@@ -110,8 +110,8 @@ static size_t look_end(const struct scanning *s, unsigned p, size_t first)
     return end;
 }
 
-/* One piece of the first look, from *bucket on, which moves behind it.  Where nothing must be read,
- * it asks for the ids alone. */
+/* Ask for one piece of the first look, from *bucket on, and move *bucket behind the piece.  If no
+ * bucket must be read, the piece asks for the state's ids alone. */
 static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
 {
     size_t first = *bucket;
@@ -126,7 +126,8 @@ static bool ask_look(struct scanning *s, unsigned p, size_t *bucket)
     return true;
 }
 
-/* Before anything is asked, so that no answer is left under way if it is too much. */
+/* Count the keys of the plan.  That comes before anything is asked, so that no reply is under way
+ * if there are too many keys. */
 static enum storage_err count_keys(
     struct proved_read *r, enum key_kind kind, const struct part_set *parts)
 {
@@ -140,8 +141,8 @@ static enum storage_err count_keys(
     return err;
 }
 
-/* Look at all that is not remembered, of all partitions at once; of those of which all is, at the
- * state. */
+/* Look at all buckets that are not remembered, in all partitions at once.  A partition of which
+ * everything is remembered is asked for its ids alone. */
 static enum storage_err ask_looks(struct scanning *s)
 {
     struct proved_read *r = s->g.r;
@@ -162,7 +163,8 @@ static enum storage_err ask_looks(struct scanning *s)
     return proved_send(r) ? STORAGE_OK : STORAGE_NOMEM;
 }
 
-/* One bucket of the first look: all of it, or it is a large one. */
+/* Take the reply about one bucket of the first look: it has the whole bucket, or a large bucket is
+ * noted. */
 static enum storage_err take_look(
     struct scanning *s, unsigned p, size_t bucket, const struct reply *step)
 {
@@ -186,7 +188,7 @@ static enum storage_err take_looks(struct scanning *s)
 {
     struct proved_read *r = s->g.r;
     enum storage_err err = STORAGE_OK;
-    while (err == STORAGE_OK && r->next < r->n_pieces) { /* if stale too: all views are learnt */
+    while (err == STORAGE_OK && r->next < r->n_pieces) { /* if stale, too, to learn all states */
         const struct reply *items = NULL;
         struct proved_piece piece;
         err = proved_take(r, &items, &piece);
@@ -202,7 +204,8 @@ static enum storage_err take_looks(struct scanning *s)
 
 /* ---- large buckets ---- */
 
-/* One step of the scans of partition @p: which buckets. */
+/* Choose the slots of partition @p that are scanned next.  Their buckets are [*ret_first,
+ * *ret_last]. */
 static void choose_slots(struct scanning *s, unsigned p, size_t *ret_first, size_t *ret_last)
 {
     struct lot *lot = &s->lots[p];
@@ -254,7 +257,8 @@ static enum storage_err take_steps(struct scanning *s)
     return err;
 }
 
-/* All partitions in step: what one answers is worked on here while Redis is at the next. */
+/* Scan the large buckets of all partitions, a piece of each by turns: while the reply about one is
+ * worked on, Redis works on the next one. */
 static enum storage_err read_large(struct scanning *s)
 {
     struct proved_read *r = s->g.r;
@@ -313,7 +317,7 @@ enum storage_err pages_scan_run(
         pages_memory_begin(&s->g.memory, r, wanted->kind, &s->g.parts) ? STORAGE_OK : STORAGE_NOMEM;
     err = err == STORAGE_OK ? count_keys(r, wanted->kind, &s->g.parts) : err;
     err = err == STORAGE_OK ? ask_looks(s) : err;
-    err = err == STORAGE_OK ? gathering_add_recalled(&s->g) : err; /* while Redis works */
+    err = err == STORAGE_OK ? gathering_add_recalled(&s->g) : err; /* Redis works meanwhile */
     err = err == STORAGE_OK ? take_looks(s) : err;
     err = err == STORAGE_OK && !r->stale ? read_large(s) : err;
     pages_memory_keep(&s->g.memory);

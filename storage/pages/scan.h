@@ -1,19 +1,19 @@
-/* scan.h - the page views of every page of a site, or its visits, over a planned window.
+/* scan.h - sum up the page views of every page of a site, or the visits, over a planned window.
  *
  * Layer: storage, private to pages/pages.c.  Belongs to a reader thread.
  *
  * The page views of a bucket lie in one hash (a minute) or one sorted set, an entry a page.  So do
  * the visits that began with each page, in each partition of visitors.
  *
- *   buckets that are remembered   their tables are added up (pages/memory.h)
- *   the others, first             all are looked at in one write to Redis: an HSCAN or ZSCAN each,
- *                                 which brings all of a small bucket.  Most buckets are small
- *   those that were larger        are scanned from the start in bounded pieces, some at a time
+ *   remembered buckets   their tables are added up (pages/memory.h)
+ *   all other buckets    are looked at in one write to Redis: an HSCAN or ZSCAN each, which brings
+ *                        all of a small bucket.  Most buckets are small
+ *   large buckets        are scanned again from the start in bounded pieces, some at a time
  *
- * A scan of Redis promises that a page that is there all the while comes at least once.  A page may
- * come twice, where the table grew meanwhile, and must not count twice.  So what comes of a bucket
- * is gathered first, and added when the bucket is through.  Page views only grow, so any of the
- * values is one that was true after the question was asked.
+ * Redis promises that a scan brings a page at least once if the page is there all the while.  A
+ * page may come twice, if the table has grown meanwhile, and must not count twice.  So the pages of
+ * a bucket are gathered first, and added when the bucket is through.  Page views only grow, so each
+ * of the two values was true at some time after the question was asked.
  */
 #ifndef STORAGE_PAGES_SCAN_H
 #define STORAGE_PAGES_SCAN_H
@@ -23,33 +23,34 @@
 #include "storage/read/proved_read.h"
 #include "storage/schema/part_set.h"
 
-#define PAGES_SCAN_MAX 4000000 /* different pages in one window */
+#define PAGES_SCAN_MAX 4000000 /* a window may have so many different pages */
 
 /* Zeroed: no page. */
 struct pages_scan {
-    struct page_sums sums;        /* `present` numbers the buckets of the page's partition's cover;
-                                  of visits it is of no use, a page being in many partitions */
+    struct page_sums sums;        /* `present` numbers the buckets in the cover of the page's
+                                  partition.  For visits, of many partitions, it is of no use */
     struct capped_buckets capped; /* what caps put together of the class */
-    bool chosen;                  /* no other pages than those that are there already */
+    bool chosen;                  /* only pages that sums has already are counted */
     size_t buckets_read;
 };
 
 /* What is scanned. */
 struct scan_wanted {
     enum key_kind kind;         /* KEY_PV: page views; KEY_VV: visits */
-    struct slice class, prefix; /* names of a class that begin so: see job/counted_name.h */
-    struct part_set parts;      /* the partitions where they may be */
+    struct slice class, prefix; /* names of this class (job/counted_name.h) that begin so */
+    struct part_set parts;      /* the partitions where such names may be */
 };
 
-/* Count only pages that are added so, before the scan.  False: no memory. */
+/* Before the scan: choose @page.  Only pages that were chosen are counted.  False: no memory. */
 bool pages_scan_choose(struct pages_scan *scan, struct slice site, struct slice page);
 
-/* Sum up the names that are @wanted, over r->covers.  STORAGE_TOO_BROAD: there are
- * more than PAGES_SCAN_MAX, or more than fit into memory with the buckets that they are in.
- * r->stale: the sums are of no use. */
+/* Sum up the names that are @wanted over r->covers, which must be planned.  STORAGE_TOO_BROAD:
+ * there are more than PAGES_SCAN_MAX names, or more than fit into memory together with the bits for
+ * their buckets.  If r->stale, the sums are of no use. */
 enum storage_err pages_scan_run(
     struct pages_scan *scan, struct proved_read *r, const struct scan_wanted *wanted);
 
+/* Forget all pages; clear keeps memory, release frees it. */
 void pages_scan_clear(struct pages_scan *scan);
 void pages_scan_release(struct pages_scan *scan);
 

@@ -10,9 +10,10 @@
 
 #define SCAN_COUNT "1000" /* names that a step looks at */
 
+/* The sites that were found so far. */
 struct list {
     struct sites_job *job;
-    struct slice *names; /* owned; some more than once */
+    struct slice *names; /* owned; the bytes are in the job's arena; a site may be there twice */
     size_t n, capacity;
 };
 
@@ -49,7 +50,7 @@ static void ask_names(
     resp_text(out, SCAN_COUNT);
 }
 
-/* False: see the pipeline's err. */
+/* Take the reply to one step of a scan.  False: see the pipeline's err. */
 static bool take_names(struct pipeline *p, struct list *list, struct cursor *cursor)
 {
     const struct reply *reply = pipeline_take(p);
@@ -69,7 +70,8 @@ static bool take_names(struct pipeline *p, struct list *list, struct cursor *cur
     return true;
 }
 
-/* One bounded step in each partition that has more, all of them asked ahead.  True: another one. */
+/* Make one bounded step in each partition whose scan is not over; all are asked before the first
+ * reply is taken.  True: another step is needed. */
 static bool scan_step(
     struct pipeline *p, struct list *list, const struct core *core, struct cursors *cursors)
 {
@@ -92,7 +94,7 @@ static bool scan_step(
     return more;
 }
 
-/* In order, each once, into the job. */
+/* Put the sites into the job, in order, each once.  False: no memory. */
 static bool conclude(struct list *list)
 {
     struct sites_job *job = list->job;
@@ -160,7 +162,7 @@ bool sites_share(const struct storage_job *from, struct storage_job *to)
 
 bool sites_own(const struct storage_job *from, struct storage_job *to, struct arena *arena)
 {
-    (void)arena; /* nothing is asked */
+    (void)arena; /* the question has no words */
     to->u.sites = (struct sites_job){.n_sites = 0};
     return from->u.sites.n_sites <= ANSWER_ROWS;
 }

@@ -4,31 +4,32 @@
 
 #include "storage/pages/table.h"
 
-/* In one turn of Redis's thread: 64 dense sketches are 800 KB, which it copies in some 30 us. */
+/* Sketches in one turn of Redis's thread: 64 dense ones are 800 KB, copied in some 30 us. */
 #define SKETCHES_AT_ONCE 64
-#define SKETCHES_AHEAD   768 /* asked for and not answered: 9 MB that Redis buffers for us */
+#define SKETCHES_AHEAD   768 /* asked for and not answered: Redis buffers 9 MB for the replies */
 
+/* What is known of a page of the walk. */
 struct walk_page {
-    size_t first_run, n_runs; /* in walk->runs */
-    struct cache_id name;     /* if it has any */
-    bool unread;              /* nothing of it need be asked for */
+    size_t first_run, n_runs; /* its runs in walk->runs */
+    struct cache_id name;     /* if it has runs: the name of what is remembered */
+    bool unread;              /* nothing of the page need be asked for */
 };
 
 /* A walk over the keys of all pages: page by page, bucket by bucket. */
 struct walk {
     struct proved_read *r;
     const struct sketched_page *pages;
-    struct walk_page *about; /* owned: of each page up to the next one to be asked for */
+    struct walk_page *about; /* owned array, filled up to the next page to be asked for */
     size_t n;
-    struct remembered_runs runs; /* of all pages, those of one behind those of the other */
+    struct remembered_runs runs; /* the runs of all pages, page after page */
     struct buffer texts;         /* sketches that were recalled */
     size_t page, bucket;         /* the next key to be asked for */
-    size_t asked, taken;         /* keys */
+    size_t asked, taken;         /* how many keys were asked for, and how many replies taken */
     page_sketch_fn *take;
     void *data;
-    struct hll sketch; /* of the page that is being read */
-    size_t at;         /* that page */
-    struct hll run;    /* of the run of it that is being read */
+    struct hll sketch; /* what was read of page `at` */
+    size_t at;         /* the page whose replies are being taken */
+    struct hll run;    /* what was read of the run at hand of that page */
 };
 
 unsigned page_partition(const struct proved_read *r, struct slice page)
@@ -47,7 +48,7 @@ static bool may_be_in(const struct sketched_page *page, size_t bucket)
     return page->present == NULL || page_bit(page->present, bucket);
 }
 
-/* The run of the page that bucket @i of its cover is in; NULL: none. */
+/* The run of the page that has bucket @i of its cover; NULL: none has. */
 static const struct remembered_run *run_of(const struct walk *walk, size_t page, size_t i)
 {
     const struct walk_page *about = &walk->about[page];
@@ -81,7 +82,7 @@ static bool is_in_any(const struct sketched_page *page, size_t first, size_t end
     return first < end;
 }
 
-/* Is what the run has of the page remembered? */
+/* Recall what the run has of the page, if it is remembered. */
 static void sketch_recall(struct walk *walk, size_t page, struct remembered_run *run)
 {
     const struct walk_page *about = &walk->about[page];
@@ -92,7 +93,7 @@ static void sketch_recall(struct walk *walk, size_t page, struct remembered_run 
     run->n_text = walk->texts.n - run->text;
 }
 
-/* The page's runs, but for those that it is not in.  False: no memory. */
+/* Find the page's runs, but for those without a bucket that the page is in.  False: no memory. */
 static bool sketch_find_runs(struct walk *walk, size_t page)
 {
     struct proved_read *r = walk->r;
@@ -127,7 +128,7 @@ static bool sketch_find_runs(struct walk *walk, size_t page)
 
 /* ---- asking ---- */
 
-/* The page that comes next. */
+/* Begin with the next page: find its runs.  False: no memory. */
 static bool begin_page(struct walk *walk)
 {
     struct proved_read *r = walk->r;
@@ -140,14 +141,15 @@ static bool begin_page(struct walk *walk)
     return true;
 }
 
-/* One piece: the next keys of one page.  Its buckets reach up to the next one to be read. */
+/* Ask for one piece: the next keys of one page.  The piece's buckets reach up to the next bucket
+ * that must be read.  False: no memory. */
 static bool ask_piece(struct walk *walk)
 {
     struct proved_read *r = walk->r;
     unsigned partition = walk->pages[walk->page].partition;
     const struct cover *cover = cover_of(walk, walk->page);
     size_t first = walk->bucket;
-    if (!proved_piece(r, partition, cover, NULL, first)) { /* runs move as pages come */
+    if (!proved_piece(r, partition, cover, NULL, first)) { /* walk->runs moves when it grows */
         return false;
     }
     size_t at = next_bucket(walk, walk->page, first);
@@ -166,7 +168,7 @@ static bool ask_piece(struct walk *walk)
     return true;
 }
 
-/* Write pieces, until enough is under way. */
+/* Ask for pieces until enough keys are under way. */
 static enum storage_err ask_pages(struct walk *walk)
 {
     while (walk->page < walk->n && walk->asked - walk->taken < SKETCHES_AHEAD) {
@@ -184,8 +186,8 @@ static enum storage_err ask_pages(struct walk *walk)
 
 /* ---- taking ---- */
 
-/* All of @run was read, the last of it in the newest reply.  (In which buckets the page is, replies
- * before have told: proved_keep() wants the same proof of them, too.) */
+/* All of @run was read, the last bucket in the newest reply: remember it.  (Earlier replies have
+ * told in which buckets the page is.  They need the same proof, which proved_keep() sees to.) */
 static void finish_sketch_run(struct walk *walk, const struct remembered_run *run)
 {
     struct proved_read *r = walk->r;
@@ -197,7 +199,7 @@ static void finish_sketch_run(struct walk *walk, const struct remembered_run *ru
     hll_unite(&walk->sketch, &walk->run);
 }
 
-/* Bucket @i's sketch; into the run that it belongs to, if it does. */
+/* Take the sketch of bucket @i, into the run at hand if the bucket is in one. */
 static bool take_bucket(struct walk *walk, size_t i, const struct reply *reply)
 {
     const struct remembered_run *run = run_of(walk, walk->at, i);
@@ -213,13 +215,13 @@ static bool take_bucket(struct walk *walk, size_t i, const struct reply *reply)
     return good;
 }
 
-/* All of the page is there. */
+/* The page is read: add its recalled runs, and hand its sketch out. */
 static enum storage_err finish_page(struct walk *walk)
 {
     const struct walk_page *about = &walk->about[walk->at];
     for (size_t r = about->first_run; r < about->first_run + about->n_runs; r++) {
         const struct remembered_run *run = &walk->runs.all[r];
-        if (run->recalled && /* it was encoded here: it is not refused */
+        if (run->recalled && /* this process has encoded the text, so it is not refused */
             !hll_merge(&walk->sketch, walk->texts.p + run->text, run->n_text)) {
             return proved_foreign(walk->r);
         }
@@ -229,7 +231,7 @@ static enum storage_err finish_page(struct walk *walk)
     return STORAGE_OK;
 }
 
-/* One piece's sketches into the one that is being read. */
+/* Take the reply to one piece, whose sketches are of page `at`. */
 static enum storage_err take_piece(struct walk *walk)
 {
     const struct reply *items = NULL;
@@ -254,7 +256,7 @@ static enum storage_err walk_all(struct walk *walk)
     struct proved_read *r = walk->r;
     enum storage_err err = STORAGE_OK;
     while (err == STORAGE_OK && !r->stale && walk->at < walk->n) {
-        /* send much at once, not a key whenever one has come */
+        /* Send many keys at once, not one whenever a reply has come. */
         if (walk->page < walk->n && walk->asked - walk->taken <= SKETCHES_AHEAD / 2) {
             err = ask_pages(walk);
         }

@@ -1,9 +1,9 @@
-/* sums.h - page views of pages, summed up over buckets as they come.
+/* sums.h - page views of pages, summed up over buckets.
  *
- * Layer: storage, pure.  One owner.
+ * Layer: storage, pure.  Belongs to one thread.
  *
- * Each page of one site has a sum, found by its name, and a bit for each bucket that it is in.
- * Buckets are added one after the other.
+ * Each page of a site has a sum, which is found by the page's name, and a bit for each bucket that
+ * the page is in.  Buckets are added one after the other.
  */
 #ifndef STORAGE_PAGES_SUMS_H
 #define STORAGE_PAGES_SUMS_H
@@ -14,15 +14,15 @@
 
 struct page_sum {
     struct slice page; /* in the arena */
-    uint64_t pv;       /* 0: only asked for */
-    uint64_t last_pv;  /* what the page had at turn `last`: see page_sums_take() */
+    uint64_t pv;       /* 0: nothing was added to the page */
+    uint64_t last_pv;  /* the views that turn `last` has added: see page_sums_take() */
     uint32_t last;
     uint8_t
         *present; /* in the arena: bit i & 7 of byte i / 8: the page is in bucket i, as the owner
-                         numbers buckets; NULL: in none so far */
+                         numbers buckets; NULL: there is no room for bits yet */
 };
 
-/* A page that came of a bucket. */
+/* A page that a scan of a bucket has brought. */
 struct staged {
     uint32_t sum; /* the number of its sum */
     uint64_t pv;
@@ -44,12 +44,12 @@ bool page_sums_find(
 /* Make room for the bits of sum @i, of @n_buckets.  False: no memory. */
 bool page_sums_reserve_present(struct page_sums *sums, uint32_t i, size_t n_buckets);
 
-/* Add to sum @i the @pv page views that it has in @bucket.  @turn: a number of its own for each
- * bucket that is added, not 0.  A page that comes twice in one turn has the greater of its
- * values. */
+/* Add to sum @i the @pv page views that its page has in @bucket; the sum has room for the bits.
+ * @turn differs for each bucket that is added, and is not 0.  If a page comes twice in one turn,
+ * the greater of the two values counts. */
 void page_sums_take(struct page_sums *sums, uint32_t i, uint32_t turn, size_t bucket, uint64_t pv);
 
-/* Forget all pages; clear keeps memory, release gives it back. */
+/* Forget all pages; clear keeps memory, release frees it. */
 void page_sums_clear(struct page_sums *sums);
 void page_sums_release(struct page_sums *sums);
 

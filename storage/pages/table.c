@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* An entry: page views, length of the name, bits, name. */
+/* An entry is: page views, length of the name, bits, name.  The head is the first two. */
 #define HEAD (sizeof(uint64_t) + sizeof(uint16_t))
 
 void page_table_put(struct buffer *table, const struct page_entry *entry, size_t n_buckets)
