@@ -1,4 +1,4 @@
-/* expire.c - the last phase of a pass: the keys that were rolled up get their expiry. */
+/* expire.c - the last phase of a pass: give the keys that were rolled up their expiry. */
 #include "storage/rollup/step.h"
 
 #include <stdio.h>
@@ -6,14 +6,14 @@
 #include "storage/redis/resp.h"
 #include "storage/time/write_plan.h"
 
-#define EXPIRE_KEYS 1000
+#define EXPIRE_KEYS 1000 /* keys, or members of `open`, in one chunk */
 
 /* The chunk at hand of the last phase. */
 struct expiry {
     struct pass *pass;
-    size_t n_keys;   /* that get an expiry */
-    size_t n_chunks; /* sent so far */
-    struct buffer times, members;
+    size_t n_keys;                /* keys in the chunk that get an expiry */
+    size_t n_chunks;              /* chunks that were sent so far */
+    struct buffer times, members; /* when each key expires; what is taken out of `open` */
     size_t n_members;
 };
 
@@ -58,8 +58,8 @@ static enum pass_result expire_key(
     return e->n_keys < EXPIRE_KEYS ? PASS_DONE : send_expiries(e, false);
 }
 
-/* The keys of @page of two kinds, in @parts (bits) of the site's bucket; in the bucket itself, too,
- * if it is a month, which nothing comes after. */
+/* Give the keys of @page of two kinds their expiry, in @parts (bits) of the site's bucket.  If the
+ * bucket is a month, its own keys get an expiry, too, because no later pass comes to them. */
 static enum pass_result expire_page(struct expiry *e, uint32_t site, const enum key_kind kinds[2],
     struct slice page, uint64_t parts)
 {
@@ -76,7 +76,7 @@ static enum pass_result expire_page(struct expiry *e, uint32_t site, const enum 
     return result;
 }
 
-/* The sketches of an item. */
+/* Give the sketches of an item their expiry. */
 static enum pass_result expire_item(struct expiry *e, const struct rollup_item *item)
 {
     static const enum key_kind sketches[2] = {KEY_UV, KEY_IP};
@@ -84,14 +84,14 @@ static enum pass_result expire_item(struct expiry *e, const struct rollup_item *
                                 : PASS_DONE;
 }
 
-/* The tables of a site: one key has all its pages. */
+/* Give the tables of a site their expiry: one key of a bucket has all pages. */
 static enum pass_result expire_site(struct expiry *e, uint32_t site)
 {
     static const enum key_kind tables[2] = {KEY_PV, KEY_VV};
     return expire_page(e, site, tables, SLICE(""), UINT64_MAX);
 }
 
-/* Is there anything of this pass that expires at all? */
+/* Does anything of this pass expire at all? */
 static bool expires(const struct pass *pass)
 {
     const int64_t *keep_s = pass->view.retention.keep_s;

@@ -6,7 +6,7 @@
 
 #define STEP_MS 5000 /* longest wait for one step's reply */
 
-/* The server is well, and is not asked for long: nobody is to be told. */
+/* Does the server only say that another server has the slot?  That passes, so nobody is told. */
 static bool is_redirected(const struct reply *reply)
 {
     return reply_is_error(reply, "MOVED") || reply_is_error(reply, "ASK") ||

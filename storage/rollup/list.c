@@ -61,7 +61,7 @@ static bool same_site(const void *context, uint32_t number)
     return site->cut == w->cut && slice_equal(site->name, w->name);
 }
 
-/* Clients make sites, and may have made a million: so they are found by an index. */
+/* Clients make sites, and may have made a million, so an index finds a site. */
 bool rollup_list_add_site(
     struct rollup_list *list, struct slice site, const struct zone *zone, struct bucket target)
 {

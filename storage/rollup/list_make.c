@@ -1,25 +1,25 @@
-/* list_make.c - reads from Redis what a pass has to merge.
+/* list_make.c - read from Redis what a pass has to merge.
  *
- * Each step is a run of list.lua, which looks at the pass and its cursor first.  The list is void
- * as soon as the pass is not ours any more.  Sizes are asked first; then the parts are scanned in
- * pieces, so that no step holds Redis for more than about two milliseconds.
+ * Each step is a run of list.lua, which compares the pass's id and cursor first.  The list is void
+ * as soon as another process has taken the pass over.  Sizes are asked first; then the parts are
+ * scanned in pieces, so that no step holds Redis for more than about two milliseconds.
  *
  * Pages are found in a part's hash of views.  Once the bucket is closed for readers, that hash may
- * expire (a late event gives it its expiry), while the sketches of the part's other pages have no
- * expiry yet.  So a part may be gone by now that was there when the bucket was closed.  Then every
- * page of the bucket itself is taken to be in the part: whatever was in the part by then is in the
- * bucket too.
+ * expire (a late event gives the hash its expiry), while the sketches of the part's other pages
+ * have no expiry yet.  So the hash of a part may be gone by now, though it was there when the
+ * bucket was closed.  Then every page of the bucket itself is taken to be in the part: what was in
+ * the part when the bucket was closed is in the bucket, too.
  */
 #include "storage/redis/resp.h"
 #include "storage/rollup/step.h"
 #include "storage/time/write_plan.h"
 
-#define SCAN_COUNT   1000 /* entries a SCAN step looks at */
-#define SCAN_AT_ONCE 2000 /* entries in one step: 2 ms of zsets, 0.7 ms of small hashes */
+#define SCAN_COUNT   1000 /* entries that one scan in a step looks at */
+#define SCAN_AT_ONCE 2000 /* entries in one step: 2 ms of sorted sets, 0.7 ms of small hashes */
 
 /* ---- one guarded step ---- */
 
-/* Arguments about a key: HLEN or ZCARD; or a command that scans, a cursor and a count. */
+/* Arguments about a key: HLEN or ZCARD; or a command that scans, its cursor and its count. */
 #define SIZE_WORDS 1
 #define SCAN_WORDS 3
 
@@ -29,7 +29,7 @@ static void list_begin(struct pass *pass)
     resp_text(&pass->args, pass->cur);
 }
 
-/* Scan the key that is put: @what is SSCAN, HSCAN or ZSCAN. */
+/* Put the arguments that scan the key that was put: @what is SSCAN, HSCAN or ZSCAN. */
 static void put_scan(struct pass *pass, const char *what, const char *cursor)
 {
     resp_text(&pass->args, what);
@@ -37,8 +37,8 @@ static void put_scan(struct pass *pass, const char *what, const char *cursor)
     resp_decimal(&pass->args, SCAN_COUNT);
 }
 
-/* Send the step, of @n keys with @words arguments each; *ret has an item for each key, and one
- * more. */
+/* Send the step, which has @n keys with @words arguments each.  *ret has an item for each key, and
+ * one more: Redis's clock. */
 static enum pass_result list_finish(
     struct pass *pass, size_t n, size_t words, const struct reply **ret)
 {
@@ -58,7 +58,7 @@ static enum pass_result list_finish(
 
 /* ---- sites ---- */
 
-/* Is the bucket one that the pass completes? */
+/* Is @bucket one that the pass completes, or, behind the advance, one that is complete already? */
 static bool is_due(const struct pass *pass, struct bucket bucket)
 {
     return bucket.level == pass->level &&
@@ -68,7 +68,7 @@ static bool is_due(const struct pass *pass, struct bucket bucket)
 bool open_bucket_parse(const struct core *core, struct slice member, struct open_bucket *ret)
 {
     if (!key_open_site(member, &ret->site) || ret->site.n > EVENT_SITE_MAX) {
-        return false; /* none of ours */
+        return false; /* tallyd has not written the member */
     }
     ret->zone = site_zones_get(&core->sites, ret->site);
     return key_open_parse(member, ret->zone, &ret->site, &ret->bucket);
@@ -109,8 +109,8 @@ static enum pass_result list_sites(struct pass *pass)
 
 /* ---- pages of a site ---- */
 
-/* A site's parts of one kind, [first, end), while they are scanned.  Number n_parts is the bucket
- * itself: its pages are taken to be in the parts @gone. */
+/* The scans of a site's parts [first, end), for one kind of keys.  Part number n_parts is the
+ * bucket itself: its pages are taken to be in the parts @gone (bits). */
 struct scan {
     uint32_t site;
     enum key_kind kind;
@@ -127,7 +127,8 @@ static struct bucket scanned_bucket(const struct pass *pass, const struct scan *
     return part == cut->n_parts ? cut->target : cut->parts[part];
 }
 
-/* Put the key of a part.  True: it is a hash, of a minute; else it is a sorted set. */
+/* Put the key of a part.  True: the part is a minute, whose key is a hash; else the key is a sorted
+ * set. */
 static bool put_part(struct pass *pass, const struct scan *scan, size_t part)
 {
     struct bucket bucket = scanned_bucket(pass, scan, part);
@@ -153,8 +154,8 @@ static enum pass_result ask_sizes(struct pass *pass, struct scan *scan)
     return result;
 }
 
-/* Write scans of as many unfinished parts as are good for one step; returns how many, their
- * numbers in @which. */
+/* Write scans of as many unfinished parts as one step may look at.  Returns how many there are;
+ * @which has the numbers of these parts. */
 static size_t write_scans(struct pass *pass, const struct scan *scan, size_t which[PARTS_MAX])
 {
     size_t n = 0;
@@ -185,7 +186,7 @@ static bool take_piece(
     for (size_t i = 0; i + 1 < names->n; i += 2) {
         struct slice page = names->items[i].text;
         int64_t count = whole ? 0 : reply_integer(&names->items[i + 1], 0);
-        if (page.n <= EVENT_PAGE_MAX && /* else none of ours */
+        if (page.n <= EVENT_PAGE_MAX && /* tallyd writes no longer name */
             !rollup_list_add_item(
                 list, scan->site, scan->kind, page, parts, count > 0 ? (uint64_t)count : 0)) {
             return false;
@@ -218,12 +219,12 @@ static enum pass_result run_scan(struct pass *pass, struct scan *scan)
     return result;
 }
 
-/* The parts (bits) of a site whose hash of views may have expired since the bucket was closed for
- * readers, by Redis's clock at the last step. */
+/* The parts (bits) of a site whose hash of views may have expired between the closing of the bucket
+ * for readers and the last step, by Redis's clock. */
 static uint64_t parts_gone(const struct pass *pass, uint32_t site)
 {
     const struct rollup_cut *cut = rollup_cut_of(&pass->list, site);
-    /* What ended before and was left announced was closed by an earlier pass. */
+    /* A bucket that ended earlier, and is still announced, was closed by an earlier pass. */
     int64_t closed_ms = cut->target.end_s < pass->end_s ? 0 : pass->closed_ms;
     uint64_t gone = 0;
     for (size_t i = 0; i < cut->n_parts; i++) {
@@ -246,7 +247,7 @@ static enum pass_result list_pages(struct pass *pass, uint32_t site, enum key_ki
     }
     struct scan whole = {.site = site, .kind = kind, .first = n_parts, .end = n_parts + 1};
     whole.gone = parts_gone(pass, site);
-    /* A month expires itself, with what was put together in it and in no day. */
+    /* A month's own keys expire, also those of what was put together in the month and in no day. */
     return whole.gone != 0 || pass->level == LEVEL_MONTH ? run_scan(pass, &whole) : PASS_DONE;
 }
 

@@ -1,4 +1,4 @@
-/* merge.c - the phase of a pass that merges the keys of the parts into those of the whole. */
+/* merge.c - the phase of a pass that merges the keys of the parts into those of the bucket. */
 #include <stdio.h>
 
 #include "storage/job/counted_name.h"
@@ -6,9 +6,9 @@
 #include "storage/rollup/step.h"
 #include "storage/rollup/together.h"
 
-#define MERGE_BUDGET_US 2000
-#define MERGE_PAGES     64
-#define MERGE_KEYS      1000
+#define MERGE_BUDGET_US 2000 /* merge.lua works so long, and says how far it came */
+#define MERGE_PAGES     64   /* pages in one chunk at most */
+#define MERGE_KEYS      1000 /* a chunk with so many keys takes no more pages */
 
 static size_t put_sources(struct pass *pass, enum key_kind kind, const struct rollup_item *item)
 {
@@ -32,7 +32,7 @@ static bool go_together(const struct rollup_item *a, const struct rollup_item *b
                slice_equal(counted_name_class(a->page), counted_name_class(b->page)));
 }
 
-/* Items from @first on that go into one chunk: not too many keys. */
+/* How many items, from @first on, go into one chunk. */
 static size_t chunk_size(const struct pass *pass, size_t first)
 {
     const struct rollup_item *items = pass->list.items;
@@ -48,14 +48,14 @@ static size_t chunk_size(const struct pass *pass, size_t first)
     return n;
 }
 
-/* Number behind the letter of the cursor. */
+/* The number behind the letter of the cursor. */
 static int64_t position(const struct pass *pass)
 {
     struct reply text = {.type = REPLY_TEXT, .text = slice_of(pass->cur + 1)};
     return reply_integer(&text, 0);
 }
 
-/* The member of `open` that announces the bucket to the next coarser level. */
+/* Put the member of `open` that announces the bucket to the next coarser level; "" for a month. */
 static void put_announcement(struct pass *pass, const struct rollup_item *item)
 {
     const struct rollup_cut *cut = rollup_cut_of(&pass->list, item->site);
@@ -67,7 +67,8 @@ static void put_announcement(struct pass *pass, const struct rollup_item *item)
     resp_word(&pass->args, member.p, member.n);
 }
 
-/* How the items are merged; where they are put together, the name and the keys of that. */
+/* Put how the items are merged, and, for items that are put together, the name that stands for them
+ * and the keys of its sketches. */
 static void put_way(struct pass *pass, const struct rollup_item *item)
 {
     static const char *const ways[] = {
@@ -84,7 +85,7 @@ static void put_way(struct pass *pass, const struct rollup_item *item)
     resp_slice(&pass->args, other);
 }
 
-/* Items [0, n) of @items. */
+/* Put the names of @n items, and then for each item its keys and how many sources these have. */
 static void put_items(struct pass *pass, const struct rollup_item *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -124,7 +125,8 @@ static enum pass_result merge_chunk(struct pass *pass, size_t first, size_t n, i
     return pass_run(pass, SCRIPT_MERGE, 11 + 3 * n, ret_done);
 }
 
-/* In a day or a month some names are put together. */
+/* Choose how each item is merged: in a day or a month some names are put together.  False: no
+ * memory. */
 static bool choose_ways(struct pass *pass)
 {
     struct together together = {.config = &pass->core->config,

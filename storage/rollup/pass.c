@@ -21,7 +21,7 @@ int64_t rollup_due_s(const struct site_zones *zones, const struct rollup_state *
 {
     for (int level = LEVEL_MONTH; level > LEVEL_HOUR; level--) {
         if (next_end_s(zones, state, (enum level)level) <= state->readers_s[level - 1]) {
-            return 0; /* its parts are complete */
+            return 0; /* all parts of that bucket are complete */
         }
     }
     return next_end_s(zones, state, LEVEL_HOUR) + PASS_GRACE_S;
@@ -72,8 +72,9 @@ static enum pass_result pass_mark(struct pass *pass)
     return result;
 }
 
-/* Take over the pass @theirs that another process left open.  Its buckets are closing, or, past the
- * advance, the last ones closed.  Either way they end where the level is closed for writers. */
+/* Take over the pass @theirs that another process left open.  Before its advance its buckets are
+ * closed for writers alone; behind the advance they are the last ones closed for readers.  Either
+ * way they end where the level is closed for writers. */
 static enum pass_result take_over(struct pass *pass, const char theirs[static PASS_ID])
 {
     const struct rollup_state *state = &pass->view.state;
@@ -100,7 +101,7 @@ static enum pass_result take_over(struct pass *pass, const char theirs[static PA
 void pass_closed(struct pass *pass, const struct rollup_state *state, const char *ver)
 {
     pass->view.state = *state;
-    pass->view.ver.n = (uint8_t)strlen(ver); /* a view has what one moment had */
+    pass->view.ver.n = (uint8_t)strlen(ver); /* state and `ver` of a view are of one moment */
     memcpy(pass->view.ver.text, ver, pass->view.ver.n);
     core_set_view(pass->core, pass->partition, &pass->view);
 }
@@ -152,8 +153,8 @@ static enum pass_result read_state(struct pass *pass, int64_t *ret_now_s)
     return PASS_DONE;
 }
 
-/* Read which pass is open: its id is copied to @open (PASS_ID bytes), "" if there is none.  It need
- * not be of the same moment as the state: whichever script comes next compares both. */
+/* Read which pass is open: its id is copied to @open (PASS_ID bytes), "" if there is none.  State
+ * and id need not be of the same moment, because the script that comes next compares both. */
 static enum pass_result read_open(struct pass *pass, char *open)
 {
     const struct reply *reply = NULL;

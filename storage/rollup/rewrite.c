@@ -8,9 +8,9 @@
 #include "storage/schema/key.h"
 #include "storage/time/units.h"
 
-#define ASK_MS 2000
+#define ASK_MS 2000 /* the longest wait for an answer */
 
-/* The days whose rewrite is due by @now_s. */
+/* The number of the last day, since 1970, whose rewrite is due by @now_s. */
 static int64_t due_day(int64_t now_s)
 {
     return (now_s - REWRITE_HOUR * HOUR_S) / DAY_S;
@@ -46,7 +46,7 @@ bool aof_rewrite_look(
     buffer_init(&b);
     key_command(&b, "GET", tag, "rewritten", 0);
     const struct reply *reply = rewrite_ask(session, &b);
-    /* Of the day behind this one: this process's clock is some seconds late. */
+    /* Day + 1: another process has begun it, and this process's view of the clock is a bit late. */
     int64_t last = reply == NULL ? 0 : reply_integer(reply, 0);
     if (reply != NULL && last != day && last != day + 1) {
         resp_command(&b, "BGREWRITEAOF", NULL);

@@ -16,12 +16,12 @@
 #include "storage/time/units.h"
 #include "storage/users/forget.h"
 
-#define ASK_MS       2000  /* longest wait for a connection, or for a small answer */
-#define RETRY_MS     1000  /* after a failure */
+#define ASK_MS       2000  /* the longest wait for a connection, or for a small answer */
+#define RETRY_MS     1000  /* a failed turn is tried again after so long */
 #define FOLLOW_MS    10000 /* how often to look at what another process should have done by now */
-#define WISH_LOOK_MS 50
+#define WISH_LOOK_MS 50    /* how often to look at a wish */
 #define SLEEP_MAX_MS (HOUR_S * 1000)
-#define CATCH_UP_MS  2000 /* for what was acknowledged before a pass was asked for */
+#define CATCH_UP_MS  2000 /* a pass on request waits so long for what was acknowledged before it */
 #define CLOSE_MS     5000 /* how often to look for logs whose writers are gone */
 
 struct rollup {
@@ -34,7 +34,7 @@ struct rollup {
     struct session spread;          /* in a cluster: leads to all servers, by the dispatcher */
     struct dispatcher dispatcher;   /* the dispatcher of `spread` */
     struct sessions servers;      /* in a cluster: one to each server, for what servers are asked */
-    struct leadership leadership; /* of the turn at hand */
+    struct leadership leadership; /* for the turn at hand */
     int64_t clean_token;          /* all partitions were looked at under this token of the lock */
     bool owes_pass;               /* a wish was found that no pass has fulfilled yet */
     bool wishing;                 /* the jobs that have begun wait for a pass of another process */
@@ -103,7 +103,7 @@ static bool do_passes(struct rollup *r, unsigned partition, struct session *sess
         case PASS_DONE:
             voids = 0;
             break;
-        case PASS_VOID: /* once another process may take it over; twice is worth a pause */
+        case PASS_VOID: /* once may happen, as another process took over; twice is worth a pause */
             voids++;
             break;
         case PASS_LOST:
@@ -129,7 +129,7 @@ static bool roll_partition(void *data, unsigned partition, struct session *sessi
     return ok;
 }
 
-/* The same for all of them.  False: something is left. */
+/* Bring all partitions up to date.  False: something is left. */
 static bool roll_all(struct rollup *r)
 {
     bool ok = true;
@@ -142,7 +142,7 @@ static bool roll_all(struct rollup *r)
     return ok && r->session.redis != NULL;
 }
 
-/* When the next pass of any partition is due, UTC seconds, by what is known of them. */
+/* When the next pass of any partition is due, UTC seconds, by what is known of the partitions. */
 static int64_t next_due_s(struct core *core)
 {
     int64_t due_s = INT64_MAX;
@@ -154,10 +154,10 @@ static int64_t next_due_s(struct core *core)
     return due_s;
 }
 
-/* A pass that was asked for is over: answer the jobs begun, and take the wish @wish away; "" is
- * none.  A server may have gone back, and nobody has heard of it.  So all partitions are asked
- * whether they have what was due at @now_s.  False: one has not, or Redis is away; the jobs wait.
- * Any other error is what the jobs get, and the wish stays. */
+/* A pass on request is over: answer the jobs begun, and take the wish @wish away; "" is none.  A
+ * server may have gone back without anybody's notice.  So all partitions are asked whether they
+ * have what was due at @now_s.  False: a partition has not, or Redis is away; the jobs wait.  After
+ * any other error the jobs get that error, and the wish stays. */
 static bool tell_asked(struct rollup *r, const char *wish, int64_t now_s)
 {
     struct rollup_job result;
@@ -172,8 +172,8 @@ static bool tell_asked(struct rollup *r, const char *wish, int64_t now_s)
     return true;
 }
 
-/* Everything that is due, as the leader; with @asked also what is over just now.  False: try again
- * soon. */
+/* Do everything that is due, as the leader; with @asked also buckets that have ended just now.
+ * False: try again soon. */
 static bool rollup_lead(struct rollup *r, bool asked)
 {
     char wish[WISH_ID_SIZE] = "";
@@ -186,7 +186,8 @@ static bool rollup_lead(struct rollup *r, bool asked)
     if (asked) {
         rollup_jobs_begin(&r->jobs);
         wish_read(r->core, &r->session, wish);
-        /* So that the pass finds it.  What is late goes into what the pass has closed. */
+        /* The pass shall find what was acknowledged.  What is counted later goes into the closed
+         * buckets as well. */
         (void)core_catch_up(r->core, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     /* A server that was replaced meanwhile may have lost what the pass had done there. */
@@ -220,7 +221,7 @@ static int64_t keep_house(struct rollup *r)
         return RETRY_MS;
     }
     bool ok = log_close_silent(&r->closer, r->core, &r->session, now_ms + ASK_MS) ||
-              r->workers != NULL; /* of a cluster it has connections of its own */
+              r->workers != NULL; /* in a cluster the closer has connections of its own */
     if (r->workers != NULL) {
         aof_rewrite_look_each(&r->rewriter, r->core, &r->servers, &r->leadership);
     } else if (!ok || !aof_rewrite_look(&r->rewriter, r->core, &r->session, 0)) {
@@ -230,7 +231,7 @@ static int64_t keep_house(struct rollup *r)
     return CLOSE_MS;
 }
 
-/* A leader's turn; returns how long to sleep. */
+/* A leader's turn, under the fencing token @token.  Returns how long to sleep. */
 static int64_t turn_of_leader(struct rollup *r, int64_t token)
 {
     r->owes_pass = leader_take_wish(r->leader) || r->owes_pass;
@@ -272,7 +273,7 @@ static int64_t await_other(struct rollup *r)
     if (fate == WISH_FULFILLED) {
         (void)tell_asked(r, "", 0);
     }
-    r->wishing = fate == WISH_STANDS; /* one that was lost is made again */
+    r->wishing = fate == WISH_STANDS; /* a wish that was lost is made again */
     return WISH_LOOK_MS;
 }
 
@@ -284,7 +285,7 @@ static int64_t turn_of_follower(struct rollup *r)
     r->wishing = false;
     int64_t wait_ms = due_in_ms(r->core);
     if (wait_ms == 0 && atomic_load(&r->core->ready) &&
-        rollup_connected(r)) { /* for lag_s and the like */
+        rollup_connected(r)) { /* the metrics of how far rollups lag need the states */
         struct rollup_job ignored;
         (void)read_status(r, &ignored);
         wait_ms = due_in_ms(r->core);
@@ -294,7 +295,8 @@ static int64_t turn_of_follower(struct rollup *r)
 
 /* ---- both ---- */
 
-/* Look at what is to be deleted; the leader, of @token, does it.  Returns how long to sleep. */
+/* Look at what is to be deleted.  The leader, whose token is @token, does the work; a follower has
+ * @token 0.  Returns how long to sleep. */
 static int64_t work_at_deletions(struct rollup *r, int64_t token)
 {
     bool lost = false;
@@ -339,7 +341,7 @@ static int64_t take_late(void *data, struct storage_job **ret_late)
     return rollup_jobs_take_late(&((struct rollup *)data)->jobs, monotonic_ms(), ret_late);
 }
 
-/* Where several servers share the partitions.  False: out of memory. */
+/* Prepare what is needed if several servers share the partitions.  False: out of memory. */
 static bool begin_spread(struct rollup *r)
 {
     const struct redis_look look = {core_runs, r->core, ASK_MS};
@@ -379,7 +381,7 @@ bool rollup_submit(struct rollup *r, struct storage_job *job, enum storage_err *
 {
     *ret_err = rollup_jobs_add(&r->jobs, job) ? STORAGE_OK : STORAGE_SHUTDOWN;
     if (*ret_err == STORAGE_OK) {
-        leader_nudge(r->leader); /* it minds the deadline */
+        leader_nudge(r->leader); /* the leader's thread answers the job at its deadline */
         wake_up(&r->core->rollup_wake);
     }
     return *ret_err == STORAGE_OK;

@@ -1,15 +1,15 @@
-/* skip.c - buckets that no site has data in are closed at once, any number of them. */
+/* skip.c - close buckets in which no site has data, many of them in one step. */
 #include "storage/rollup/step.h"
 
 #include <stdio.h>
 
 #include "storage/redis/resp.h"
 
-#define MEMBERS_READ 1000  /* of `open`; where there are more, buckets are closed one by one */
-#define ENDS_MOST    10000 /* in one step: a year of hours */
+#define MEMBERS_READ 1000  /* if `open` has more members, buckets are closed one by one */
+#define ENDS_MOST    10000 /* so many buckets, a year of hours, are closed in one step at most */
 
-/* When the first bucket of the pass's level that has data ends.  INT64_MIN: something is there that
- * cannot be read. */
+/* When the first bucket of the pass's level that has data ends.  INT64_MAX: none has data.
+ * INT64_MIN: a member cannot be parsed. */
 static int64_t first_end_s(const struct pass *pass, const struct reply *members)
 {
     int64_t first_s = INT64_MAX;
@@ -25,7 +25,7 @@ static int64_t first_end_s(const struct pass *pass, const struct reply *members)
     return first_s;
 }
 
-/* Read `open`: *ret_s is as above, and INT64_MIN where there are too many members. */
+/* Read `open`: *ret_s is as above, and INT64_MIN also if there are too many members. */
 static enum pass_result read_first_end(struct pass *pass, int64_t *ret_s)
 {
     const struct reply *reply = NULL;
@@ -42,7 +42,7 @@ static enum pass_result read_first_end(struct pass *pass, int64_t *ret_s)
     return PASS_DONE;
 }
 
-/* The last of the ends that are due before @first_s, from the pass's own on. */
+/* The last end of a bucket, from that of the pass on, that is due and lies before @first_s. */
 static int64_t last_end_s(const struct pass *pass, int64_t first_s, int64_t now_s)
 {
     int64_t end_s = pass->end_s;

@@ -9,7 +9,7 @@
 #include "storage/read/operation.h"
 #include "storage/redis/resp.h"
 
-/* The replies, in the order of asking; behind them one for each partition. */
+/* The replies, in the order of the commands; behind these comes one for each partition. */
 enum { REPLY_OF_TIME, REPLY_OF_LOCK, REPLY_OF_FENCE, REPLIES_BEFORE_PARTITIONS };
 
 static enum storage_err take_partition(
@@ -64,7 +64,8 @@ static enum storage_err rollup_status_take(struct reading *r, size_t i, const st
     return take_partition(r->core, (unsigned)(i - REPLIES_BEFORE_PARTITIONS), reply, ret);
 }
 
-/* All replies are taken, so that none is left on the connection. */
+/* Take a reply.  True also after a fault: all replies are taken, so none is left on the
+ * connection. */
 static bool take_reply(void *data, size_t i, const struct reply *reply)
 {
     struct reading *r = data;

@@ -1,11 +1,11 @@
 /* step.h - what the steps of a pass have in common: the pass's state, and how a script is run.
  *
- * Layer: storage, private to the files of rollup/ that are named below.  Belongs to the rollup's
- * thread.
+ * Layer: storage, private to the files of rollup/ that are named below.  Belongs to the thread that
+ * does the pass.
  *
- * Every script of a pass has the partition's state and pass as its first keys, and the settings as
- * its first argument.  Further keys and arguments are put into pass->keys and pass->args, in order;
- * pass_script sends them.
+ * Every script of a pass has the keys `state` and `pass` of the partition as its first keys, and
+ * the settings as its first argument.  Further keys and arguments are put into pass->keys and
+ * pass->args, in order; pass_script() sends them.
  */
 #ifndef STORAGE_ROLLUP_STEP_H
 #define STORAGE_ROLLUP_STEP_H
@@ -14,7 +14,7 @@
 #include "storage/rollup/list.h"
 #include "storage/schema/key.h"
 
-#define PASS_ID 34 /* letter, 32 hex digits, NUL */
+#define PASS_ID 34 /* bytes of a pass's id: the level's letter, 32 hex digits, NUL */
 
 struct pass {
     struct core *core;
@@ -25,52 +25,56 @@ struct pass {
 
     struct partition_view view;
     char id[PASS_ID];
-    char cur[24];
-    enum level level;  /* of the buckets to complete, */
-    int64_t end_s;     /* and where they end */
-    bool again;        /* it was begun by somebody else, or before a connection was lost */
-    int64_t closed_ms; /* a time before the advance, Redis's clock; 0: somebody else's, unknown */
+    char cur[24];     /* the cursor: "m" and how many items are merged, or "x" and a chunk */
+    enum level level; /* the level of the buckets to complete */
+    int64_t end_s;    /* when these buckets end, UTC */
+    bool again;       /* another process began the pass, or this one before a connection was lost */
+    int64_t closed_ms; /* a time before the advance, by Redis's clock; 0: not known */
     int64_t redis_ms;  /* Redis's clock at the last step of the list */
     struct rollup_list list;
     struct buffer keys, args, out;
-    size_t n_keys; /* in keys */
+    size_t n_keys; /* how many keys are in `keys` */
 };
 
-/* Is the pass behind its advance, in its last phase? */
+/* Is the pass in its last phase, behind the advance? */
 static inline bool pass_is_closed(const struct pass *pass)
 {
     return pass->cur[0] == 'x';
 }
 
-/* Send what is in pass->out and await one reply; PASS_DONE if it is no error. */
+/* Send the command in pass->out, and await its reply.  PASS_DONE: *ret is no error. */
 enum pass_result pass_ask(struct pass *pass, const struct reply **ret) MUST_CHECK;
 
-/* Run a script with what was put: the keys, and @n_args arguments.  PASS_DONE: *ret is no error. */
+/* Run a script with the keys, and the @n_args arguments, that were put.  PASS_DONE: *ret is no
+ * error. */
 enum pass_result pass_script(
     struct pass *pass, enum script script, size_t n_args, const struct reply **ret) MUST_CHECK;
 
-/* The same where the reply is a number: at least 1 is success, less PASS_VOID. */
+/* The same for a script that answers a number, *ret: less than 1 is PASS_VOID. */
 enum pass_result pass_run(
     struct pass *pass, enum script script, size_t n_args, int64_t *ret) MUST_CHECK;
 
+/* Put a key of the partition; the key of a bucket; a state as an argument.  If memory is out, the
+ * next pass_script() fails. */
 void pass_put_key(struct pass *pass, const char *name);
 void pass_put_bucket_key(
     struct pass *pass, enum key_kind kind, uint32_t site, struct bucket bucket, struct slice page);
 void pass_put_state(struct pass *pass, const struct rollup_state *state);
 
-/* Is the end @end_s of a bucket of @level due, by the state in pass->view and Redis's clock @now_s?
- * (rollup/pass.c, as the next two.) */
+/* Is a bucket of @level that ends at @end_s due, by the state in pass->view and Redis's clock
+ * @now_s?  (rollup/pass.c, as the next two.) */
 bool pass_is_due(const struct pass *pass, enum level level, int64_t end_s, int64_t now_s);
 
 /* Draw pass->id, for a pass of pass->level. */
 void pass_new_id(struct pass *pass);
 
-/* Redis has @state now, and the id @ver in its field `ver`: tell all who plan by it. */
+/* Redis has @state now, and the id @ver in the field `ver`: note both in pass->view and the core's
+ * view, so that questions are planned by them. */
 void pass_closed(struct pass *pass, const struct rollup_state *state, const char *ver);
 
-/* In place of all phases (rollup/skip.c): where no site has data in the bucket that is due, it is
- * closed, and with it all that are due after it up to the first one with data.  PASS_VOID: there is
- * data, or something was counted meanwhile, and nothing was done. */
+/* In place of all phases (rollup/skip.c): if no site has data in the bucket that is due, close that
+ * bucket, and the due ones behind it up to the first one with data.  PASS_VOID: there is data, or
+ * something was counted meanwhile, and nothing was done. */
 enum pass_result pass_skip(struct pass *pass, int64_t now_s) MUST_CHECK;
 
 /* A member of the set `open`: a site has data in the bucket. */
@@ -80,19 +84,20 @@ struct open_bucket {
     struct bucket bucket;
 };
 
-/* Read it (rollup/list_make.c).  False: it is no bucket of a site. */
+/* Parse such a @member, whose bytes must outlive @ret (rollup/list_make.c).  False: @member is no
+ * bucket of a site. */
 bool open_bucket_parse(
     const struct core *core, struct slice member, struct open_bucket *ret) MUST_CHECK;
 
-/* The first phase, and once more before the last (rollup/list_make.c): list the sites, and unless
- * @sites_only the pages, of the parts into pass->list.  Behind the advance also of buckets that
- * ended before, which are complete but were left announced. */
+/* The first phase, and once more before the last one (rollup/list_make.c): list the sites, and
+ * unless @sites_only the pages, of the parts into pass->list.  Behind the advance the list also has
+ * buckets that ended earlier, which are complete but are still announced. */
 enum pass_result pass_list(struct pass *pass, bool sites_only) MUST_CHECK;
 
-/* The second phase (rollup/merge.c): what was listed is merged. */
+/* The second phase (rollup/merge.c): merge what was listed. */
 enum pass_result pass_merge(struct pass *pass) MUST_CHECK;
 
-/* The last phase (rollup/expire.c): the parts get their expiry, and the pass ends. */
+/* The last phase (rollup/expire.c): give the parts their expiry, and end the pass. */
 enum pass_result pass_expire(struct pass *pass) MUST_CHECK;
 
 #endif

@@ -7,19 +7,20 @@
 #include "storage/time/write_plan.h"
 
 /* The parts' hashes may be gone before the pass has given all keys of the parts their expiry.  Then
- * the names of the bucket stand in for those of the parts (list_make.c), so it must have them
- * all.  A pass that lasts this long is taken to be left. */
+ * the names of the bucket stand in for those of the parts (list_make.c), so the bucket must have
+ * all names.  A pass is taken not to last longer than PASS_MS. */
 #define PASS_MS (HOUR_S * 1000)
 
 /* ---- order ---- */
 
-/* The class of a name that has a cap; of any other name nothing at all. */
+/* The class of a name that has a cap; "" for any other name. */
 static struct slice class_of(const struct rollup_item *item)
 {
     return counted_name_mark(item->page) > NAME_MARK_VALUE ? (struct slice){"", 0}
                                                            : counted_name_class(item->page);
 }
 
+/* Can the name have a cap?  The whole site, and what is put together already, have none. */
 static bool is_plain(const struct rollup_item *item)
 {
     return item->page.n > 0 && counted_name_mark(item->page) <= NAME_MARK_VALUE;
@@ -39,7 +40,7 @@ static int by_class(const struct rollup_item *x, const struct rollup_item *y)
     return order != 0 ? order : slice_compare(class_of(x), class_of(y));
 }
 
-/* Classes together, and in a class the names that keep their entries first. */
+/* Order items by site and kind, then by class, and in a class the names that keep entries first. */
 static int by_count(const void *a, const void *b)
 {
     const struct rollup_item *x = a;
@@ -52,7 +53,8 @@ static int by_count(const void *a, const void *b)
     return x->count < y->count ? 1 : -1;
 }
 
-/* What is put together begins anew before anything is added to it. */
+/* Order items by site and kind, then by way: what is put together begins anew (MERGE_ANEW) before
+ * anything is added (MERGE_TOGETHER). */
 static int by_way(const void *a, const void *b)
 {
     const struct rollup_item *x = a;
@@ -70,7 +72,7 @@ static uint64_t cap_of(const struct together *together, const struct rollup_item
     return name_cap(together->config, together->n_partitions, item->page, item->kind == KEY_VV);
 }
 
-/* Are the parts there for as long as the pass may last? */
+/* Do all parts stay for as long as the pass may last? */
 static bool parts_stay(const struct together *together, const struct rollup_cut *cut)
 {
     for (size_t i = 0; i < cut->n_parts; i++) {
@@ -88,13 +90,13 @@ static uint64_t all_parts(const struct rollup_cut *cut)
     return (UINT64_C(1) << cut->n_parts) - 1;
 }
 
-/* A group of items, of one site and kind, in the order of by_count(). */
+/* The items of one site and kind, [first, last), in the order of by_count(). */
 struct group {
-    size_t first, plain, last; /* [first, plain): names that have no cap; a few */
+    size_t first, plain, last; /* items [first, plain) are a few names that have no cap */
 };
 
-/* What is put together of the class of @like begins anew.  Late events may have come into parts
- * that the list does not know, so all of them are looked at. */
+/* Have what is put together of the class of item @like begin anew.  Late events may have come into
+ * parts that the list does not know, so all parts are looked at.  False: out of memory. */
 static bool begin_anew(struct rollup_list *list, const struct group *group, size_t like)
 {
     struct slice class = class_of(&list->items[like]);
@@ -118,7 +120,7 @@ static bool begin_anew(struct rollup_list *list, const struct group *group, size
     return true;
 }
 
-/* The names [first, last) are all of a class.  False: out of memory. */
+/* Choose the ways of items [first, last), which are all names of a class.  False: out of memory. */
 static bool choose_class(struct rollup_list *list, const struct together *together,
     const struct group *group, size_t first, size_t last)
 {

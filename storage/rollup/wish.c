@@ -8,12 +8,12 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define ASK_MS  2000  /* longest wait for an answer */
-#define WISH_MS 60000 /* a wish that nobody took away */
+#define ASK_MS  2000  /* the longest wait for an answer */
+#define WISH_MS 60000 /* a wish expires after so long */
 #define WISH    "wish"
 #define DONE    "wish:done"
 
-/* Send the command in @b, which is released, and await its reply; NULL: none, or an error. */
+/* Send the command in @b, which is released, and await its reply.  NULL: none came, or an error. */
 static const struct reply *ask(struct core *core, struct session *session, struct buffer *b)
 {
     const struct reply *reply = NULL;
@@ -27,7 +27,7 @@ static const struct reply *ask(struct core *core, struct session *session, struc
     return reply->type == REPLY_ERROR ? NULL : reply;
 }
 
-/* Ask for one of the keys. */
+/* Ask for the key @name. */
 static const struct reply *ask_for(struct core *core, struct session *session, const char *name)
 {
     struct buffer b;
@@ -52,7 +52,7 @@ bool wish_make(struct core *core, struct session *session, int64_t *ret_done)
     if (ask(core, session, &b) == NULL) {
         return false;
     }
-    /* Only now: what is counted from here on is not of a pass that began before. */
+    /* Read the count only now: what is added from here on is not of a pass that began before. */
     const struct reply *done = ask_for(core, session, DONE);
     *ret_done = done == NULL ? 0 : reply_integer(done, 0);
     return done != NULL;

@@ -12,15 +12,15 @@
 struct worker {
     struct rollup_workers *all;
     unsigned number;
-    struct sessions sessions; /* its thread's own during a run */
+    struct sessions sessions; /* during a run they belong to the worker's thread */
     pthread_t thread;
     bool is_running;
-    bool ok; /* nothing is left */
+    bool ok; /* nothing is left in the worker's partitions */
 };
 
 struct rollup_workers {
     struct core *core;
-    unsigned n; /* in this run */
+    unsigned n; /* workers in this run */
     uint16_t server_of[PARTITIONS_MAX];
     rollup_work_fn *work;
     void *data;
@@ -51,7 +51,8 @@ void rollup_workers_free(struct rollup_workers *all)
     free(all);
 }
 
-/* A server that was not reached is not tried again for each of its partitions. */
+/* A worker's thread.  A server that was not reached is not tried again for each of its partitions.
+ */
 static void *work_main(void *argument)
 {
     struct worker *w = argument;
