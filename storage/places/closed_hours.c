@@ -1,4 +1,4 @@
-/* closed_hours.c - the places of hours whose counters tell their names. */
+/* closed_hours.c - the places of closed hours, whose counters tell which names they have. */
 #include "storage/base/index.h"
 #include "storage/job/counted_name.h"
 #include "storage/places/places.h"
@@ -6,33 +6,34 @@
 #include "storage/redis/resp.h"
 #include "storage/time/write_plan.h"
 
-/* They do once the hour is closed for readers and has ended more than a day ago.  Until then late
- * events are ordinary, and the hash of an hour tells since when a name has its place: that counts
- * in the hour behind it.
+/* The counters tell the names once the hour is closed for readers and has ended more than a day ago
+ * (closed_hours_is()).  Until then late events are ordinary, and the hash of the hour tells since
+ * when a name has its place, which matters in the next hour.
  *
- * What Redis says of an hour whose counters tell:
+ * What Redis says of such an hour:
  *
- *     the hour's counters       which names have a place; that a class is full: then they have the
- *                               name of what was put together; and how many names there are
- *     those of the hour before  which names get a place all the same, until a class is full.  One
- *                               that comes to the hour before later may have been refused here
- *     the hash of places        for which names of the hour before a place is kept since then
+ *     the hour's counters       which names have a place; whether a class is full, because then
+ *                               there is the name of others; and how many names there are
+ *     those of the hour before  which names get a place all the same, until a class is full.  A
+ *                               name that came later to the hour before may have been refused here
+ *     the hash of places        for which names of the hour before a place is kept since a class
+ *                               is full
  *
- * The counters of an hour hold names of several classes, and cannot count one.  While an hour has
- * fewer names than a class may have, that is enough.  Else its names are listed, as long as the
- * class is not full and new names come.
+ * The counters of an hour hold names of several classes, so their number is not that of one class.
+ * While an hour has fewer names than a class may have, that does not matter.  Else the names are
+ * listed, as long as the class is not full and new names come.
  */
 
-/* A name that comes to the hour before once a class is full has no place by that; one whose place
- * is kept always has. */
+/* since_ms of a name that has a place in the hour before, by its counters: no place once a class is
+ * full.  And of a name for which a place is kept: always a place. */
 #define SINCE_TOO_LATE INT64_MAX
 #define SINCE_EVER     0
 
-/* A class is full, and nobody noted since when. */
+/* full_ms of a class that is full since an unknown time. */
 #define FULL_LONG_AGO 1
 
-/* Names of the hour before for which places are kept, at most: those with the highest counts; and
- * of all hours of a share. */
+/* For so many names of the hour before, those with the highest counts, places are kept at most; and
+ * for so many names in all hours of a share. */
 #define STAYING_MAX       4000
 #define STAYING_SHARE_MAX 40000
 
@@ -50,7 +51,7 @@ static const struct place_hour *hour_of(
     return &places->hours[question->hour];
 }
 
-/* The next class of the question's table, behind class @c; from INDEX_NONE on the first one. */
+/* The next class of the question's table behind class @c, or the first one if @c is INDEX_NONE. */
 static uint32_t next_class(
     const struct places *places, const struct place_question *question, uint32_t c)
 {
@@ -61,7 +62,7 @@ static uint32_t next_class(
     return c;
 }
 
-/* The next name of the question's table, from place @i of the list of names on. */
+/* The index in places->asked, from @i on, of the next name of the question's table. */
 static uint32_t next_name(
     const struct places *places, const struct place_question *question, uint32_t i)
 {
@@ -83,7 +84,8 @@ static void write_counters_key(const struct places *places, const struct place_q
                         hour->site->name, before ? hour->before : hour->bucket, SLICE("")));
 }
 
-/* ZMSCORE of names; of the hour itself also of what was put together of their classes. */
+/* Write ZMSCORE of the question's names; for the hour itself also of the names of others of their
+ * classes. */
 static void write_scores(const struct places *places, const struct place_question *question,
     const char *tag, struct buffer *out)
 {
@@ -125,7 +127,7 @@ static void write_list(const struct places *places, const struct place_question 
     }
 }
 
-/* HMGET of the places that are kept. */
+/* Write HMGET of the places that are kept for the question's names. */
 static void write_kept(const struct places *places, const struct place_question *question,
     const char *tag, struct buffer *out)
 {
@@ -181,7 +183,7 @@ bool closed_hours_ask(
     return ok;
 }
 
-/* May class @c become full, by what is known of its number? */
+/* May class @c become full, by what is known of how many names it has? */
 static bool may_fill(const struct places *places, uint32_t c)
 {
     const struct place_class *class = &places->classes[c];
@@ -221,7 +223,7 @@ bool closed_hours_ask_lists(struct places *places, const char *tag, struct buffe
 
 /* ---- answers ---- */
 
-/* False: the answer has another shape. */
+/* Take which names have a place that is kept.  False: the answer has another shape. */
 static bool take_kept(
     struct places *places, const struct place_question *question, const struct reply *reply)
 {
@@ -238,7 +240,7 @@ static bool take_kept(
     return true;
 }
 
-/* The counters have the name. */
+/* The counters of the hour, or with @before of the hour before, have the name of @place. */
 static void note_counted(struct place *place, bool before)
 {
     if (!before) {
@@ -249,7 +251,8 @@ static void note_counted(struct place *place, bool before)
     }
 }
 
-/* False: the answer has another shape. */
+/* Take which names, and which names of others, the counters have.  False: the answer has another
+ * shape. */
 static bool take_scores(
     struct places *places, const struct place_question *question, const struct reply *reply)
 {
@@ -279,7 +282,8 @@ static void take_size(struct places *places, const struct place_question *questi
     }
 }
 
-/* The class of a name in a list; INDEX_NONE: nobody asks for its names, or it has none. */
+/* The class of a name in a list.  INDEX_NONE: the name has no cap, or the class is not asked
+ * for. */
 static uint32_t class_of(
     const struct places *places, const struct place_question *question, struct slice name)
 {
@@ -306,14 +310,15 @@ static void take_list(
     }
 }
 
-/* The list of the hour itself was answered.  False: out of memory. */
+/* Note which names of the hour before may stay.  The list of the hour itself must have been taken
+ * before, for may_fill().  False: out of memory. */
 static bool take_list_before(
     struct places *places, const struct place_question *question, const struct reply *reply)
 {
     const struct secret *secret = atomic_load(&places->core->secret);
     struct place_hour *hour = &places->hours[question->hour];
-    uint32_t known = INDEX_NONE; /* a class, and whether it may become full */
-    bool fills = false;
+    uint32_t known = INDEX_NONE; /* the class of the last name */
+    bool fills = false;          /* may that class become full? */
     if (hour->end_staying == 0) {
         hour->first_staying = places->n_staying;
     }
@@ -366,7 +371,7 @@ size_t closed_hours_write(const struct places *places, const struct place_hour *
 {
     size_t n = 0;
     size_t n_kept = 0;
-    size_t left = 0; /* of the command at hand */
+    size_t left = 0; /* names that the command at hand still needs */
     for (size_t i = hour->first_staying; i < hour->end_staying; i++) {
         n_kept += place_class_is_newly_full(&places->classes[places->staying[i].class]);
     }

@@ -55,8 +55,8 @@ static struct place_wanted page_wanted(const struct row *row, enum places_table 
     return (struct place_wanted){row, row->page, row->page_hash, table};
 }
 
-/* What is remembered of value @number for the row's hour and site; what was remembered for another
- * one is forgotten. */
+/* What is remembered of value @number for the row's hour and site.  What was remembered for another
+ * hour or site is forgotten. */
 static struct value_place *remembered(
     struct place_names *names, const struct row *row, uint32_t number)
 {
@@ -104,7 +104,7 @@ void place_names_decide(struct place_names *names)
     forget_values(names);
 }
 
-/* The name that stands for those of @name's class which have no place.  NULL: out of memory. */
+/* The name that stands for all names of @name's class without a place.  NULL: out of memory. */
 static const struct other_name *find_other(struct place_names *names, struct slice name)
 {
     struct slice class = counted_name_class(name);
@@ -124,12 +124,13 @@ static const struct other_name *find_other(struct place_names *names, struct sli
     return other;
 }
 
-/* Count what has no place under the name of the others.  Of pages and named events the visitors and
- * addresses, too: they bound those of each page (job/count_job.h). */
+/* Count @name, which has no place, under the name of the others.  The visitors and addresses of
+ * pages and named events are counted there, too: they bound those of each page
+ * (job/count_job.h). */
 static void put_together(struct place_names *names, struct counted_for *name)
 {
     const struct other_name *other = find_other(names, name->name);
-    if (other != NULL) { /* else one name too many: that does less harm than no count */
+    if (other != NULL) { /* else a name too many is counted: less harm than to count nothing */
         name->name = other->name;
         name->hash = other->hash;
         names->n_capped++;
@@ -161,13 +162,14 @@ static struct counted_for value_name_of(
         place->has = places_has(names->places, &wanted);
     }
     if (!place->has) {
-        name.visitors = false; /* nobody asks for these */
+        name.visitors = false; /* no question asks for the visitors of other values */
         put_together(names, &name);
     }
     return name;
 }
 
-/* The values of the row; with @sections_only its sections. */
+/* Append the names of the row's values, or with @sections_only of its sections alone, behind the @n
+ * names in @ret.  Returns the new number. */
 static size_t add_values(struct place_names *names, const struct row *row, bool sections_only,
     struct counted_for *ret, size_t n)
 {

@@ -2,8 +2,8 @@
  *
  * Layer: storage, pure.  Belongs to the thread of a lane (fold/lanes.h).
  *
- * This is between the tasks of a fold and the places of an hour (places.h).  What is counted of a
- * row depends on the task, which lies in a partition of its own:
+ * These functions stand between the tasks of a fold and the places of an hour (places.h).  What a
+ * row is counted for depends on the task, which lies in a partition of its own:
  *
  *     the page    counts for the page or the named event
  *     the site    counts for the site, the values of dimensions, the sections
@@ -40,7 +40,8 @@ struct place_names {
     size_t n_capped; /* counts that were put together since place_names_decide() */
 };
 
-/* False: out of memory; the caller releases @names all the same. */
+/* Make @names empty; @core outlives it.  False: out of memory; the caller releases @names all the
+ * same. */
 bool place_names_init(struct place_names *names, const struct core *core) MUST_CHECK;
 void place_names_release(struct place_names *names);
 
@@ -50,7 +51,8 @@ bool place_names_begin(struct place_names *names, const struct counted_value *va
     size_t n_values, unsigned partition, const struct known_hashes *known,
     const struct places_view *view) MUST_CHECK;
 
-/* Note that the names of @row will come, for the task.  False: out of memory. */
+/* Note that the names of @row will come, for the task of the page, of the site or of the visit.
+ * False: out of memory. */
 bool place_names_ask_page(struct place_names *names, const struct row *row) MUST_CHECK;
 bool place_names_ask_site(struct place_names *names, const struct row *row) MUST_CHECK;
 bool place_names_ask_visit(struct place_names *names, const struct row *row) MUST_CHECK;

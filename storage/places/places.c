@@ -62,7 +62,7 @@ uint64_t places_cap_of(const struct places *places, struct slice name, enum plac
         &places->core->config, places->core->partitions.n, name, table == PLACES_STARTS);
 }
 
-/* Is the number of such names bounded? */
+/* Has the class of the name a cap? */
 static bool is_capped(const struct places *places, const struct place_wanted *wanted)
 {
     return places_cap_of(places, wanted->name, wanted->table) > 0;
@@ -81,7 +81,7 @@ static bool is_hour(const void *context, uint32_t item)
            hour->site == w->row->site;
 }
 
-/* The number of the row's hour; INDEX_NONE: out of memory. */
+/* Find or make the row's hour.  Returns its index, INDEX_NONE: out of memory. */
 static uint32_t find_hour(struct places *places, const struct row *row)
 {
     struct hour_wanted wanted = {places, row};
@@ -105,7 +105,7 @@ static uint32_t find_hour(struct places *places, const struct row *row)
     return places->last_hour = item;
 }
 
-/* The number of a class; INDEX_NONE: out of memory. */
+/* Find or make the class of the name in an hour.  Returns its index, INDEX_NONE: out of memory. */
 static uint32_t find_class(struct places *places, const struct place_wanted *wanted, uint32_t hour)
 {
     struct slice text = counted_name_class(wanted->name);
@@ -141,7 +141,7 @@ static bool same_name(const void *context, uint32_t item)
            slice_equal(place->name, w->wanted->name);
 }
 
-/* Where the name is, or belongs; NULL: out of memory. */
+/* The slot of the index where the name is, or belongs.  NULL: out of memory. */
 static struct index_slot *find_slot(
     struct places *places, const struct place_wanted *wanted, uint32_t hour, uint64_t *ret_hash)
 {
@@ -153,7 +153,7 @@ static struct index_slot *find_slot(
     return index_find(&places->index, *ret_hash, same_name, &name);
 }
 
-/* Will the counters of the hour be asked once all is decided? */
+/* Do all names of the hour get a place at first, and the counters are asked later? */
 static bool is_left_to_counters(const struct places *places, uint32_t hour)
 {
     return places->hours[hour].is_closed && !places->view.reads_counters;
@@ -230,9 +230,9 @@ void places_decide(struct places *places)
     }
 }
 
-/* Is there a place for a name that has none yet?  One that had a place in the hour before gets one,
- * but not where it may have been refused already: it was not, if it had that place before the first
- * name was. */
+/* Is there a place for a name that has none yet?  A name that had a place in the hour before gets
+ * one, unless this name may have been refused already.  It was not refused if it had the earlier
+ * place before the first name was refused. */
 static bool is_free(const struct place *place, const struct place_class *class)
 {
     bool stays =
@@ -253,7 +253,7 @@ bool places_has(struct places *places, const struct place_wanted *wanted)
     }
     const struct index_slot *slot = find_slot(places, wanted, hour, &hash);
     if (slot == NULL || slot->item == INDEX_NONE) {
-        return true; /* out of memory, or nobody asked: a name too many does less harm than none */
+        return true; /* no memory, or not asked for: a name too many does less harm than none */
     }
     struct place *place = &places->all[slot->item];
     if (place->was == PLACE_HELD || place->is_new) {

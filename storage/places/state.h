@@ -128,14 +128,14 @@ uint64_t places_cap_of(const struct places *places, struct slice name, enum plac
 /* The fields of the hash; what follows the mark.  Those of names are keyed hashes. */
 #define FIELD_NAME  'n' /* a name: since when it has its place */
 #define FIELD_KEPT  'k' /* a name of the hour before: since when a place is kept for it */
-#define FIELD_CLASS 'c' /* a class: how many of its names have one */
-#define FIELD_FULL  'f' /* a class: since when some have none */
-#define FIELD_START 's' /* in front of the mark: of visits that begin */
+#define FIELD_CLASS 'c' /* a class: how many of its names have a place */
+#define FIELD_FULL  'f' /* a class: since when names have been refused */
+#define FIELD_START 's' /* in front of the mark: the field is about visits that begin */
 
 /* A field of @mark for the name whose keyed hash is @hash. */
 void places_write_name(struct buffer *out, char mark, enum places_table table, uint64_t hash);
 
-/* A question that is yet to be written.  False: out of memory. */
+/* Add a question, which the caller writes.  False: out of memory. */
 bool places_add_question(struct places *places, const struct place_question *question) MUST_CHECK;
 
 /* ---- closed_hours.c ---- */
@@ -151,12 +151,13 @@ bool closed_hours_ask(struct places *places, uint32_t first, uint32_t last, cons
  * memory. */
 bool closed_hours_ask_lists(struct places *places, const char *tag, struct buffer *out) MUST_CHECK;
 
-/* The answer to a question of this file. */
+/* Take the answer to a question of this file.  False: the answer has another shape, or out of
+ * memory. */
 bool closed_hours_take(struct places *places, const struct place_question *question,
     const struct reply *reply) MUST_CHECK;
 
-/* Keep places for names of the hour before, where a class of the hour is full from now on.  Returns
- * how many commands. */
+/* Write the commands that keep places for names of the hour before, if a class of the hour is full
+ * from now on.  Returns how many commands there are. */
 size_t closed_hours_write(const struct places *places, const struct place_hour *hour,
     const struct key *key, int64_t now_ms, struct buffer *out);
 

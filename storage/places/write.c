@@ -9,8 +9,8 @@
 
 /* ---- questions ---- */
 
-/* Places are kept so much longer.  Those of an hour that is long over are kept so long behind the
- * last name that comes to it. */
+/* Places are kept so much longer than PLACES_KEEP_MS.  The places of an hour that is long over are
+ * kept so long behind the last name that comes to the hour. */
 #define KEEP_LATE_MS (INT64_C(900) * 1000)
 
 #define CLASS_FIELDS 2 /* fields of a class */
@@ -20,7 +20,7 @@ static uint32_t hour_of(const struct places *places, uint32_t item)
     return places->classes[places->all[item].class].hour;
 }
 
-/* The names that Redis must be asked for, hour by hour.  False: out of memory. */
+/* Choose the names that Redis must be asked for, hour by hour.  False: out of memory. */
 static bool choose_asked(struct places *places)
 {
     for (size_t hour = 0; hour < places->n_hours; hour++) {
@@ -71,7 +71,7 @@ bool places_add_question(struct places *places, const struct place_question *que
     return true;
 }
 
-/* The first of the classes that are asked for; INDEX_NONE: none is. */
+/* The first of the classes that the question is about; INDEX_NONE: there is none. */
 static uint32_t first_class(const struct places *places, const struct place_question *question)
 {
     return question->asks == ASK_BEFORE ? INDEX_NONE : places->hours[question->hour].first_class;
@@ -146,8 +146,8 @@ bool places_take_more(struct places *places, size_t i, const struct reply *reply
     return places_take(places, places->n_first_questions + i, reply);
 }
 
-/* What the hash has of a class.  Of a closed hour the counters tell more, and may have told it when
- * the hash is asked for further names. */
+/* Take what the hash has of a class.  For a closed hour the counters tell how many names there are,
+ * and may have told that before the hash is asked for further names. */
 static void take_class(
     struct place_class *class, bool is_closed, const struct reply fields[CLASS_FIELDS])
 {
@@ -191,8 +191,9 @@ bool places_take(struct places *places, size_t i, const struct reply *reply)
 
 /* ---- commands ---- */
 
-/* How many names of the hour got a place that must be noted, and how many fields its classes have
- * to be told of.  What a closed hour lists its counters will have. */
+/* How many names of the hour got a place that must be noted in the hash; *ret_fields is how many
+ * fields of its classes must be noted.  Names of a closed hour are not noted, because its counters
+ * will have them. */
 static size_t new_of_hour(
     const struct places *places, const struct place_hour *hour, size_t *ret_fields)
 {
@@ -220,7 +221,8 @@ static void write_class(const struct place_hour *hour, const struct place_class 
     }
 }
 
-/* HSET of the new places, some at a time; with the first ones the @n_fields of the classes. */
+/* Write HSET commands for the @n_new new places, some at a time, and in the first command the
+ * @n_fields fields of the classes.  Returns how many commands there are. */
 static size_t write_places(const struct places *places, const struct place_hour *hour,
     const struct key *key, size_t n_new, size_t n_fields, int64_t now_ms, struct buffer *out)
 {
@@ -259,7 +261,7 @@ size_t places_write(
             continue;
         }
         struct key key;
-        /* Until counters tell which names the hour has, and a share that has looked is done. */
+        /* Kept until the counters tell the names, and a share that saw them not do so has ended. */
         int64_t last_ms = hour->bucket.end_s * 1000 + PLACES_KEEP_MS;
         key_places(&key, tag, hour->site->name, hour->bucket);
         n += write_places(places, hour, &key, n_new, n_fields, now_ms, out);
