@@ -69,7 +69,7 @@ struct found_runs {
 };
 
 /* A run that all portions of visits have: its buckets are added up one by one.  See whole.h. */
-#define WHOLE_BUCKETS_MAX 128 /* a run has the minutes of about two hours at most */
+#define WHOLE_BUCKETS_MAX 128 /* enough for the minutes of two hours; longer runs are not added */
 struct whole_run {
     size_t first, n; /* buckets of the portions' cover */
     size_t kept;     /* how many portions were read so that they may be remembered */

@@ -6,8 +6,8 @@
 #include "storage/job/counted_name.h"
 #include "storage/pages/table.h"
 
-#define CACHE_SHARE 8 /* the tables of one run, of all partitions, take an eighth of the cache */
-#define NEW_SHARE   2 /* all tables of a question, in memory until its end, take half as much */
+#define CACHE_SHARE 8 /* the tables of one run, in all partitions: 1/8 of the cache at most */
+#define NEW_SHARE   2 /* all tables of a question, in memory until its end: 1/2 of the cache */
 #define MADE_KEPT   ((size_t)64 * 1024) /* bytes of a table whose memory is kept */
 #define ENTRY_LEAST 16                  /* bytes that a page takes in a table, beside its bits */
 

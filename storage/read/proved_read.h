@@ -110,8 +110,8 @@ bool proved_holds(const struct proved_read *r);
 
 /* ---- planning ---- */
 
-/* What was last seen of @partition: the attempt plans by it.  Call this once an attempt for each
- * partition, before anything is recalled or read of the partition. */
+/* What was last seen of @partition: the attempt plans by it.  Call this in each attempt before
+ * anything of the partition is recalled or read: what was noted of it before is forgotten. */
 const struct partition_view *proved_view(struct proved_read *r, unsigned partition);
 
 /* What decides in this attempt how a partition with @view tiles a window.  @view must outlive the

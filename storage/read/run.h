@@ -92,7 +92,7 @@ enum {
     RUN_OF_SERIES = PARTITIONS_MAX, /* count/series.c: points of a series */
     RUN_OF_WHOLE,                   /* count/whole.c: buckets, each summed over all partitions */
     RUN_OF_TABLES,                  /* pages/memory.c: a table of each partition, in one value */
-    RUN_OF_PARTS, /* count/recall.c: this number, and those behind it, for each set of metrics */
+    RUN_OF_PARTS, /* count/read.c: this number, and those behind it, for each set of metrics */
 };
 
 /* The name of what keys of @kind have of @pages in @partition.  Without pages: of all pages, each
