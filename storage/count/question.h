@@ -45,7 +45,7 @@ struct portion {
     bool pages_lent;            /* an earlier portion owns the array; else this portion does */
     size_t n_pages, pages_capacity;
     /* The plan.  Portions that are planned alike share a plan, which the first of them owns. */
-    struct cover cover; /* of all points, one behind the other */
+    struct cover cover; /* the covers of all points, one behind the other */
     size_t *ends;       /* for each point the first bucket behind it; NULL in a `rest` */
     size_t ends_capacity;
     bool plan_lent; /* an earlier portion owns the plan */

@@ -40,7 +40,7 @@ static void begin_parts(struct count_question *q)
 static void recall_portions(struct count_question *q)
 {
     bool series = q->tally.n_points > 1;
-    bool every = true; /* of every partition something may be recalled */
+    bool every = true; /* may something be recalled of every partition? */
     forget_recalled(q);
     q->found.plan = NULL;
     begin_parts(q);

@@ -54,7 +54,7 @@ enum operation_after {
     AFTER_NOTHING,
     AFTER_COUNTED, /* the event is counted, whichever process took it: settled.h */
     AFTER_ITSELF,  /* the event is counted, or waits in memory: the operation itself sees to that */
-    AFTER_SAFE,    /* it is counted, and an event of this process is not appended again any more */
+    AFTER_SAFE,    /* the same, and Redis cannot lose events that this process would append again */
 };
 
 /* The list: each operation is ALONE or SHARED.

@@ -11,8 +11,10 @@
 #include "storage/read/proved_read.h"
 #include "storage/schema/part_set.h"
 
-#define READS_MAX         200000 /* a question reads at most so many buckets, */
-#define READS_A_PARTITION 256    /* or so many a partition, if more: any 13 months take 235 */
+/* A question reads at most READS_MAX buckets, or sketches.  If READS_A_PARTITION for each partition
+ * are more buckets, so many: any 13 months take 235. */
+#define READS_MAX         200000
+#define READS_A_PARTITION 256
 
 /* Plan r->window into r->covers of @partitions.  If the window can not be answered and
  * r->asked->round_outer, plan the smallest answerable window around it.  r->asked->answered becomes

@@ -29,16 +29,16 @@ struct rollup {
     struct leader *leader;
     pthread_t thread;
     struct rollup_jobs jobs;
-    struct session session;         /* to partition 0's server, which has the lock and the wish */
-    struct rollup_workers *workers; /* of a cluster; NULL: one server has all partitions */
+    struct session session; /* leads to partition 0's server, which has the lock and the wish */
+    struct rollup_workers *workers; /* in a cluster; NULL: one server has all partitions */
     struct session spread;          /* in a cluster: leads to all servers, by the dispatcher */
     struct dispatcher dispatcher;   /* the dispatcher of `spread` */
-    struct sessions servers;      /* in a cluster: one to each server, for what servers are asked */
-    struct leadership leadership; /* for the turn at hand */
-    int64_t clean_token;          /* all partitions were looked at under this token of the lock */
-    bool owes_pass;               /* a wish was found that no pass has fulfilled yet */
-    bool wishing;                 /* the jobs that have begun wait for a pass of another process */
-    int64_t wishes_done;          /* so many wishes had been fulfilled when this one was made */
+    struct sessions servers;        /* in a cluster: one to each server, for what each is asked */
+    struct leadership leadership;   /* for the turn at hand */
+    int64_t clean_token;            /* all partitions were looked at under this token of the lock */
+    bool owes_pass;                 /* a wish was found that no pass has fulfilled yet */
+    bool wishing;        /* the jobs that have begun wait for a pass of another process */
+    int64_t wishes_done; /* so many wishes had been fulfilled when this process wished for it */
     struct log_closer closer;
     struct aof_rewriter rewriter;
     struct deletion_work deletion;
