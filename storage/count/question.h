@@ -91,7 +91,7 @@ struct count_question {
     struct tally tally;
     struct hll run[METRICS];   /* the union of what was read of the run at hand */
     uint64_t run_sum[METRICS]; /* the sum of what was read of it */
-    struct portion *portions;  /* owned: those for pages, and behind them those for visits */
+    struct portion *portions;  /* owned: those for pages, and those for visits */
     size_t n_portions, portions_capacity;
     size_t n_runs_kept;   /* so many elements of portions, in use or not, own memory for runs */
     struct portion *rest; /* owned: portions whose `rest` is true */

@@ -39,9 +39,8 @@ enum rollup_way {
 
 /* A page of a site, and the parts that have it. */
 struct rollup_item {
-    uint32_t site; /* index in sites */
-    enum key_kind
-        kind; /* KEY_PV: sketches and views; KEY_VV: visits, which lie with the visitors */
+    uint32_t site;      /* index in sites */
+    enum key_kind kind; /* KEY_PV: sketches and views; KEY_VV: visits, beside the visitors */
     enum rollup_way way;
     struct slice page;
     uint64_t parts; /* bit i: part i has the page */
