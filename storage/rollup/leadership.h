@@ -20,8 +20,7 @@
 
 struct leadership {
     int64_t fencing_token;
-    int64_t
-        grace_s; /* an hour is marked so long after its end: PASS_GRACE_S, or 0 when asked for */
+    int64_t grace_s; /* an hour is marked so long after its end: PASS_GRACE_S, or 0 on request */
     bool (*still_mine)(void *data);            /* does this process still lead? */
     void (*fenced)(void *data, int64_t token); /* a partition has seen the greater token @token */
     void *data;
