@@ -1,6 +1,7 @@
 /* app.h - what all handlers share: the storage, and limits and rules from the options.
  *
- * Layer: handlers.  Constant, but for the statistics, which are atomic.
+ * Layer: handlers.  Thread-safe: a struct app is constant.  The statistics and the memory of user
+ * agents that it points to are atomic.
  *
  * The service may put another struct app in the place of this one (service/live.h).  A request
  * keeps the one that it began with.
@@ -79,29 +80,29 @@ struct page_section {
     struct slice name, prefix;
 };
 
-struct geo; /* where addresses are: see dimension/geo.h */
+struct geo; /* the file that says in which country an address is: see dimension/geo.h */
 
 /* The sites that the configuration names, in the order of slice_compare(): see
  * access/declared_site.h. */
 struct declared_sites {
     const struct declared_site {
         struct slice name;
-        struct slice *origins; /* n_origins whose browsers need no token */
+        struct slice *origins; /* n_origins of them: browsers on their pages need no token */
         size_t n_origins;
         struct dimension_plan plan;
     } * at;
     size_t n;
-    bool any_origins; /* one of them has origins */
+    bool any_origins; /* at least one site has origins */
 };
 
-#define REQUEST_EVENTS_MAX 10000 /* part of the API */
+#define REQUEST_EVENTS_MAX 10000 /* events of one request, at most: part of the API */
 
-struct ops; /* of the service: for its own endpoints */
+struct ops; /* what the endpoints of the service itself read: see service/ops/ops.h */
 
 struct app {
     struct storage *storage;
     const struct ops *ops;
-    size_t max_events;    /* in one request */
+    size_t max_events;    /* a request with more events is refused */
     int64_t max_future_s; /* an event whose ts is further ahead is rejected */
     bool addresses;       /* distinct addresses are counted: GET /ips */
     bool seen;            /* events are remembered for GET /seen */
@@ -109,28 +110,28 @@ struct app {
     struct site_stats *site_stats;
     struct robots_cache *robots;
     enum guard_by guard_by;              /* whom the ingestion guard limits; GUARD_OFF: nobody */
-    struct limit guard_limit;            /* of the ingestion guard */
+    struct limit guard_limit;            /* the limit of the ingestion guard */
     const struct limit_policy *policies; /* n_policies of them */
     size_t n_policies;
-    const struct slice *policy_names; /* n_policies + 1: theirs, and "" for limits of no policy */
+    const struct slice *policy_names; /* n_policies + 1 of them: "" is for limits of no policy */
     const struct network *trusted;    /* n_trusted proxies whose X-Forwarded-For is believed */
     size_t n_trusted;
-    const struct slice *origins; /* n_origins whose pages may read answers; see cors.h */
+    const struct slice *origins; /* n_origins: their pages may read answers, see access/cors.h */
     size_t n_origins;
     bool respect_dnt; /* --respect-dnt: browsers that send DNT or Sec-GPC are not counted */
-    const struct network *ignored; /* n_ignored whose page views are dropped */
+    const struct network *ignored; /* n_ignored networks: page views from there are dropped */
     size_t n_ignored;
-    bool drop_robots; /* POST /events drops them unless it is told otherwise */
+    bool drop_robots; /* POST /events drops robots' page views, unless the request says otherwise */
     struct declared_sites sites;
-    bool only_declared_sites;           /* events of others are rejected */
-    struct dimension_plan plan;         /* of the sites that are not declared */
+    bool only_declared_sites;           /* events of sites that are not declared are rejected */
+    struct dimension_plan plan;         /* the plan of the sites that are not declared */
     const struct slice *denied_sources; /* n_denied_sources hosts that are no source */
     size_t n_denied_sources;
-    const struct page_rule *page_rules; /* n_page_rules of them; the first that fits holds */
+    const struct page_rule *page_rules; /* n_page_rules of them; the first that fits a page holds */
     size_t n_page_rules;
     const struct page_section *sections; /* n_sections of them */
     size_t n_sections;
-    const struct geo *geo; /* NULL: none */
+    const struct geo *geo; /* NULL: no file was given */
     bool country_header;   /* FIELD_COUNTRY of a trusted proxy says where a visitor is */
 };
 

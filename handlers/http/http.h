@@ -44,7 +44,7 @@ enum http_field_name {
 #define X(name, text) name,
     HTTP_KNOWN_FIELDS(X)
 #undef X
-        FIELD_COUNTRY, /* of the name that --country-header says */
+        FIELD_COUNTRY, /* the field that --country-header names */
     HTTP_KNOWN_N
 };
 
@@ -53,21 +53,22 @@ enum http_field_name {
 /* What a handler may see of a request.  Slices live as long as the exchange. */
 struct http_request {
     enum http_method method; /* HEAD arrives as HTTP_GET */
-    bool head;               /* the method is HEAD: for a GET that does something */
+    bool head;               /* the method is HEAD: then a GET that counts must count nothing */
     struct slice path;       /* raw, up to '?' */
     struct slice query;      /* raw, behind '?'; empty if there is none */
     struct slice segment;    /* the part of the path in the route's {braces}: decoded, valid UTF-8
                                 without NUL */
     struct slice peer;       /* address of the other end, as text without a port */
     const struct slice *fields; /* HTTP_KNOWN_N values; empty where absent, or present and empty */
-    unsigned repeated; /* bits 1 << enum http_field_name: given more than once; the first counts */
+    unsigned repeated; /* bits 1 << enum http_field_name: the fields that were given more than once.
+                          `fields` has the first value of each */
     const struct slice *forwarded; /* the values of X-Forwarded-For in order, the last
                                       HTTP_FORWARDED_MAX of them */
     unsigned n_forwarded;
     struct slice body; /* decompressed, complete */
     char *body_bytes;  /* the same bytes, writable: a decoder may unescape in place */
-    int64_t now_ms;    /* time of arrival, UTC: a lower bound of Redis's clock; 0 if Redis was
-                            never seen */
+    int64_t now_ms;    /* time of arrival, ms since 1970 in UTC: a lower bound of Redis's clock.
+                            0: Redis was never seen */
 };
 
 /* Room for a handler's own header fields and for those that are added to all answers: three of the
@@ -90,7 +91,7 @@ struct http_response {
     unsigned n_headers;
 };
 
-/* The bytes of a body. */
+/* The bytes of the body, body_n of them; NULL if there are none. */
 static inline const char *http_body_text(const struct http_response *response)
 {
     return response->static_body != NULL ? response->static_body : response->body;
@@ -103,28 +104,28 @@ static inline const char *http_header_text(const struct http_header *header)
 }
 
 struct app;    /* what all handlers share: see app.h */
-struct access; /* the token that came with a request: see access.h */
+struct access; /* the token that came with a request: see access/access.h */
 
 struct http_exchange {
     const struct app *app;
     const struct access *access; /* NULL: no tokens are in use, or the route needs none */
-    bool tokenless; /* tokens are in use, and none was shown: where the request comes from says
-                       which sites it may touch (see access.h), or its body has the token */
-    /* Not NULL where tokenless: judge the token of the body.  False: the response is a 401 or 403.
-     */
+    bool tokenless; /* tokens are in use, and none was shown.  Either the page that the request
+                       comes from says which sites it may touch, or the body has the token */
+    /* Judge the token that the body has.  Not NULL where tokenless.  False: the response is a 401
+     * or 403. */
     bool (*show_token)(struct http_exchange *exchange, struct slice token);
-    /* The body is not needed any more: its memory may serve others while the request waits for
-     * storage.  request.body is empty from then on. */
+    /* Give up the body, which is not needed any more: its memory may serve other requests while
+     * this one waits for storage.  request.body is empty from then on. */
     void (*drop_body)(struct http_exchange *exchange);
     struct http_request request;
     struct http_response response;
-    /* To submit it: fill it and return HANDLER_WAIT.  A handler may give it less time than the
-     * request has.  What it owns is freed with the exchange. */
+    /* A handler fills the job and returns HANDLER_WAIT to have the job submitted.  It may give the
+     * job less time than the request has.  What the job owns is freed with the exchange. */
     struct storage_job job;
-    /* Set by finish(): the job is filled once more.  It is submitted, and finish() is called again
-     * when it is done. */
+    /* finish() sets this if it has filled the job once more.  The job is submitted then, and
+     * finish() is called again when the job is done. */
     bool again;
-    void *state; /* the handler's own */
+    void *state; /* belongs to the handler */
     /* Frees state: called once, last.  NULL: there is nothing to free. */
     void (*release)(struct http_exchange *exchange);
 };
@@ -134,23 +135,23 @@ enum handler_result {
     HANDLER_WAIT,  /* the job is filled: submit it, and call finish() when it is done */
 };
 
-#define ROUTE_BODY 1u /* takes a body */
+#define ROUTE_BODY 1u /* the endpoint takes a body */
 
-/* The scope that a token must have.  Without one of these it is read for GET, and admin for all
- * other methods; so every POST names its own. */
+/* The scope that a token must have.  Without one of these flags the scope is read for GET, and
+ * admin for all other methods.  So every POST that needs less than admin has one. */
 #define ROUTE_INGEST 2u
 #define ROUTE_READ   4u
 #define ROUTE_ADMIN  8u
-#define ROUTE_OPEN   16u /* none, unless --metrics-token asks for one: about the process */
-#define ROUTE_PUBLIC 32u /* never one: what a browser loads by itself */
+#define ROUTE_OPEN   16u /* about the process: no token, unless --metrics-token asks for one */
+#define ROUTE_PUBLIC 32u /* what a browser loads by itself: never a token */
 /* A token that is needed must not be bound to sites: the answer is about all of them. */
 #define ROUTE_ALL_SITES 2048u
 
-#define ROUTE_BEACON  64u   /* browsers send page views here: see cors.h */
-#define ROUTE_GIF     128u  /* every answer is an image: see pixel.h */
+#define ROUTE_BEACON  64u   /* browsers send page views here: see access/cors.h */
+#define ROUTE_GIF     128u  /* every answer is an image: see ingest/pixel.h */
 #define ROUTE_SLASH   256u  /* the path may end with a slash, too */
 #define ROUTE_BASIC   1024u /* the token may be the user name of Basic, or stand in the body */
-#define ROUTE_GUARDED 512u  /* page views come in here: see ingest_guard.h */
+#define ROUTE_GUARDED 512u  /* page views come in here: see ingest/ingest_guard.h */
 
 /* One endpoint. */
 struct route {

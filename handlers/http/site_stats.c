@@ -13,7 +13,8 @@ static struct site_stats_name *site_stats_name_new(struct slice site)
     return name;
 }
 
-/* The counter of @site; a free one becomes its own. */
+/* The number of @site.  A new site takes the first free slot.  Where there is none, or memory is
+ * out, the number is that of the other sites. */
 static _Atomic int64_t *site_stats_find(struct site_stats *stats, struct slice site)
 {
     if (site.n > EVENT_SITE_MAX || slice_equal(site, SLICE(SITE_STATS_OTHER))) {
@@ -30,7 +31,7 @@ static _Atomic int64_t *site_stats_find(struct site_stats *stats, struct slice s
             if (atomic_compare_exchange_strong(&slot->name, &name, own)) {
                 return &slot->events;
             }
-            free(own); /* another thread was first, perhaps with the same site */
+            free(own); /* another thread took the slot first, perhaps for the same site */
         }
         if (slice_equal((struct slice){name->text, name->n}, site)) {
             return &slot->events;

@@ -32,36 +32,37 @@ struct site_stats_name {
 /* Zeroed it is empty. */
 struct site_stats {
     struct site_stats_slot {
-        struct site_stats_name *_Atomic name; /* owned; NULL: free, and so are those behind it */
+        struct site_stats_name *_Atomic name; /* owned; NULL: this slot and all behind are free */
         _Atomic int64_t events;
     } slots[SITE_STATS_MAX];
     _Atomic int64_t other;
 };
 
-/* @n events were counted. */
+/* Add @n events, which were counted, to the numbers of their sites. */
 void site_stats_count(struct site_stats *stats, const struct event *events, size_t n);
 
-/* What a request will add, once it is counted: its events may be gone by then. */
+/* What a request will add to the numbers once its events are counted: the events may be freed by
+ * then.  The struct may point into itself, so it must not be copied. */
 struct site_sums {
     struct site_sum {
-        _Atomic int64_t *of;
+        _Atomic int64_t *of; /* a number of the struct site_stats, which must live on */
         int64_t n;
     } * sums; /* n of them: &one, or owned */
     size_t n;
-    struct site_sum one; /* of a request with one site */
+    struct site_sum one; /* the only sum, where all events are of one site */
 };
 
-/* Take the sums of @n events.  False: out of memory. */
+/* Sum up @n events by their sites.  False: out of memory.  Release @ret in either case. */
 bool site_sums_take(struct site_stats *stats, const struct event *events, size_t n,
     struct site_sums *ret) MUST_CHECK;
 
-/* The events were counted. */
+/* Add the sums to the numbers: the events were counted. */
 void site_sums_count(const struct site_sums *sums);
 
-/* Also of zeroed ones. */
+/* Free the array.  @sums may be zeroed. */
 void site_sums_release(struct site_sums *sums);
 
-/* After the last count. */
+/* Free the names.  No other thread may use @stats any more. */
 void site_stats_release(struct site_stats *stats);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Every byte of a word of eight set to @byte. */
+/* A word of eight bytes, each of which is @byte. */
 #define ASCII_WORD(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 static inline bool ascii_is_digit(char c)

@@ -20,7 +20,7 @@ static int64_t shift_months(int64_t days, int64_t by)
     struct civil_date date = civil_from_days(days);
     int64_t months = date.year * 12 + date.month - 1 + by; /* since the year 0 */
     if (months < 0) {
-        return civil_to_days((struct civil_date){0, 1, 1}); /* far too early, whatever it is */
+        return civil_to_days((struct civil_date){0, 1, 1}); /* any day before 1970 is too early */
     }
     date.year = months / 12;
     date.month = (int)(months % 12) + 1;

@@ -5,9 +5,9 @@
 #include "handlers/text/ascii.h"
 #include "storage/job/counted_name.h"
 
-/* Is one of the eight bytes a C0 control or DEL?  The top bit of a byte is marked if the byte is
- * less than a blank, or becomes 0 where DEL is taken off.  A borrow can only add marks above a true
- * one.  Bytes from 0x80 on are masked out. */
+/* Is one of the eight bytes at @p a C0 control or DEL?  A subtraction borrows into the top bit of a
+ * byte that is less than a blank, or that is 0 after an XOR with DEL.  A borrow can only add marks
+ * above a true one.  Bytes from 0x80 on are masked out. */
 static bool word_has_control(const char *p)
 {
     uint64_t word;
@@ -48,7 +48,7 @@ const char *name_check(struct slice name)
     return name_valid(name) ? NULL : NAME_DETAIL;
 }
 
-/* What is wrong with a text: it is empty, too long, or has a control character. */
+/* The details of a text that is empty, that is too long, and that has a control character. */
 struct text_faults {
     const char *empty, *too_long, *control;
 };
@@ -158,7 +158,8 @@ const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s)
     return NULL;
 }
 
-/* Read one of the four numbers.  Returns the byte behind the number; NULL: there is none. */
+/* Read one of the four numbers of an IPv4 address.  Returns the byte behind the number; NULL: there
+ * is no such number. */
 static const char *parse_octet(const char *p, const char *end, uint8_t *ret)
 {
     const char *start = p;
@@ -176,7 +177,8 @@ static const char *parse_octet(const char *p, const char *end, uint8_t *ret)
     return p;
 }
 
-/* Written by hand: nearly every event has an address, and inet_pton() wants a copy with a NUL. */
+/* Read an IPv4 address.  Nearly every event has one, so this is written by hand: inet_pton() wants
+ * a copy with a NUL. */
 static bool parse_ipv4(struct slice text, uint8_t bytes[4])
 {
     const char *p = text.p;

@@ -20,16 +20,16 @@
 /* Has @text a C0 control or DEL? */
 bool text_has_control(struct slice text) MUST_CHECK;
 
-/* What may a member of an event hold? */
+/* Check a member of an event. */
 const char *event_check_page(struct slice page) MUST_CHECK;
 const char *event_check_user(struct slice user) MUST_CHECK;
 const char *event_check_visitor(struct slice visitor) MUST_CHECK;
-const char *event_check_name(struct slice name) MUST_CHECK; /* of a named event, without mark */
+const char *event_check_name(struct slice name) MUST_CHECK; /* a named event's, without its mark */
 const char *event_check_site(struct slice site) MUST_CHECK;
 const char *event_check_action(struct slice action) MUST_CHECK;
 const char *event_check_agent(struct slice agent) MUST_CHECK;
 const char *event_check_referrer(struct slice referrer) MUST_CHECK;
-const char *event_check_value(struct slice value) MUST_CHECK; /* of a dimension; may be empty */
+const char *event_check_value(struct slice value) MUST_CHECK; /* a dimension's; may be empty */
 
 /* Does @at_s lie in [@oldest_s, @latest_s]?  All are UTC epoch seconds. */
 const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s) MUST_CHECK;
@@ -38,7 +38,7 @@ const char *event_check_time(int64_t at_s, int64_t oldest_s, int64_t latest_s) M
  * its canonical form (see event.h); untouched if the text is refused. */
 const char *event_parse_address(struct slice text, struct event_address *ret);
 
-/* Is it a good name for what users keep: a filter, a page set, a policy? */
+/* Is @name a valid name for what users keep: a filter, a page set, a policy? */
 bool name_valid(struct slice name) MUST_CHECK;
 const char *name_check(struct slice name) MUST_CHECK; /* NULL, or NAME_DETAIL */
 #define NAME_MAX_BYTES 64

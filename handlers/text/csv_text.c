@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Would a spreadsheet take the text for a formula? */
+/* Would a spreadsheet take the text for a formula?  `wide` are the full-width forms of = + - @. */
 static bool is_formula(const char *text, size_t n)
 {
     static const char *const wide[] = {

@@ -3,9 +3,9 @@
  * Layer: handlers, pure.  Thread-safe.
  *
  * The format is RFC 4180.  Quotes stand around a text that has a comma, a quote or a line end, and
- * quotes in the text are doubled.  They also stand around a text that has a semicolon or a tab.
- * Where people write 1,5 for a half a spreadsheet divides lines at semicolons, and what stands
- * behind one in a name could be a formula.
+ * quotes in the text are doubled.  Quotes also stand around a text that has a semicolon or a tab,
+ * or a blank at either end.  Where people write 1,5 for one and a half a spreadsheet divides lines
+ * at semicolons, and what stands behind a semicolon in a name could be a formula.
  *
  * A text that a spreadsheet would take for a formula gets a ' in front: OWASP's rule against CSV
  * injection.  Such a text begins with = + - @, a tab or a line end, also in their full-width forms.

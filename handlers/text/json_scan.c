@@ -6,7 +6,7 @@
 void json_scan_init(struct json_scan *scan, char *text, size_t n, unsigned depth_max)
 {
     static char none[1];
-    char *start = n > 0 ? text : none; /* a null pointer has no byte behind it */
+    char *start = n > 0 ? text : none; /* nothing may be added to a null pointer, not even 0 */
     *scan = (struct json_scan){
         .at = start,
         .end = start + n,
@@ -28,8 +28,8 @@ void json_scan_position(const struct json_scan *scan, size_t *ret_line, size_t *
     *ret_column = (size_t)(scan->at - scan->line_start) + 1;
 }
 
-/* Skip blanks.  Returns the byte behind them, 0 at the end.  (A NUL in the text fits nowhere
- * either.) */
+/* Skip blanks.  Returns the byte behind them, or 0 at the end.  (A NUL in the text looks like the
+ * end, and is refused like it: nothing may begin with a NUL.) */
 static inline char next_byte(struct json_scan *scan)
 {
     for (; scan->at < scan->end; scan->at++) {
@@ -216,7 +216,7 @@ static bool skip_word(struct json_scan *scan, struct slice word)
     return true;
 }
 
-/* Recursion is bounded by depth_max. */
+/* Take a container.  What is nested in it is taken by recursion, which depth_max bounds. */
 static bool skip_container(struct json_scan *scan, char close)
 {
     enum scan_step step = json_scan_open(scan, close);
@@ -268,12 +268,13 @@ bool json_scan_finish(struct json_scan *scan)
     return json_scan_at_end(scan) || json_scan_fail(scan, "nothing may follow the value");
 }
 
-/* ---- what a number is worth, without floating point: 1.5e9 is 1500000000 exactly ---- */
+/* ---- the value of a number, without floating point: 1.5e9 is 1500000000 exactly ---- */
 
-/* Far beyond any digit that a body can hold, far below an overflow. */
+/* Reading an exponent stops here: far beyond any digit that a body can hold, and far below an
+ * overflow. */
 #define EXPONENT_MAX (INT64_C(1) << 40)
 
-/* One digit more still fits into an int64_t. */
+/* A value below this still fits into an int64_t with one digit more. */
 #define CUT_MAX INT64_C(100000000000000000)
 
 static bool is_exponent(char c)

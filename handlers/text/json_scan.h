@@ -43,21 +43,22 @@ enum scan_step { SCAN_FAILED, SCAN_ITEM, SCAN_CLOSED };
 struct json_scan {
     char *at; /* the next byte; after an error the one that caused it */
     char *end;
-    /* Counted while blanks are skipped: nowhere else may a newline stand.  (A string that is
-     * unescaped may hold newlines, which are not the text's.) */
+    /* Where the line begins that is read, and its number, from 1.  Lines are counted while blanks
+     * are skipped, because a newline may stand nowhere else.  (The newlines of a string that was
+     * unescaped are not those of the text.) */
     const char *line_start;
     size_t line;
-    unsigned depth, depth_max;
-    const char *error; /* static, or NULL */
-    const char *fault; /* static, or NULL: what was wrong with the first unusable string */
+    unsigned depth, depth_max; /* how many containers are open, and how many may be */
+    const char *error;         /* what is wrong: static, or NULL */
+    const char *fault;         /* what was wrong with the first unusable string: static, or NULL */
 };
 
 /* A number as it was written. */
 struct json_number {
     struct slice text;
-    size_t n_digits; /* of the integer part */
-    bool negative;   /* begins with '-', -0 too */
-    bool integer;    /* neither fraction nor exponent */
+    size_t n_digits; /* digits of the integer part */
+    bool negative;   /* the text begins with '-', that of -0 too */
+    bool integer;    /* the text has neither fraction nor exponent */
 };
 
 /* Begin with the @n bytes of @text, which may be NULL if @n is 0.  More than @depth_max containers
@@ -80,22 +81,22 @@ bool json_scan_name(struct json_scan *scan, struct slice *ret) MUST_CHECK;
 bool json_scan_string(struct json_scan *scan, struct slice *ret) MUST_CHECK;
 bool json_scan_number(struct json_scan *scan, struct json_number *ret) MUST_CHECK;
 
-/* Take a value of any kind.  It is checked as all others are. */
+/* Take a value of any kind, and check it like all others. */
 bool json_scan_skip(struct json_scan *scan) MUST_CHECK;
 
 /* Skip blanks.  True: nothing is left of the text. */
 bool json_scan_at_end(struct json_scan *scan) MUST_CHECK;
 
-/* Skip blanks.  An error if anything is left. */
+/* Skip blanks.  False: something is left of the text, which is an error. */
 bool json_scan_finish(struct json_scan *scan) MUST_CHECK;
 
 /* Stop with @error, which is static.  Returns false. */
 bool json_scan_fail(struct json_scan *scan, const char *error);
 
-/* Where the scan stands.  Lines and columns begin with 1; a column is a byte. */
+/* Tell where the scan stands.  Lines and columns begin with 1; a column is a byte. */
 void json_scan_position(const struct json_scan *scan, size_t *ret_line, size_t *ret_column);
 
-/* The integer part of a number that is not negative, exactly; INT64_MAX if it is 10^17 or more. */
+/* The integer part of a number, exactly and without its sign; INT64_MAX if it is 10^17 or more. */
 int64_t json_number_cut(const struct json_number *number);
 
 #endif

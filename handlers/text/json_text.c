@@ -4,7 +4,8 @@
 
 #include "handlers/text/utf8.h"
 
-/* An escape is never shorter than what it stands for, so the writer stays behind the reader. */
+/* A string that is unescaped in place.  An escape is never shorter than what it stands for, so
+ * `write` never overtakes `read`. */
 struct unescaper {
     char *read;
     char *write;
@@ -12,7 +13,7 @@ struct unescaper {
     struct json_text *ret;
 };
 
-/* Only the first fault is told. */
+/* Note @fault, unless there is one already: only the first one is told. */
 static void set_fault(struct json_text *text, const char *fault)
 {
     if (text->fault == NULL) {
@@ -20,7 +21,7 @@ static void set_fault(struct json_text *text, const char *fault)
     }
 }
 
-/* Read a UTF-16 unit at @p: backslash, u and four hexadecimal digits. */
+/* Read an escaped UTF-16 unit at @p: backslash, u and four hexadecimal digits. */
 static bool read_unit(const char *p, const char *end, uint32_t *ret)
 {
     if (end - p < 6 || p[0] != '\\' || p[1] != 'u') {
@@ -95,7 +96,7 @@ static void read_escape(struct unescaper *u)
 {
     if (u->end - u->read < 2) {
         u->read++;
-        return; /* the caller finds the end of the input */
+        return; /* the caller sees that the input ends, and says so */
     }
     if (u->read[1] == 'u') {
         read_unicode(u);

@@ -19,12 +19,12 @@
 
 struct json_text {
     struct slice text; /* without quotes and escapes; unusable after a fault */
-    const char *fault; /* static, or NULL */
-    const char *error; /* static, or NULL */
+    const char *fault; /* why the text is unusable: static, or NULL */
+    const char *error; /* why this is no string: static, or NULL */
 };
 
-/* Find the first byte from @p on that is not plain; @end if all bytes are.  Plain is ASCII without
- * controls, quote and backslash.
+/* Find the first byte from @p on that is not plain; @end if all bytes are.  Plain is ASCII but for
+ * C0 controls, the quote and the backslash.
  *
  * Eight bytes are looked at together.  A subtraction borrows into the top bit of each byte that is
  * less than the subtrahend.  The byte above such a byte may be marked wrongly, so only the lowest

@@ -7,7 +7,8 @@
 
 #include "handlers/text/json_scan.h"
 
-/* A value that was taken: text or number, or the kind alone (a container, true, false, null). */
+/* A value that was taken.  A string has its text and a number its number; of any other value (a
+ * container, true, false, null) the kind alone is known. */
 struct json_value {
     enum scan_kind kind;
     struct slice text;

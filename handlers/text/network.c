@@ -5,7 +5,7 @@
 #include "handlers/text/check.h"
 #include "handlers/text/plain.h"
 
-#define MAPPED_BITS 96 /* of an IPv4-mapped IPv6 address, in front of the IPv4 one */
+#define MAPPED_BITS 96 /* bits that stand before the IPv4 address in an IPv4-mapped IPv6 address */
 
 const char *network_parse(struct slice text, struct network *ret)
 {

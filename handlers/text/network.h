@@ -12,7 +12,7 @@
 
 struct network {
     struct event_address address; /* never of length 0 */
-    unsigned bits;                /* how many bits of the address count, from the first on */
+    unsigned bits;                /* length of the prefix, in bits */
 };
 
 /* Read "ADDRESS" or "ADDRESS/BITS".  Bits of the address behind the prefix are not looked at.  A
@@ -23,7 +23,7 @@ const char *network_parse(struct slice text, struct network *ret) MUST_CHECK;
 /* Is @address in the network?  An address of length 0 is in none. */
 bool network_holds(const struct network *network, const struct event_address *address) MUST_CHECK;
 
-/* Is it in one of @n networks? */
+/* Is @address in one of the @n networks? */
 bool networks_hold(
     const struct network *networks, size_t n, const struct event_address *address) MUST_CHECK;
 

@@ -103,7 +103,7 @@ static enum params_result add_pair(struct params *params, struct slice pair,
     return PARAMS_OK;
 }
 
-/* How many pairs @query has, or a few more. */
+/* How many pairs @query has, at most PARAMS_MAX; empty pairs are counted, too. */
 static size_t count_pairs(struct slice query)
 {
     size_t n = 1;

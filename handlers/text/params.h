@@ -25,7 +25,7 @@ struct param_spec {
     bool repeatable; /* may be given more than once */
 };
 
-/* A table of them, and its length: two arguments. */
+/* A table of struct param_spec, and its length: two arguments of a call. */
 #define PARAM_SPECS(specs) (specs), sizeof(specs) / sizeof((specs)[0])
 
 struct param {
@@ -37,8 +37,8 @@ struct params_error {
     char parameter[PARAMS_NAME_MAX + 1]; /* its name as the client wrote it, cut off; '?' for what
                                             is no printable ASCII */
     const char *detail;                  /* static */
-    bool malformed; /* a '%' without two digits; false: it can be read, but is not taken */
-    bool unknown;   /* a name that is not in the route's table */
+    bool malformed; /* a '%' lacks its two digits; false: the pair can be read, but is not taken */
+    bool unknown;   /* the name is not in the route's table */
 };
 
 /* Zeroed it is empty.  Release with params_release. */
@@ -56,7 +56,7 @@ enum params_result {
 };
 
 /* Parse @query into @ret, which is overwritten.  @query is raw, without the '?', and may be empty;
- * it need not live on.  On any other result than PARAMS_OK @ret is empty but for the error.  The
+ * its bytes are copied.  On any other result than PARAMS_OK @ret is empty but for the error.  The
  * first fault from the left is told:
  *
  *     a bad escape, %00, invalid UTF-8
@@ -78,7 +78,7 @@ void params_release(struct params *params);
  * is wrong (static). */
 const char *params_decode_segment(struct slice raw, char *to, struct slice *ret) MUST_CHECK;
 
-/* The first value of @name.  False, @ret untouched, if it was not given. */
+/* Find the first value of @name.  False, with @ret untouched: the parameter was not given. */
 bool params_get(const struct params *params, const char *name, struct slice *ret);
 
 /* The value of @name that follows @previous; the first one if @previous is NULL.  NULL: there are
@@ -100,8 +100,8 @@ size_t params_count(const struct params *params, const char *name);
  * *ret false, for any other value. */
 bool params_flag(const struct params *params, const char *name, bool *ret) MUST_CHECK;
 
-/* Read a whole number from 1 to @max, in decimal digits.  *ret is untouched where the number was
- * not given.  False for any other value. */
+/* Read a whole number from 1 to @max, in decimal digits without leading zeros.  *ret is untouched
+ * where the number was not given.  False for any other value. */
 bool params_number(
     const struct params *params, const char *name, size_t max, size_t *ret) MUST_CHECK;
 

@@ -20,7 +20,7 @@ bool text_number(struct slice text, uint64_t max, uint64_t *ret)
 
 bool text_is_token(struct slice text)
 {
-    /* One bit a byte, 0x00..0x3f and 0x40..0x7f. */
+    /* A bit is set for each byte that a token may have: 0x00..0x3f, then 0x40..0x7f. */
     static const uint64_t bits[2] = {0x03FF6CFA00000000, 0x57FFFFFFC7FFFFFE};
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];

@@ -9,7 +9,7 @@
  * come from. */
 static const char *const names[ROBOTS_NAMES] = {
     "bot", /* at the end of a word: see is_found() */
-    /* What it is. */
+    /* words for a kind of robot */
     "+http",
     "crawl",
     "spider",
@@ -39,7 +39,7 @@ static const char *const names[ROBOTS_NAMES] = {
     "feedread",
     "rss/",
     "lighthouse",
-    /* Who it is. */
+    /* names of robots, and of those that run them */
     "acunetix",
     "adscanner",
     "ahrefs",
@@ -130,8 +130,8 @@ void robots_init(struct robots *robots)
     }
 }
 
-/* Does name @i, from 1, end before byte @end of @text?  "bot" must be the end of a word, as in
- * Googlebot/2.1, and not that of Cubot, who makes telephones. */
+/* Does name @i, from 1, end before byte @end of @text?  "bot" must end a word, as in Googlebot/2.1,
+ * and the word must not be Cubot, a make of telephones. */
 static bool ends_there(const struct robots *robots, unsigned i, struct slice text, size_t end)
 {
     const char *name = names[i - 1];
@@ -152,7 +152,7 @@ static bool ends_there(const struct robots *robots, unsigned i, struct slice tex
     return !cubot && (end == text.n || !ascii_is_letter(text.p[end]));
 }
 
-/* Does any name end before byte @end of @text?  @three are the last bytes before that. */
+/* Does any name end before byte @end of @text?  @three are the last three bytes before that. */
 static bool any_ends_there(
     const struct robots *robots, uint32_t three, struct slice text, size_t end)
 {

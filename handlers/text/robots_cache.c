@@ -35,7 +35,7 @@ bool robots_cache_known(struct robots_cache *cache, struct slice user_agent)
         return (found & ROBOT) != 0;
     }
     bool known = robots_known(&cache->robots, user_agent);
-    /* One word: whoever reads it meanwhile reads one agent's or the other's. */
+    /* The slot is one word, so a thread that reads it now sees one agent or the other whole. */
     atomic_store_explicit(place, known ? word | ROBOT : word, memory_order_relaxed);
     return known;
 }

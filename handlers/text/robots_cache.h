@@ -3,12 +3,13 @@
  * Layer: handlers, pure.  Thread-safe: threads share a cache without a lock.
  *
  * Most page views come from few user agents.  To find an agent in the memory is cheaper than to
- * look through it, the longer the agent the more.  The memory is a table of ROBOTS_CACHE_SLOTS
- * words; an agent has one place, by its digest, and takes it from the agent that was there.  So a
- * flood of made-up agents costs others no more than a look through theirs, and takes no memory.
+ * look for names in the agent, above all if the agent is long.  The memory is a table of
+ * ROBOTS_CACHE_SLOTS words.  An agent has one slot, by its digest, and replaces the agent that was
+ * there.  So a flood of made-up agents takes no memory; the worst that it does to other agents is
+ * that they are looked through again.
  *
- * The digest is SipHash-2-4 under a secret key.  62 bits of it are kept.  Without the key nobody
- * can make an agent that is taken for another; one of 4e18 is by chance.
+ * The digest is SipHash-2-4 under a secret key.  62 bits of the digest are kept.  Without the key
+ * nobody can make an agent that is taken for another; by chance one of 4e18 is.
  */
 #ifndef HANDLERS_TEXT_ROBOTS_CACHE_H
 #define HANDLERS_TEXT_ROBOTS_CACHE_H
@@ -24,15 +25,16 @@
 struct robots_cache {
     struct robots robots;
     unsigned char key[ROBOTS_CACHE_KEY_BYTES];
-    /* The digest but for its two lowest bits; they are 2, and 3 for a robot.  0: empty. */
+    /* A slot has the digest of an agent, whose two lowest bits are replaced: by 3 for a robot, else
+     * by 2.  0: the slot is empty. */
     _Atomic uint64_t seen[ROBOTS_CACHE_SLOTS];
 };
 
-/* Remember nothing.  @key is secret and random. */
+/* Begin with an empty memory.  @key is secret and random. */
 void robots_cache_init(
     struct robots_cache *cache, const unsigned char key[static ROBOTS_CACHE_KEY_BYTES]);
 
-/* robots_known() of @user_agent. */
+/* What robots_known() says of @user_agent. */
 bool robots_cache_known(struct robots_cache *cache, struct slice user_agent) MUST_CHECK;
 
 #endif

@@ -4,10 +4,10 @@
 #include "handlers/text/calendar.h"
 #include "storage/time/units.h"
 
-#define FIRST_AS_MS   INT64_C(100000000000) /* 10^11: as seconds the year 5138, as ms 1973 */
-#define NUMBER_DIGITS 18                    /* so many always fit into 63 bits */
+#define FIRST_AS_MS   INT64_C(100000000000) /* 10^11 s are in the year 5138, 10^11 ms in 1973 */
+#define NUMBER_DIGITS 18                    /* so many digits always fit into 63 bits */
 
-/* A fault is the text that says what is wrong; NULL is no fault. */
+/* The functions below return a fault, a text that says what is wrong; NULL: nothing is. */
 static const char not_a_time[] =
     "not a time: give RFC 3339 with an offset, YYYY-MM-DD, epoch seconds or ms, or now-15m";
 static const char not_relative[] =
@@ -76,7 +76,7 @@ static const char *take_date(struct slice *rest, int64_t *ret_days)
     return NULL;
 }
 
-/* Are these digits, behind a dot, more than 0? */
+/* Do @digits, which stood behind a dot, make more than 0? */
 static bool is_part(struct slice digits)
 {
     for (size_t i = 0; i < digits.n; i++) {
@@ -139,7 +139,7 @@ static const char *take_offset(struct slice *rest, bool blank_is_plus, int64_t *
     return NULL;
 }
 
-/* *ret_part: see take_clock(). */
+/* Read RFC 3339.  *ret_part: there is a part of a second more. */
 static const char *read_rfc3339(
     struct slice text, bool blank_is_plus, int64_t *ret_s, bool *ret_part)
 {
@@ -172,7 +172,7 @@ static const char *read_rfc3339(
 
 bool timestamp_rfc3339(struct slice text, int64_t *ret_s)
 {
-    bool part = false; /* is cut off */
+    bool part = false; /* a part of a second is cut off */
     return read_rfc3339(text, false, ret_s, &part) == NULL;
 }
 
@@ -181,7 +181,7 @@ int64_t timestamp_from_number(int64_t number)
     return number >= FIRST_AS_MS ? number / 1000 : number;
 }
 
-/* *ret_part: milliseconds are left beside the seconds. */
+/* Read epoch seconds or milliseconds.  *ret_part: there is a part of a second more. */
 static const char *read_number(struct slice text, int64_t *ret_s, bool *ret_part)
 {
     int64_t number;
@@ -226,8 +226,8 @@ static const char *take_shift(struct slice *rest, const struct zone *zone, int64
     return range_fault(*at_s);
 }
 
-/* Go the steps behind "now".  *ret_rounded: one of them was a rounding, so the result is a border.
- */
+/* Go the steps behind "now".  *ret_rounded: a step has gone down to the beginning of a minute or a
+ * longer unit. */
 static const char *read_steps(
     struct slice rest, const struct zone *zone, int64_t *at_s, bool *ret_rounded)
 {
@@ -264,12 +264,12 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
     enum timestamp_round round, int64_t *ret_s, bool *ret_is_now, const char **ret_detail)
 {
     int64_t at_s = now_ms / 1000;
-    bool border = true; /* a time at second 0 stays, also if rounded up */
+    bool border = true; /* a time at second 0 is a border: rounded up it stays what it is */
     bool part = false;
     const char *fault;
     struct slice number, fraction;
     if (slice_begins(text, SLICE("now"))) {
-        /* now lies within its minute, even at second 0, and so does now-15m */
+        /* "now" lies within its minute, even at second 0, and so does now-15m. */
         border = false;
         fault = read_steps((struct slice){text.p + 3, text.n - 3}, zone, &at_s, &border);
     } else if (is_number(text, &number, &fraction)) {
@@ -299,7 +299,7 @@ bool timestamp_parameter(struct slice text, const struct zone *zone, int64_t now
     return true;
 }
 
-/* @n digits of @value and what follows them. */
+/* Write @n digits of @value and the byte @behind them.  Returns where the next byte goes. */
 static char *put_digits(char *to, int64_t value, unsigned n, char behind)
 {
     for (unsigned i = n; i > 0; i--) {
@@ -310,7 +310,7 @@ static char *put_digits(char *to, int64_t value, unsigned n, char behind)
     return to + n + 1;
 }
 
-/* An answer can have thousands of times, so the digits are written without snprintf(). */
+/* The digits are written without snprintf(), because an answer can have thousands of times. */
 void timestamp_print(int64_t at_s, char text[TIMESTAMP_TEXT])
 {
     int64_t days = bucket_day(zone_utc(), at_s);

@@ -12,7 +12,7 @@ static struct slice until(struct slice text, size_t at, const char *stops)
 
 bool url_split(struct slice text, struct url *ret)
 {
-    if (text.n == 0) { /* and the pointer may be NULL */
+    if (text.n == 0) { /* then the pointer may be NULL */
         return false;
     }
     struct url url = {.scheme = until(text, 0, ":/?#")};

@@ -5,7 +5,7 @@ static size_t length_by_lead(unsigned char lead)
     if (lead < 0x80) {
         return 1;
     }
-    if (lead < 0xc2) { /* a continuation, or an overlong form of ASCII */
+    if (lead < 0xc2) { /* a continuation byte, or the lead of an overlong form of ASCII */
         return 0;
     }
     if (lead < 0xe0) {
@@ -17,8 +17,8 @@ static size_t length_by_lead(unsigned char lead)
     return lead < 0xf5 ? 4 : 0;
 }
 
-/* May @second follow @lead?  This byte decides over what is left to get wrong: overlong forms,
- * surrogates, and code points beyond the last. */
+/* May the continuation byte @second follow @lead?  Some would make an overlong form, a surrogate,
+ * or a code point beyond the last one. */
 static bool second_fits(unsigned char lead, unsigned char second)
 {
     switch (lead) {

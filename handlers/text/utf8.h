@@ -24,8 +24,8 @@ size_t utf8_sequence(const char *p, const char *end) MUST_CHECK;
 /* Is all of @text well-formed? */
 bool utf8_valid(struct slice text) MUST_CHECK;
 
-/* How many bytes of @text are shown where there is room for @most: of well-formed text whole
- * characters. */
+/* How many bytes of @text fit where there is room for @most bytes, so that no character of a
+ * well-formed text is cut. */
 size_t utf8_fit(struct slice text, size_t most) MUST_CHECK;
 
 /* @text without the byte order mark that it may begin with. */
