@@ -37,7 +37,7 @@ static unsigned weight_of(struct slice range)
     return 1000;
 }
 
-/* The weights that Accept gives; -1: the type is not named. */
+/* The weights that Accept gives, in thousandths; -1: the type is not named. */
 struct weights {
     int csv, json, any;
 };
@@ -88,7 +88,7 @@ static void put_cell(struct buffer *out, const json_t *value)
         n = snprintf(text, sizeof(text), "%s", json_is_true(value) ? "true" : "false");
         break;
     case JSON_NULL:
-    case JSON_OBJECT: /* these fit into no cell */
+    case JSON_OBJECT: /* objects and arrays fit into no cell */
     case JSON_ARRAY:
         break;
     }
@@ -118,7 +118,7 @@ static void put_names(const struct table *table)
     end_line(table->out);
 }
 
-/* @around is the group of rows that @row lies in, or the answer. */
+/* Write a line for @row.  @around is the group of rows that @row lies in, or the answer. */
 static void put_row(const struct table *table, const json_t *row, const json_t *around)
 {
     const char *const *columns = table->shape->columns;
@@ -129,7 +129,7 @@ static void put_row(const struct table *table, const json_t *row, const json_t *
         }
         const json_t *places[] = {row, around, table->root};
         for (size_t k = 0; cell == NULL && k < sizeof(places) / sizeof(places[0]); k++) {
-            cell = json_object_get(places[k], columns[i]); /* NULL where it is no object */
+            cell = json_object_get(places[k], columns[i]); /* NULL if the place is no object */
         }
         buffer_append(table->out, ",", i > 0);
         put_cell(table->out, cell);
@@ -153,7 +153,7 @@ static void put_table(const struct table *table)
     const char *slash = strchr(path, '/');
     put_names(table);
     const json_t *rows = json_object_getn(table->root, path, strcspn(path, "/"));
-    if (!json_is_array(rows)) { /* a single group of rows, or none at all */
+    if (!json_is_array(rows)) { /* the answer is the only group, or has no rows */
         rows = slash != NULL ? json_object_get(table->root, slash + 1) : NULL;
         if (json_is_array(rows)) {
             put_rows(table, rows, table->root);

@@ -2,8 +2,8 @@
  *
  * Layer: handlers.  Thread-safe: no state.
  *
- * A handler makes its JSON as ever and hands it over with a shape.  The shape says which member
- * holds the rows, and which members of a row are columns.
+ * A handler makes the same JSON for all clients and hands it over with a shape.  The shape says
+ * which member holds the rows, and which members of a row are columns.
  *
  *     static const struct csv_shape shape = {"series", {"from", "to", "uv"}};
  *     ...
@@ -11,8 +11,8 @@
  *
  * - `rows` is a path of one or two members.  "series" makes a row of each element of `series`.
  *   "cohorts/returned" makes a row of each element of each cohort's `returned`.
- * - A column is a member of the row.  A member that the row lacks is the cohort's, or else the
- *   answer's own (`site`, say).  Where nobody has the member the cell is empty.
+ * - A column is a member of the row.  A member that the row lacks is taken from the cohort, or else
+ *   from the answer (`site`, say).  Where none of them has the member the cell is empty.
  * - A row that is no object (a user's name) fills the first column.
  * - Where the answer has no rows (no `step` was asked for) the answer itself is the only row.
  *
@@ -33,18 +33,20 @@
 #define CSV_COLUMNS_MAX 12
 
 struct csv_shape {
-    const char *rows;                     /* a path; NULL: the answer is the only row */
+    const char *rows;                     /* the path to the rows; NULL: the answer is one row */
     const char *columns[CSV_COLUMNS_MAX]; /* names; a NULL ends them */
 };
 
-/* Does @accept, the value of Accept, want CSV rather than JSON?  The value must name text/csv.
- * JSON, if it is named too, must have a lower weight; else no wildcard may have a higher one. */
+/* Does @accept, the value of Accept, want CSV rather than JSON?  The value must name text/csv with
+ * a weight above 0.  JSON, if it is named too, must have a lower weight; else no wildcard may have
+ * a higher one. */
 bool csv_wanted(struct slice accept) MUST_CHECK;
 
-/* The same of the client that is answered. */
+/* Does the client of @exchange want CSV rather than JSON? */
 bool csv_asked(const struct http_exchange *exchange) MUST_CHECK;
 
-/* Say in the response that another client may get it in another form; csv_reply() does. */
+/* Add `Vary: Accept`, so that no cache gives the answer to a client that wants another form.
+ * csv_reply() does this itself. */
 void csv_dress(struct http_exchange *exchange);
 
 /* Answer @status with @root, as CSV where the client wants that, else as JSON.  The reference

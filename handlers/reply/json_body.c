@@ -34,7 +34,8 @@ static bool has_too_many_values(struct slice body)
     return values > VALUES_MAX;
 }
 
-/* What is wrong, in our words: jansson's own texts repeat the body and speak of its flags. */
+/* What is wrong, in words of our own: jansson's texts repeat the body and speak of jansson's flags.
+ */
 static const char *fault_text(const json_error_t *error)
 {
     switch ((int)json_error_code(error)) {
@@ -54,9 +55,9 @@ static const char *fault_text(const json_error_t *error)
     }
 }
 
-/* Make integers of the reals in @value that were integers.  An integer beyond 64 bits makes jansson
- * refuse the document.  But the document is JSON, and the client must be told of a value out of
- * range.  So all numbers are read as reals, and those that fit are integers again. */
+/* Make integers of the reals in @value that are whole, as far as a double is exact.  An integer
+ * beyond 64 bits makes jansson refuse the document.  But the document is JSON, and the client must
+ * be told of a value out of range.  So all numbers were read as reals.  Returns a new reference. */
 static json_t *integers_again(json_t *value)
 {
     double real = json_real_value(value);
@@ -98,7 +99,7 @@ json_t *json_body_read(struct http_exchange *exchange, size_t flags)
         return NULL;
     }
     json_t *root = json_body_load(exchange->request.body, flags | JSON_DECODE_ANY, &error);
-    if (json_memory_failed()) { /* jansson drops a byte of a text that has no room for it */
+    if (json_memory_failed()) { /* without memory jansson loses a byte of a text and goes on */
         json_decref(root);
         root = NULL;
         (void)problem_no_memory(&exchange->response);

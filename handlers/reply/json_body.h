@@ -26,8 +26,9 @@ json_t *json_body_read(struct http_exchange *exchange, size_t flags) MUST_CHECK;
  * result.  NULL: *ret_error says why. */
 json_t *json_body_load(struct slice text, size_t flags, json_error_t *ret_error) MUST_CHECK;
 
-/* Is the body JSON by its Content-Type, if it has one?  @or_text: text/plain is taken for JSON too;
- * that is what browsers send without asking another origin first.  False: the response is a 415. */
+/* Is the body JSON by its Content-Type, if it has one?  @or_text: text/plain is taken for JSON too,
+ * because browsers send text/plain to another origin without a preflight.  False: the response is a
+ * 415. */
 bool json_body_type(struct http_exchange *exchange, bool or_text) MUST_CHECK;
 
 /* The bytes of a string, which live as long as @value; empty if @value is no string. */

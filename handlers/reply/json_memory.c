@@ -3,7 +3,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-/* A global of the thread, because jansson hands nothing of the caller's to its allocator. */
+/* The note of the thread.  It is global, because jansson passes no argument of the caller to its
+ * allocator. */
 static _Thread_local bool noted;
 
 static void *allocate(size_t n)

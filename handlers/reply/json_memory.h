@@ -15,12 +15,12 @@
 
 #include "storage/base/compiler.h"
 
-/* Give jansson the allocator that notes; once, before jansson is used.  Without it nothing is
- * noted. */
+/* Give jansson the allocator that notes.  Called once, before jansson is used.  Without this call
+ * nothing is noted. */
 void json_memory_watch(void);
 
-/* A handler begins, or goes on, on this thread.  @failed is what was noted for its exchange so far;
- * it takes the place of the thread's note, which is about another exchange. */
+/* A handler begins, or goes on, on this thread.  @failed is what was noted for its exchange so far.
+ * It replaces the note of the thread, which is about another exchange. */
 void json_memory_begin(bool failed);
 
 /* Was jansson refused memory on this thread since json_memory_begin(), or for this exchange before?

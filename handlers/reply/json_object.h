@@ -17,14 +17,16 @@
 
 #include "handlers/reply/json_body.h"
 
-/* Read the body.  The caller owns the result. */
+/* Read the body, an object.  The caller owns the result. */
 json_t *json_object_body(struct http_exchange *exchange) MUST_CHECK;
 
-/* Has @root no other members than the @n of @names?  A member that nobody looks at is a typo. */
+/* Has @root no other members than the @n of @names?  Another member is probably a typo, and would
+ * be ignored without a word. */
 bool json_object_only(
     struct http_exchange *exchange, json_t *root, const char *const *names, size_t n) MUST_CHECK;
 
-/* Answer 422: @detail, and where: @pointer, as in RFC 6901 ("/items/3").  Returns false. */
+/* Answer 422: @detail says what is wrong, and @pointer, a JSON pointer (RFC 6901) such as
+ * "/items/3", says where.  Returns false. */
 bool json_object_refuse(struct http_exchange *exchange, const char *pointer, const char *detail);
 
 #endif

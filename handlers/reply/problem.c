@@ -59,7 +59,7 @@ static json_t *text_value(const char *text)
 /* Format at most PROBLEM_DETAIL_MAX bytes, never half a character. */
 static void format_detail(char out[static PROBLEM_DETAIL_MAX + 1], const char *format, va_list args)
 {
-    char text[PROBLEM_DETAIL_MAX + 2] = ""; /* one more shows whether a character is cut */
+    char text[PROBLEM_DETAIL_MAX + 2] = ""; /* one byte more shows whether a character is cut */
     (void)vsnprintf(text, sizeof(text), format, args);
     size_t n = utf8_fit(slice_of(text), PROBLEM_DETAIL_MAX);
     memcpy(out, text, n);
@@ -82,7 +82,7 @@ static char *document(enum problem problem, const char *detail, json_t *errors)
     if (whole && errors != NULL) {
         whole = json_object_set(root, "errors", errors) == 0;
     }
-    bool before = json_memory_failed(); /* often that is what the document is about */
+    bool before = json_memory_failed(); /* this failure may be what the document is about */
     json_memory_begin(false);
     char *body = whole ? json_dumps(root, JSON_COMPACT) : NULL;
     if (json_memory_failed()) { /* then jansson has printed a member without its name */
@@ -107,7 +107,7 @@ bool problem_add_header(struct http_response *response, const char *static_name,
     return true;
 }
 
-/* The block @text is taken over.  NULL: memory is out. */
+/* Make @text the body; the block is taken over.  NULL: memory is out, and the body is empty. */
 static void set_body(struct http_response *response, enum problem problem, char *text)
 {
     free(response->body);
@@ -125,7 +125,7 @@ static void reply(
     if (problems[problem].retry_after_s >= 0) {
         char value[16];
         (void)snprintf(value, sizeof(value), "%d", problems[problem].retry_after_s);
-        (void)problem_add_header(response, "Retry-After", value); /* advice: may be left out */
+        (void)problem_add_header(response, "Retry-After", value); /* an advice: it may be missing */
     }
 }
 
@@ -199,7 +199,8 @@ void problem_reply_limited(struct http_response *response, int64_t capacity,
     set_body(response, PROBLEM_LIMITED, strdup(text));
 }
 
-/* There is no default: a new error of storage does not compile before it has a place here. */
+/* The problem for an error of storage.  The switch has no default, so that the compiler complains
+ * about an error that has no place here. */
 static enum problem storage_problem(enum storage_err err)
 {
     switch (err) {

@@ -1,4 +1,4 @@
-/* problem.h - every answer that is not the one asked for: RFC 9457 problem documents.
+/* problem.h - the answers to requests that fail: RFC 9457 problem documents.
  *
  * Layer: handlers.  Thread-safe: no state.
  *
@@ -45,7 +45,7 @@
     X(PROBLEM_HEAD_TOO_LARGE, 431, "Request Header Fields Too Large", -1)                          \
     X(PROBLEM_INTERNAL, 500, "Internal Server Error", -1)                                          \
     X(PROBLEM_UNAVAILABLE, 503, "Service Unavailable", 1)  /* nothing was applied */               \
-    X(PROBLEM_UNKNOWN_OUTCOME, 504, "Gateway Timeout", -1) /* some may be applied */               \
+    X(PROBLEM_UNKNOWN_OUTCOME, 504, "Gateway Timeout", -1) /* all or part may be applied */        \
     X(PROBLEM_VERSION, 505, "HTTP Version Not Supported", -1)
 
 enum problem {
@@ -54,14 +54,14 @@ enum problem {
 #undef X
 };
 
-/* The status of the answer. */
+/* The status of @problem, as 404. */
 unsigned problem_status(enum problem problem) MUST_CHECK;
 
 /* The phrase of a problem's status, as "Not Found"; NULL: no problem has that status. */
 const char *problem_phrase(unsigned status) MUST_CHECK;
 
-/* Answer with @problem; the detail, a format and what it takes, says what is wrong with this
- * request. */
+/* Answer with @problem.  The other arguments are a format and its values, as for printf(): they
+ * make the detail, which says what is wrong with this request. */
 #define problem_reply(response, problem, ...)                                                      \
     problem_reply_errors(response, problem, NULL, __VA_ARGS__)
 
@@ -82,7 +82,8 @@ void problem_reply_errors(struct http_response *response, enum problem problem, 
 void problem_reply_limited(struct http_response *response, int64_t capacity,
     const struct limit_state *state, const char *limited_by);
 
-/* Answer for a storage job that failed.  @detail may be NULL or "": then it is storage's own text.
+/* Answer for a storage job that failed.  @detail may be NULL or "": then storage_err_text() is
+ * used.
  *
  *     503    nothing was applied
  *     504    something may have been applied
@@ -92,12 +93,12 @@ void problem_reply_limited(struct http_response *response, int64_t capacity,
  *     500    @err is STORAGE_OK, which is the caller's mistake */
 void problem_from_storage(struct http_response *response, enum storage_err err, const char *detail);
 
-/* The same for memory that could not be had.  Returns false. */
+/* Answer 503: memory is out.  Returns false. */
 bool problem_no_memory(struct http_response *response);
 
-/* Add a header field.  @static_name is static, @value is copied.  False, with nothing added, if
- * there are HTTP_HEADERS_MAX already or @value is too long.  (reply_header() adds static text of
- * any length.) */
+/* Add a header field.  @static_name is static, @value is copied.  False, with nothing added: the
+ * response has HTTP_HEADERS_MAX fields already, or @value is too long.  (reply_header() adds static
+ * text of any length.) */
 bool problem_add_header(struct http_response *response, const char *static_name, const char *value);
 
 #endif

@@ -12,7 +12,7 @@ bool query_refuse(struct http_exchange *exchange, const char *parameter, const c
     return false;
 }
 
-/* Refuse a parameter that is not in @specs, and tell which ones are. */
+/* Refuse a parameter that is not in @specs, and tell which parameters are. */
 static bool refuse_unknown(struct http_exchange *exchange, const char *parameter,
     const struct param_spec *specs, size_t n_specs)
 {

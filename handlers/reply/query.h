@@ -2,8 +2,8 @@
  *
  * Layer: handlers.  Thread-safe: no state.
  *
- * All functions return whether the request may go on.  False: the response is filled, with a 400
- * that names the parameter at fault, or with a 503 where memory is out.
+ * All functions return whether the request may go on.  False, or NULL: the response is filled, with
+ * a 400 that names the parameter at fault, or with a 503 where memory is out.
  */
 #ifndef HANDLERS_REPLY_QUERY_H
 #define HANDLERS_REPLY_QUERY_H
@@ -20,28 +20,29 @@
 bool query_read(struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs,
     struct params *ret) MUST_CHECK;
 
-/* The same, where @ret is all that the exchange keeps, and frees.  NULL: the response is filled. */
+/* The same, where the parameters become the state of the exchange, which frees them. */
 struct params *query_begin(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs) MUST_CHECK;
 
-/* Is the query empty?  For endpoints that take no parameters: one that is passed over would be a
- * promise that is not kept. */
+/* Is the query empty?  For endpoints that take no parameters: a client that sends one expects it to
+ * do something. */
 bool query_empty(struct http_exchange *exchange) MUST_CHECK;
 
-/* Read the parameter @name, where there is one, into @ret, which stays as it is where there is
- * none.  @check says what is wrong with a value; NULL: nothing is. */
+/* Read the parameter @name into @ret, which stays as it is where the parameter is not given.
+ * @check returns what is wrong with a value; NULL: nothing is. */
 bool query_text(struct http_exchange *exchange, const struct params *params, const char *name,
     const char *(*check)(struct slice value), struct slice *ret) MUST_CHECK;
 
-/* Check what stands in the path for the route's {@name}, by @check as above. */
+/* Check the segment of the path that stands for the route's {@name}, by @check as above. */
 bool query_segment(struct http_exchange *exchange, const char *name,
     const char *(*check)(struct slice value)) MUST_CHECK;
 
-/* Read the parameter @name, where there is one, a whole number from 1 to @max. */
+/* Read the parameter @name, a whole number from 1 to @max, into @ret, which stays as it is where
+ * the parameter is not given. */
 bool query_number(struct http_exchange *exchange, const struct params *params, const char *name,
     size_t max, size_t *ret) MUST_CHECK;
 
-/* Read the flag @name; *ret is false where there is none. */
+/* Read the flag @name; *ret is false where the flag is not given. */
 bool query_flag(struct http_exchange *exchange, const struct params *params, const char *name,
     bool *ret) MUST_CHECK;
 

@@ -5,7 +5,8 @@
 #include "handlers/reply/json_memory.h"
 #include "handlers/reply/problem.h"
 
-/* The reference is taken over.  NULL: memory is out for the text, or was for a member. */
+/* @json as text, which the caller owns.  The reference is taken over.  NULL: memory is out for the
+ * text, or was out for a member. */
 static char *dump(json_t *json)
 {
     bool whole = json != NULL && !json_memory_failed();
@@ -18,7 +19,7 @@ static char *dump(json_t *json)
     return text;
 }
 
-/* The block @text is taken over. */
+/* Answer with @text, a block that is taken over.  NULL: memory is out. */
 static void reply_block(
     struct http_response *response, unsigned status, const char *content_type, char *text, size_t n)
 {
