@@ -37,7 +37,8 @@ const char *access_scope_name(enum access_scope scope)
     return "";
 }
 
-/* Where the page lies that made the browser send this; empty: the browser does not say. */
+/* The origin, or the URL, of the page that made the browser send the request; empty: the browser
+ * does not say. */
 static struct slice page_origin(const struct http_request *request)
 {
     struct slice origin = request->fields[FIELD_ORIGIN];

@@ -34,7 +34,7 @@ struct event_address client_address(const struct http_exchange *exchange)
     const struct http_request *request = &exchange->request;
     const struct app *app = exchange->app;
     struct event_address address = {0};
-    (void)event_parse_address(request->peer, &address); /* a unix socket's peer has none */
+    (void)event_parse_address(request->peer, &address); /* the peer of a unix socket has none */
     for (unsigned i = request->n_forwarded; i > 0; i--) {
         struct slice list = request->forwarded[i - 1];
         while (list.n > 0) {

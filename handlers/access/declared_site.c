@@ -16,7 +16,7 @@ const struct declared_site *declared_site_find(
     return sites->n == 0 ? NULL : bsearch(&name, sites->at, sites->n, sizeof(*sites->at), compare);
 }
 
-/* The authority of @url without the scheme's own port. */
+/* The authority of @url without the default port of http or https. */
 static struct slice without_port(const struct url *url)
 {
     struct slice authority = url->authority;

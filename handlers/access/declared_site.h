@@ -12,8 +12,9 @@
 const struct declared_site *declared_site_find(
     const struct declared_sites *sites, struct slice name) MUST_CHECK;
 
-/* Does @origin, an origin or a whole URL, belong to the site?  Scheme, host and port must be equal;
- * upper and lower case do not count, and a scheme's own port may be left out. */
+/* Does @origin, an origin or a whole URL, belong to the site?  Scheme, host and port must be those
+ * of one of its origins.  Upper and lower case do not count, and the default port of http and https
+ * may be left out. */
 bool declared_site_has_origin(const struct declared_site *site, struct slice origin) MUST_CHECK;
 
 /* May events of site @name be counted?  With --only-declared-sites a line must name the site. */

@@ -18,8 +18,8 @@
 #include "handlers/http/http.h"
 #include "storage/base/compiler.h"
 
-/* Items of a body.  Zeroed it is empty.  All is owned; the slices point into root or into numbers.
- */
+/* The items of a body.  A zeroed struct is empty.  The struct owns all; the slices point into root
+ * or into numbers. */
 struct filter_items {
     json_t *root;        /* the body */
     struct slice *items; /* n of them */
@@ -29,12 +29,13 @@ struct filter_items {
 
 void filter_items_release(struct filter_items *items);
 
-/* Read {"capacity":N,"error_rate":p,"expansion":2|0} into @job.  What a member that is left
- * out is about stays. */
+/* Read {"capacity":N,"error_rate":p,"expansion":2|0} into @job.  If a member is left out, the
+ * parameter of @job stays as it is. */
 bool filter_body_parameters(struct http_exchange *exchange, struct filter_job *job) MUST_CHECK;
 
 /* Read {"items":[..]}: 1 to FILTER_ITEMS_MAX items.  An item is a string that is not empty, or an
- * integer, which is its digits (42 is "42").  Release @ret in either case. */
+ * integer, which stands for its digits (42 is "42").  @ret is zeroed before; release it in either
+ * case. */
 bool filter_body_items(struct http_exchange *exchange, struct filter_items *ret) MUST_CHECK;
 
 #endif

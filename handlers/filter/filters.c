@@ -16,7 +16,7 @@
 
 _Static_assert(NAME_MAX_BYTES <= FILTER_NAME_MAX, "the name of a filter is a name");
 
-#define ERRORS_MAX 100 /* that one answer lists */
+#define ERRORS_MAX 100 /* items that an answer lists as refused, at most */
 
 static const struct param_spec specs[] = {{"site", false}};
 

@@ -50,7 +50,7 @@ static void refuse(struct limit_reader *r, const char *pointer, const char *deta
     }
 }
 
-/* ---- values; false: it is not JSON ---- */
+/* ---- values; false: the body is no JSON ---- */
 
 static bool read_text(struct limit_reader *r, enum member member, struct slice *ret)
 {
@@ -88,8 +88,8 @@ static bool read_number(struct limit_reader *r, enum member member, struct json_
     return json_scan_number(&r->scan, ret);
 }
 
-/* Read a whole number.  A negative one becomes -1, one that is too large INT64_MAX: both are
- * refused later, for their size. */
+/* Read a whole number.  A negative number becomes -1, and one that is too large becomes INT64_MAX:
+ * both are refused later, for their size. */
 static bool read_whole(struct limit_reader *r, enum member member, int64_t *ret)
 {
     struct json_number number;
@@ -229,7 +229,7 @@ enum limit_json_result limit_json_decode(
     json_scan_init(&r.scan, body, n, DEPTH_MAX);
     if (json_scan_peek(&r.scan) == SCAN_OBJECT) {
         step = json_scan_open(&r.scan, '}');
-    } else if (json_scan_skip(&r.scan)) { /* JSON, of another kind */
+    } else if (json_scan_skip(&r.scan)) { /* the body is JSON, but no object */
         refuse(&r, "", "must be a JSON object");
         step = SCAN_CLOSED;
     }

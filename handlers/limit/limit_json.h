@@ -14,9 +14,9 @@
 /* What was asked.  Slices point into the body. */
 struct limit_question {
     struct slice key;
-    struct slice policy; /* empty: the limit stands in the body itself */
+    struct slice policy; /* the name of a policy; empty: the body itself says the limit */
     struct limit limit;  /* passes limit_check(), unless a policy is named */
-    int64_t cost;        /* how much to take; 0: only look */
+    int64_t cost;        /* how much to take from the limit; 0: only look */
 };
 
 enum limit_json_result {

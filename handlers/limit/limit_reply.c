@@ -8,8 +8,8 @@
 
 #define VALUE_SIZE sizeof(((struct http_header *)0)->value)
 
-/* A text of bounded size, put together without printf; what does not fit is cut off.  Answers about
- * limits are made ten thousand times a second, and six formats were a tenth of what one costs. */
+/* A text of bounded size, put together without printf; what does not fit is cut off.  Ten thousand
+ * answers about limits are made a second, and six formats were a tenth of what an answer costs. */
 struct line {
     char text[192];
     size_t n;

@@ -11,9 +11,9 @@
 #include "handlers/http/http.h"
 #include "storage/base/compiler.h"
 
-/* The name of a limit in the fields, where it is no policy's. */
-#define LIMIT_NAME_DEFAULT SLICE("default")
-#define LIMIT_NAME_GUARD   SLICE("ingest") /* of the ingestion guard */
+/* The names, in the fields, of limits that are no policy's. */
+#define LIMIT_NAME_DEFAULT SLICE("default") /* a limit in the body of a request */
+#define LIMIT_NAME_GUARD   SLICE("ingest")  /* the limit of the ingestion guard */
 
 /* Add RateLimit-Policy and RateLimit.  Add Retry-After where the request was refused but may pass
  * later.  An answer may have a Retry-After for another reason already.  Then RateLimit comes
@@ -21,15 +21,15 @@
 void limit_reply_headers(struct http_response *response, struct slice name,
     const struct limit *limit, const struct limit_state *state);
 
-/* Does @response have these fields? */
+/* Does @response have the field RateLimit? */
 bool limit_reply_told(const struct http_response *response) MUST_CHECK;
 
 /* Answer 200 {"allowed",..}, and add the fields. */
 void limit_reply_allowed(struct http_response *response, struct slice name,
     const struct limit *limit, const struct limit_state *state);
 
-/* Answer 429, and add the fields.  @limited_by, which may be NULL, names what refused; nothing in
- * the text needs an escape in JSON. */
+/* Answer 429, and add the fields.  @limited_by, which may be NULL, names the limit or penalty that
+ * refused; nothing in that text needs an escape in JSON. */
 void limit_reply_refused(struct http_response *response, struct slice name,
     const struct limit *limit, const struct limit_state *state, const char *limited_by);
 

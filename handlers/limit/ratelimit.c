@@ -1,8 +1,8 @@
 /* ratelimit.c - POST /ratelimit, GET /ratelimit/check, DELETE /ratelimit: rate limits for other
  * services.
  *
- * A policy is a limit with a name, from the configuration file.  The keys of a policy are its own:
- * the same key under two policies is limited twice. */
+ * A policy is one limit or several under a name, from the configuration file.  Each policy has keys
+ * of its own: the same key under two policies is limited twice. */
 #include "handlers/routes.h"
 
 #include "handlers/http/app.h"
@@ -120,7 +120,8 @@ static struct slice name_of(const struct limit_job *job)
     return job->policy.n > 0 ? job->policy : LIMIT_NAME_DEFAULT;
 }
 
-/* What refused, in the configuration's words.  NULL: the limit stood in the body. */
+/* The limit or penalty that refused, in the configuration's words.  NULL: the limit was in the
+ * body. */
 static const char *limited_by(const struct app *app, const struct limit_job *job)
 {
     const struct limit_policy *policy = job->policy.n > 0 ? find_policy(app, job->policy) : NULL;
