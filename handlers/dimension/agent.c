@@ -6,7 +6,7 @@
 #include "handlers/text/ascii.h"
 #include "handlers/text/robots.h"
 
-/* The words; each is a bit. */
+/* The meanings of the words in user agents; each is a bit. */
 enum word {
     WORD_NONE,
     /* browsers */
@@ -61,8 +61,8 @@ struct known_word {
         }                                                                                          \
     }
 
-/* What a word may begin with, by its first letter.  Where one text begins another, the longer one
- * stands first. */
+/* The texts that known words begin with, by their first letter.  Where a text is the beginning of
+ * another one, the longer text stands first. */
 static const struct known_word *const known_words[128] = {
     ['A'] = WORDS(KNOWN("AppleWebKit/", WORD_WEBKIT), KNOWN("Android TV", WORD_TV),
         KNOWN("Android", WORD_ANDROID), KNOWN("AppleTV", WORD_TV), KNOWN("AFT", WORD_TV)),
@@ -143,7 +143,7 @@ struct choice {
     struct slice name;
 };
 
-/* The first of @n choices whose word is there. */
+/* The name of the first of @n choices whose word is in @words; empty if there is none. */
 static struct slice choose(uint32_t words, const struct choice *choices, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -162,7 +162,7 @@ static struct slice choose(uint32_t words, const struct choice *choices, size_t 
         }                                                                                          \
     }
 
-/* The most special ones first: most browsers say Chrome/ and Safari/, too. */
+/* The most special browsers come first: most of them say Chrome/ and Safari/, too. */
 static struct slice browser_of(uint32_t words)
 {
     static const struct choice choices[] = {
@@ -186,7 +186,7 @@ static struct slice browser_of(uint32_t words)
     if (slice_equal(name, SLICE("Safari")) && (words >> WORD_ANDROID & 1) != 0) {
         return SLICE("Android Browser");
     }
-    return name.n == 0 && webkit && apple ? SLICE("Safari") : name; /* a view in an app */
+    return name.n == 0 && webkit && apple ? SLICE("Safari") : name; /* a web view in an app */
 }
 
 static struct slice os_of(uint32_t words)
@@ -231,7 +231,7 @@ static struct slice device_of(uint32_t words)
 
 struct agent_parts agent_read(struct slice agent)
 {
-    /* "Tablet PC" of old versions of Windows is a desktop's. */
+    /* Old versions of Windows say "Tablet PC" on desktops. */
     uint32_t words = words_of(agent);
     if ((words >> WORD_WINDOWS & 1) != 0) {
         words &= ~(UINT32_C(1) << WORD_TABLET);

@@ -15,13 +15,13 @@
 
 struct breakdown_by {
     char text[NAME_CLASS_MAX];
-    size_t n;     /* the class, see job/counted_name.h: text[0 .. n) */
-    bool counted; /* what comes in now is counted by it */
-    bool with_uv; /* the site's visitors are, too */
+    size_t n;     /* text[0 .. n) is the class of the names, see storage/job/counted_name.h */
+    bool counted; /* the page views that come in now are counted by such names */
+    bool with_uv; /* so are their visitors */
 };
 
-/* Read what the values of a site are asked by.  False: it is nothing that is counted, for
- * BREAKDOWN_BY_FAULT. */
+/* Read @by, which says what the page views of @site are broken down by.  False: there is no such
+ * thing, and BREAKDOWN_BY_FAULT says what there is.  True also where it is not counted. */
 bool breakdown_by_read(
     const struct app *app, struct slice site, struct slice by, struct breakdown_by *ret) MUST_CHECK;
 

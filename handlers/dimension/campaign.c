@@ -29,7 +29,7 @@ enum utm utm_find(struct slice name)
     return UTM_N;
 }
 
-/* What stands between '?' and '#'. */
+/* The query of @page: what stands between '?' and '#'. */
 static struct slice query_of(struct slice page)
 {
     struct slice path;
@@ -45,7 +45,7 @@ bool campaign_has(struct slice page)
     return query.n > 0 && memmem(query.p, query.n, HEAD.p, HEAD.n) != NULL;
 }
 
-/* Decode @raw to @to. */
+/* Decode @raw to @to: '+' is a blank, %XX is a byte, and a bad escape stands for itself. */
 static struct slice decode(struct slice raw, char *to)
 {
     size_t n = 0;
@@ -61,7 +61,7 @@ static struct slice decode(struct slice raw, char *to)
     return (struct slice){to, n};
 }
 
-/* One parameter, `name=value`.  Returns the end of what was decoded. */
+/* Read one parameter, `name=value`.  Returns where the next value may be decoded to. */
 static char *read_pair(struct slice pair, char *to, struct slice utm[UTM_N])
 {
     struct slice name;

@@ -12,17 +12,17 @@
 #include "handlers/text/url.h"
 #include "storage/job/counted_name.h"
 
-/* A page view at work. */
+/* The page view that values are found for. */
 struct view {
     const struct app *app;
-    const struct declared_site *site; /* NULL: no line names it */
+    const struct declared_site *site; /* NULL: no line of the configuration names the site */
     const struct dimension_plan *plan;
     const struct view_traits *traits;
     const struct event *event;
-    struct slice url; /* of the page */
+    struct slice url; /* the page's, with its query */
     struct arena *arena;
-    struct slice found[DIMENSION_N]; /* values; empty: none */
-    struct event_value *values;
+    struct slice found[DIMENSION_N]; /* the value of each dimension; empty: none */
+    struct event_value *values;      /* n of them, in the arena */
     size_t n;
 };
 
@@ -47,7 +47,7 @@ static bool is_host_of(struct slice url, struct slice host)
     return source_host(url, room, &own) && slice_equal(own, host);
 }
 
-/* Is @host one of the site's own? */
+/* Is @host one of the site's own hosts?  Then the visitor was on the site already. */
 static bool is_own(const struct view *v, struct slice host)
 {
     if (slice_equal(source_without_www(v->event->site), host) || is_host_of(v->url, host) ||
@@ -62,7 +62,7 @@ static bool is_own(const struct view *v, struct slice host)
     return false;
 }
 
-/* Is @host, or the end of it behind a dot, on the list of what is no source? */
+/* Is @host, or what it has behind a dot, on the list of hosts that are no source? */
 static bool is_denied(const struct app *app, struct slice host)
 {
     for (size_t i = 0; i < app->n_denied_sources; i++) {
@@ -76,7 +76,7 @@ static bool is_denied(const struct app *app, struct slice host)
     return false;
 }
 
-/* False: out of memory. */
+/* Find the source: utm_source, else the host of the referrer.  False: out of memory. */
 static bool find_source(struct view *v)
 {
     struct slice *source = &v->found[DIMENSION_SOURCE];
@@ -97,7 +97,7 @@ static bool find_source(struct view *v)
     return true;
 }
 
-/* False: out of memory. */
+/* Find the values of the five utm_ parameters.  False: out of memory. */
 static bool find_campaign(struct view *v)
 {
     struct slice utm[UTM_N];
@@ -128,7 +128,7 @@ static void find_agent(struct view *v)
     }
 }
 
-/* False: out of memory. */
+/* Find the country: the one that was sent, else that of the address.  False: out of memory. */
 static bool find_country(struct view *v)
 {
     if (v->traits->country.n > 0) {
@@ -143,6 +143,7 @@ static bool find_country(struct view *v)
     return true;
 }
 
+/* Find the language.  False: out of memory. */
 static bool find_language(struct view *v)
 {
     if (v->traits->language.n == 0) {
@@ -155,7 +156,7 @@ static bool find_language(struct view *v)
     return room != NULL;
 }
 
-/* Every dimension that is counted.  False: out of memory. */
+/* Find the values of all dimensions that are counted, but of properties.  False: out of memory. */
 static bool find_all(struct view *v)
 {
     const unsigned campaign = 1u << DIMENSION_SOURCE | 1u << DIMENSION_UTM_SOURCE |
@@ -188,7 +189,7 @@ static struct slice prop_value(const struct view_traits *traits, struct slice na
     return DIMENSION_NONE;
 }
 
-/* A property's value is told with its name.  False: out of memory. */
+/* Add the value of the property @name, as the text `name=value`.  False: out of memory. */
 static bool add_prop(struct view *v, struct slice name)
 {
     struct slice value = prop_value(v->traits, name);
@@ -203,7 +204,8 @@ static bool add_prop(struct view *v, struct slice name)
     return true;
 }
 
-/* False: out of memory. */
+/* Make v->values of what was found, of the properties and of the sections.  False: out of memory.
+ */
 static bool add_values(struct view *v, const struct slice *sections, size_t n_sections)
 {
     size_t most = (size_t)__builtin_popcount(v->plan->counted) + v->plan->n_props + n_sections;

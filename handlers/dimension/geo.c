@@ -12,14 +12,15 @@
 #include "handlers/dimension/language.h"
 #include "storage/base/regular_file.h"
 
-#define COPY_STEP (1 << 20)
+#define COPY_STEP (1 << 20) /* bytes that one call of sendfile() copies at most */
 
 struct geo {
     MMDB_s file;
 };
 
-/* Copy the file into memory.  -1: *ret_error.  The library maps what it reads, and a mapped file
- * that is cut, as `cp` and `curl -o` cut what they write over, ends the process. */
+/* Copy the file into memory.  -1: *ret_error says why.  libmaxminddb maps the file that it reads.
+ * `cp` and `curl -o` truncate the file that they write over, and reading a mapped file that was
+ * truncated ends the process. */
 static int copy_file(int fd, const char **ret_error)
 {
     int copy = memfd_create("geo", MFD_CLOEXEC);
@@ -37,7 +38,7 @@ static int copy_file(int fd, const char **ret_error)
     return -1;
 }
 
-/* By its descriptor. */
+/* Open the copy, which has no name, by the path of its descriptor. */
 static int open_copy(int copy, MMDB_s *ret)
 {
     char path[64];
@@ -80,7 +81,7 @@ void geo_close(struct geo *geo)
     }
 }
 
-/* The entry of an address.  False: the file has none. */
+/* Find the entry of @address.  False: the file has none. */
 static bool look_up(
     const struct geo *geo, const struct event_address *address, MMDB_entry_s *ret_entry)
 {

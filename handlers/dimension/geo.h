@@ -2,9 +2,9 @@
  *
  * Layer: handlers.  Thread-safe: an open file is only read.
  *
- * The file is the operator's: GeoLite2-Country, DB-IP's or another one that has `country.iso_code`.
- * It is copied into memory once, when the service starts: what happens to the file then changes
- * nothing.  A look-up asks nobody.
+ * The operator provides the file: GeoLite2-Country, DB-IP's or another one with `country.iso_code`.
+ * The file is copied into memory when it is opened, and later changes to it have no effect.  A
+ * look-up does no I/O.
  */
 #ifndef HANDLERS_DIMENSION_GEO_H
 #define HANDLERS_DIMENSION_GEO_H
@@ -13,12 +13,13 @@
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
 
-/* Open the file at @path.  NULL: *ret_error says why, until the thread's next strerror(). */
+/* Open the file at @path.  The caller closes the result with geo_close().  NULL: *ret_error says
+ * why, and holds until this thread calls strerror() again. */
 struct geo *geo_open(const char *path, const char **ret_error) MUST_CHECK;
 void geo_close(struct geo *geo); /* NULL is harmless */
 
-/* The country's code, two capital letters, which live as long as @geo.  Empty: the file does not
- * say. */
+/* The code of the country where @address is: two capital letters, which live as long as @geo.
+ * Empty: the file does not say. */
 struct slice geo_country(const struct geo *geo, const struct event_address *address);
 
 #endif

@@ -4,7 +4,8 @@
 #include "handlers/text/plain.h"
 #include "storage/job/counted_name.h"
 
-/* Cut the part up to the next slash, and the slash, off @rest.  *ret_more: there was a slash. */
+/* Cut the part up to the next slash, and the slash, off the front of @rest.  *ret_more: there was a
+ * slash. */
 static struct slice take_part(struct slice *rest, bool *ret_more)
 {
     struct slice part = *rest;
@@ -93,7 +94,7 @@ size_t page_sections_of(const struct app *app, struct slice page, struct slice *
     return n;
 }
 
-/* Which of @app's sections has this marked name; app->n_sections: none. */
+/* The number of the section with the name @marked, which has its mark; app->n_sections: none. */
 static size_t section_index(const struct app *app, struct slice marked)
 {
     struct slice name = event_name_bare(marked);
@@ -105,7 +106,7 @@ static size_t section_index(const struct app *app, struct slice marked)
     return app->n_sections;
 }
 
-/* Does section @i lie in section @j?  Of two with one prefix the second lies in the first. */
+/* Does section @i lie in section @j?  If two have the same prefix, the second lies in the first. */
 static bool lies_in(const struct app *app, size_t i, size_t j)
 {
     struct slice inner = app->sections[i].prefix, outer = app->sections[j].prefix;

@@ -11,7 +11,8 @@ struct known_source {
     const char *host, *name;
 };
 
-/* In the order of their hosts.  Apps on Android send their package's name. */
+/* Well-known hosts, in the order of slice_compare().  An app on Android sends the name of its
+ * package in place of a host. */
 static const struct known_source known[] = {
     {"amp.reddit.com", "reddit"},
     {"baidu.com", "baidu"},
@@ -85,7 +86,7 @@ static const struct known_source known[] = {
     {"youtube.com", "youtube"},
 };
 
-/* Engines that have a host a country: what stands in front of the top-level domain. */
+/* Search engines that have a host in each country: what stands before the top-level domain. */
 static const struct known_source families[] = {
     {"google.", "google"},
     {"images.google.", "google"},
@@ -94,7 +95,7 @@ static const struct known_source families[] = {
     {"r.search.yahoo.", "yahoo"},
 };
 
-#define TOP_MAX 6 /* bytes: "com.br" */
+#define TOP_MAX 6 /* bytes of the longest top-level domain that is taken, as "com.br" */
 
 static bool is_scheme(struct slice scheme)
 {
@@ -102,7 +103,7 @@ static bool is_scheme(struct slice scheme)
            slice_equal(scheme, SLICE("android-app"));
 }
 
-/* Host and port, without a user in front. */
+/* @authority without the user before its '@': host and port. */
 static struct slice behind_user(struct slice authority)
 {
     const char *at = authority.n > 0 ? memrchr(authority.p, '@', authority.n) : NULL;
@@ -110,7 +111,7 @@ static struct slice behind_user(struct slice authority)
                       : (struct slice){at + 1, (size_t)(authority.p + authority.n - at) - 1};
 }
 
-/* The host alone; that of an address of version 6 keeps its brackets. */
+/* @host without its port.  An IPv6 address keeps its brackets. */
 static struct slice without_port(struct slice host)
 {
     if (host.n > 0 && host.p[0] == '[') {
@@ -120,7 +121,7 @@ static struct slice without_port(struct slice host)
     return slice_until(&host, ':');
 }
 
-/* A character of a name, or of an address.  Names in other scripts may stand there as they are. */
+/* May @c be in a host, which is a name or an address?  Names may have letters of other scripts. */
 static bool is_host_char(char c)
 {
     return (c >= 'a' && c <= 'z') || ascii_is_digit(c) || (c != '\0' && strchr("-._[:]", c)) ||
@@ -154,7 +155,7 @@ bool source_host(struct slice url, char *to, struct slice *ret)
         }
     }
     *ret = (struct slice){to, host.n};
-    return utf8_valid(*ret); /* a header may have any bytes, an answer may not */
+    return utf8_valid(*ret); /* a referrer may have any bytes, but an answer must be UTF-8 */
 }
 
 static int compare(const void *host, const void *source)
