@@ -1,4 +1,4 @@
-/* question.h - how a handler begins whose job for storage is a question.
+/* question.h - how a handler begins if its job for storage is a question.
  *
  * Layer: handlers.  Thread-safe: no state.
  */
@@ -12,16 +12,18 @@
 #include "handlers/text/params.h"
 #include "storage/base/compiler.h"
 
-/* state_begin(), after state_has_time(): a question must know what `now` is. */
+/* Give @exchange a state, as state_begin() does, if it is known what `now` is: see
+ * state_has_time().  NULL: the response is a 503. */
 void *question_begin(struct http_exchange *exchange, size_t size,
     void (*release)(struct http_exchange *exchange)) MUST_CHECK;
 
-/* Read the parameter @name of a list of names with figures: pv or uv.  Without the parameter
- * *ret_uv stays.  False: the response says what is wrong. */
+/* Read the parameter @name, which says by what a list of names is ordered: pv or uv.  Without the
+ * parameter *ret_uv stays as it is.  False: the response says what is wrong. */
 bool question_read_pv_or_uv(struct http_exchange *exchange, const struct params *params,
     const char *name, bool *ret_uv) MUST_CHECK;
 
-/* Read `limit`, of such a list: QUESTION_LIMIT rows without the parameter.  False: as above. */
+/* Read `limit`, how many rows such a list has at most: QUESTION_LIMIT without the parameter.
+ * False: the response says what is wrong. */
 #define QUESTION_LIMIT 10
 bool question_read_limit(
     struct http_exchange *exchange, const struct params *params, size_t *ret) MUST_CHECK;

@@ -2,9 +2,10 @@
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  *
- * storage/merge/merge_visits.h defines what is counted, as Plausible does.  What a visit gains
- * counts where it gains it, so a window may have visits engaged that began before it: more of
- * them than of its own are as many.
+ * storage/merge/merge_visits.h defines visits as Plausible does.  A visit counts in the minute in
+ * which it begins, and as engaged in the minute of its second event.  So visits that began before
+ * the window may be engaged in it.  If more visits are engaged in a window than begin in it, none
+ * of those that begin is taken for a bounce.
  */
 #ifndef HANDLERS_QUESTION_VISIT_FIGURES_H
 #define HANDLERS_QUESTION_VISIT_FIGURES_H
@@ -14,11 +15,11 @@
 #include "storage/job/count_job.h"
 
 struct visit_figures {
-    double views_per_visit, bounce_rate, duration_s;
+    double views_per_visit, bounce_rate, duration_s; /* bounce_rate: a part of 1 */
 };
 
-/* Compute them from a count_job's values with visit_sums.  False: there was no visit, so there are
- * none. */
+/* Compute the figures from the values of a count_job with visit_sums.  False, with @ret untouched:
+ * there was no visit. */
 static inline bool visit_figures_of(const uint64_t values[METRICS], struct visit_figures *ret)
 {
     uint64_t visits = values[METRIC_VISITS];

@@ -60,21 +60,22 @@ static const char *check_name(const struct param *param)
     return event_check_value(param->value);
 }
 
-/* The name with its mark, at @to. */
+/* Write the name in @param, with its mark, to @to.  Returns what was written. */
 static struct slice mark_name(const struct param *param, char *to)
 {
     struct slice name = slice_of(param->spec->name);
     if (slice_equal(name, SLICE("event"))) {
         return event_name_mark(param->value, to);
     }
-    /* (There is no dimension `section`: DIMENSION_N is a section.) */
+    /* For `section`, which is no dimension, dimension_find() returns DIMENSION_N.  In a struct
+     * event_value that number stands for a section. */
     struct event_value value = {.text = param->value, .dimension = (uint8_t)dimension_find(name)};
     return value_name(&value, to);
 }
 
 static bool read_names(struct http_exchange *exchange, struct window_params *p)
 {
-    size_t n = p->params.n; /* at most, and their texts are no longer than the query */
+    size_t n = p->params.n; /* so many names at most, whose texts are no longer than the query */
     p->names = malloc(n * (sizeof(*p->names) + NAME_CLASS_MAX) + exchange->request.query.n + 1);
     if (p->names == NULL) {
         return problem_no_memory(&exchange->response);
@@ -154,7 +155,7 @@ static bool read_window(struct http_exchange *exchange, struct window_params *p)
         return false;
     }
     if (p->window.from_s < 0) {
-        p->window.from_s = 0; /* the default window in the first day of 1970 */
+        p->window.from_s = 0; /* `to` lies in the first day of 1970, and `from` was not given */
     }
     return p->window.to_s > p->window.from_s ||
            query_refuse(exchange, "to", "must be later than from");

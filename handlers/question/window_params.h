@@ -11,7 +11,7 @@
 #include "handlers/text/params.h"
 #include "storage/base/compiler.h"
 
-/* Entries for the table of parameters (see params.h) of such a question. */
+/* Entries for the table of parameters (see text/params.h) of such a question. */
 #define WINDOW_PARAMS                                                                              \
     {"site", false}, {"page", true}, {"pageset", false}, {"from", false}, {"to", false},           \
         {"tz", false}, {"explain", false},                                                         \
@@ -19,7 +19,7 @@
         "round", false                                                                             \
     }
 
-/* More, for questions that can be asked about sections, and about named events, in place of
+/* More entries, for questions that can be asked about sections, or about named events, in place of
  * pages. */
 #define WINDOW_SECTION_PARAM                                                                       \
     {                                                                                              \
@@ -30,7 +30,7 @@
         "event", true                                                                              \
     }
 
-/* And about values of dimensions. */
+/* More entries, for questions that can be asked about values of dimensions. */
 #define WINDOW_VALUE_PARAMS                                                                        \
     {"source", true}, {"utm_source", true}, {"utm_medium", true}, {"utm_campaign", true},          \
         {"utm_term", true}, {"utm_content", true}, {"browser", true}, {"os", true},                \
@@ -43,13 +43,13 @@
 struct window_params {
     struct params params; /* owned */
     struct slice site;
-    struct slice *pages; /* owned; NULL: the whole site, or the page set alone */
+    struct slice *pages; /* owned; n_pages of them; NULL: the whole site, or the page set alone */
     size_t n_pages;
     struct slice *names; /* owned, with the bytes: named events, sections and values, with their
                             marks (see storage/job/counted_name.h), in the order of the query */
     size_t n_names;
-    const char *name_param;    /* of the first of them.. */
-    bool mixed_names;          /* ..and there are some of another parameter */
+    const char *name_param;    /* the parameter that the first of the names came with */
+    bool mixed_names;          /* other names came with another parameter */
     struct slice pageset;      /* empty: none */
     const struct zone *zone;   /* the time zone of tz, else the site's */
     struct window window;      /* rounded to whole minutes */
@@ -64,17 +64,17 @@ bool window_params_read_with(struct http_exchange *exchange, const struct param_
     size_t n_specs, struct window_params *ret) MUST_CHECK;
 
 /* The same for a question about all sites: the query may have `from`, `to`, `tz` and `round`, and
- * times without a zone are UTC.  *ret_given: it has one of them. */
+ * times without a zone are UTC.  *ret_given: the query has at least one of the four. */
 bool window_params_read_all_sites(
     struct http_exchange *exchange, struct window_params *ret, bool *ret_given) MUST_CHECK;
 
-/* Read a second window of the question, from2 and to2, in the question's zone: both or none.
- * *ret is the question about it.  *ret_given: they are there.  False: the response says what is
- * wrong. */
+/* Read a second window of the question, from2 and to2, in the question's zone: both or none.  *ret
+ * is the question about the second window.  *ret_given: from2 and to2 were given.  False: the
+ * response says what is wrong. */
 bool window_params_read_second(struct http_exchange *exchange, struct window_params *p,
     struct window_question *ret, bool *ret_given) MUST_CHECK;
 
-/* Is the parameter one of `names`? */
+/* Is @param one of those that `names` is made of? */
 bool window_params_is_name(const struct param *param);
 
 void window_params_release(struct window_params *p);

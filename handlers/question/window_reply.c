@@ -9,7 +9,7 @@
 #include "handlers/text/timestamp.h"
 #include "storage/job/counted_name.h"
 
-#define Z95 1.96 /* 95 % of a normal distribution lie within so many standard deviations */
+#define Z95 1.96 /* 95 % of a normal distribution lies within so many standard deviations */
 
 json_t *window_time_json(int64_t at_s)
 {
@@ -39,7 +39,7 @@ json_t *window_pages_json(const struct slice *pages, size_t n)
     }
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < n; i++) {
-        bool is_marked = counted_name_mark(pages[i]) != '\0'; /* an event, or a section */
+        bool is_marked = counted_name_mark(pages[i]) != '\0'; /* a named event, or a section */
         struct slice name = is_marked ? event_name_bare(pages[i]) : pages[i];
         json_array_append_new(list, text_json(name));
     }
@@ -60,8 +60,8 @@ static bool same_bucket(const struct bucket *a, const struct bucket *b)
     return a->level == b->level && a->start_s == b->start_s && a->end_s == b->end_s;
 }
 
-/* Level and times of a bucket, as texts.  All keys of the bucket share them; such keys are
- * neighbours. */
+/* The level and the times of a bucket, as texts.  All keys of a bucket, which are neighbours in the
+ * list, share these texts. */
 static json_t *bucket_json(const struct bucket *bucket)
 {
     return json_pack("[s,o,o]", level_name(bucket->level), window_time_json(bucket->start_s),
@@ -115,7 +115,8 @@ json_t *window_head_json(const struct window_params *asked, struct window answer
     return root;
 }
 
-/* The parameters of the window are from@number and to@number. */
+/* Answer as window_not_kept() does.  The window's parameters are `from` and `to` with @number
+ * behind them, which is "" or "2". */
 static void not_kept(
     struct http_exchange *exchange, struct window nearest, const char *number, const char *how)
 {
