@@ -5,7 +5,8 @@
  * A source is the host of the referrer in lower case, without user, port and a leading "www.".
  * Search engines and social networks that have many hosts have one short name: google.de and
  * google.co.uk are "google".  The list of these is short on purpose: it has the hosts that send
- * most visitors, and every other host is its own name. */
+ * most visitors, and every other host is its own name.
+ */
 #ifndef HANDLERS_DIMENSION_SOURCE_H
 #define HANDLERS_DIMENSION_SOURCE_H
 

@@ -8,7 +8,7 @@
 #include "handlers/reply/problem.h"
 #include "handlers/reply/state.h"
 
-/* Does a browser fetch the page for later, perhaps for never? */
+/* Does a browser fetch the page in advance?  Its user may never look at the page. */
 static bool is_prefetch(struct slice purpose)
 {
     static const struct slice word = {"prefetch", sizeof("prefetch") - 1};
@@ -34,7 +34,7 @@ bool beacon_allowed(struct http_exchange *exchange, const struct beacon *beacon)
     return true;
 }
 
-/* The counter of the reason why the page views are not counted; NULL: they are. */
+/* The counter of the reason why the page views are dropped; NULL: they are not dropped. */
 static _Atomic int64_t *why_dropped(
     const struct http_exchange *exchange, const struct event_address *address)
 {
@@ -54,8 +54,8 @@ static _Atomic int64_t *why_dropped(
                                                                      : NULL;
 }
 
-/* What the request itself says beside what the caller has filled.  Only a trusted proxy may say
- * where the client is. */
+/* Add to @traits what the header says and the caller has not filled in.  Only a trusted proxy may
+ * say in which country the client is. */
 static void read_traits(const struct http_exchange *exchange, struct view_traits *traits)
 {
     const struct slice *fields = exchange->request.fields;
@@ -67,7 +67,8 @@ static void read_traits(const struct http_exchange *exchange, struct view_traits
     }
 }
 
-/* Say what the page views are counted for.  False: out of memory. */
+/* Find the values that the page views are counted by.  False: memory is out, and the response says
+ * so. */
 static bool derive(struct http_exchange *exchange, struct beacon *beacon)
 {
     read_traits(exchange, &beacon->traits);

@@ -1,7 +1,7 @@
-/* dress.h - headers and bodies that every answer of a route has, whoever made the answer.
+/* dress.h - header fields and bodies that every answer of a route has.
  *
  * Layer: handlers.  A handler makes an answer, or the service does when it refuses a request before
- * the handler runs.  Both kinds pass through here once, when they are filled.
+ * the handler runs.  Both kinds of answers pass through here once, when they are complete.
  *
  * Thread safety: an exchange belongs to one thread at a time.
  */
@@ -20,8 +20,8 @@
  *   any            what a page of another @origin may read (access/cors.h)
  *
  * @flags is 0 where no route was found.  @origin is the request's Origin, empty without one.
- * @known: the token is known, or no tokens are in use.  A client without a token is refused and not
- * limited. */
+ * @known: the token is known, or no tokens are in use.  A client without a known token is not told
+ * about the limit, because it has none. */
 void answer_dress(struct http_exchange *exchange, unsigned flags, struct slice origin, bool known);
 
 #endif

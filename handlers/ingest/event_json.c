@@ -9,13 +9,14 @@
 
 #define BYTE_ORDER_MARK SLICE("\xef\xbb\xbf")
 
-/* About what an event of a web backend takes.  The first array has room for a body full of them. */
+/* About how many bytes an event of a web backend takes.  The first array has room for a body that
+ * is full of such events. */
 #define TYPICAL_EVENT_BYTES 128
 
 struct decoder {
     struct event_batch *batch;
     const struct event_rules *rules;
-    size_t n_expected; /* room for so many events is made at first */
+    size_t n_expected; /* the first array has room for so many events */
     struct json_scan scan;
     struct event_reader reader;
 };
@@ -63,8 +64,8 @@ static bool reserve_event(struct decoder *d)
     return true;
 }
 
-/* Keep the event.  Its pointer to its actions is set by attach_actions(): the array may still move.
- */
+/* Keep the event and its actions.  attach_actions() sets the pointer to them later, because the
+ * array may still move. */
 static enum event_json_result accept_event(struct decoder *d, size_t index)
 {
     struct event_batch *batch = d->batch;
@@ -95,7 +96,7 @@ static void attach_actions(struct event_batch *batch)
     }
 }
 
-/* Count an event as rejected.  *ret_reject is where to say why; NULL: the list is full. */
+/* Count an event as rejected.  *ret_reject is its place in the list; NULL: the list is full. */
 static enum event_json_result reject(
     struct event_batch *batch, size_t index, struct event_reject **ret_reject)
 {

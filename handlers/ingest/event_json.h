@@ -32,19 +32,19 @@
  * of the line) on.  Deeper nesting is treated as malformed. */
 #define EVENT_DEPTH_MAX 32
 
-#define EVENT_REJECTS_LISTED 100 /* of one body */
-#define EVENT_DROPS_LISTED   100
+#define EVENT_REJECTS_LISTED 100 /* rejects of one body that are listed, at most */
+#define EVENT_DROPS_LISTED   100 /* dropped events of one body that are listed, at most */
 
 enum event_body { EVENT_BODY_JSON, EVENT_BODY_NDJSON };
 
 /* What became of a body.  Arrays are owned by the batch; the slices of its events point into the
  * body.  After any other result than EVENT_JSON_OK the counts are 0. */
 struct event_batch {
-    struct event *events; /* the accepted ones, in order */
+    struct event *events; /* n accepted events, in the order of the body */
     size_t n, capacity;
-    struct slice *actions; /* of all events, one event's after another's */
+    struct slice *actions; /* the actions of all events, in the order of the events */
     size_t n_actions, actions_capacity;
-    struct arena arena;           /* values of dimensions */
+    struct arena arena;           /* has the texts of dimensions */
     size_t rejected;              /* how many events were rejected, exactly */
     struct event_reject *rejects; /* the first EVENT_REJECTS_LISTED of them */
     size_t n_rejects;
@@ -52,24 +52,24 @@ struct event_batch {
     size_t dropped;           /* how many valid events are not counted, exactly */
     struct event_drop *drops; /* the first EVENT_DROPS_LISTED of them */
     size_t n_drops;
-    size_t dropped_robots; /* so many of the dropped ones */
-    struct slice foreign;  /* the site of a dropped one that the sender may not write to; empty */
-    /* Where and why, after EVENT_JSON_MALFORMED. */
+    size_t dropped_robots; /* how many of the dropped events are those of robots */
+    struct slice foreign;  /* a site of dropped events that the sender may not write to; or empty */
+    /* Where and why the body is malformed, after EVENT_JSON_MALFORMED. */
     size_t line, column; /* from 1; column counts bytes */
     const char *detail;  /* static */
 };
 
 enum event_json_result {
     EVENT_JSON_OK,        /* also if every event was rejected, and for [] */
-    EVENT_JSON_MALFORMED, /* not JSON, neither an object nor an array, only blanks, or with a byte
-                             order mark.  A line of NDJSON that is no JSON is a reject instead */
+    EVENT_JSON_MALFORMED, /* no JSON, neither an object nor an array, only blanks, or a byte order
+                             mark in front.  (A line of NDJSON that is no JSON is a reject) */
     EVENT_JSON_TOO_MANY,  /* more than rules->max_events events; what follows was not read */
     EVENT_JSON_NOMEM,
 };
 
 void event_batch_init(struct event_batch *batch);
 
-/* Free the events, and what they point to; the figures and lists stay. */
+/* Free the events, and what they point to.  The numbers and the lists of rejects and drops stay. */
 void event_batch_forget(struct event_batch *batch);
 
 /* Free the arrays; the batch is as after event_batch_init(). */

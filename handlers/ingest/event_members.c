@@ -17,7 +17,8 @@ static void refuse(struct event_reader *reader, const char *pointer, const char 
     snprintf(reader->pointer, sizeof(reader->pointer), "%s", pointer);
 }
 
-/* Refuse for a member of any name.  A name that is too long for a pointer is not told. */
+/* Refuse for the member @name, whatever it is called.  A name that is too long for a pointer is not
+ * told. */
 static void refuse_named(struct event_reader *reader, struct slice name, const char *detail)
 {
     char pointer[EVENT_POINTER_SIZE] = "/";
@@ -37,7 +38,8 @@ static void refuse_named(struct event_reader *reader, struct slice name, const c
     refuse(reader, pointer, detail);
 }
 
-/* Take a text that passes @check.  @no_text: what is wrong with any other value. */
+/* Make *to the text in @value, which must pass @check.  @no_text says what is wrong with a value
+ * that is no text.  Returns what is wrong, or NULL. */
 static inline const char *set_text(struct slice *to, const struct json_value *value,
     const char *no_text, const char *(*check)(struct slice text))
 {
@@ -48,7 +50,7 @@ static inline const char *set_text(struct slice *to, const struct json_value *va
     return check(value->text);
 }
 
-/* The same, where null is as good as nothing. */
+/* The same for a member that may be null, which means the same as no member. */
 static inline const char *set_text_or_null(struct slice *to, const struct json_value *value,
     const char *no_text, const char *(*check)(struct slice text))
 {
@@ -188,7 +190,7 @@ static bool read_actions(struct event_reader *reader)
     return step == SCAN_CLOSED;
 }
 
-/* What a property's value is as a text; empty: it is none. */
+/* The value of a property as a text; empty if it cannot be a value. */
 static struct slice prop_text(const struct json_value *value)
 {
     struct slice text = value->kind == SCAN_TRUE     ? SLICE("true")
@@ -199,8 +201,8 @@ static struct slice prop_text(const struct json_value *value)
     return event_check_value(text) == NULL ? text : SLICE("");
 }
 
-/* Read one property.  Which ones the site wants is not known yet; what cannot be a value is passed
- * over, as those are that nobody wants. */
+/* Read one property.  It is not known yet which properties the site counts by.  What cannot be a
+ * value is ignored, like properties that the site does not count by. */
 static bool read_prop(struct event_reader *reader)
 {
     struct slice name;
@@ -275,7 +277,7 @@ static bool read_member(struct event_reader *reader)
     }
     enum member member = event_member_find(name);
     if (reader->detail != NULL) {
-        reader->seen |= 1u << member; /* so that a ts is seen */
+        reader->seen |= 1u << member; /* check_whole() wants to know if there is a ts */
         return json_scan_skip(scan);
     }
     if (member == MEMBER_UNKNOWN) {
@@ -300,7 +302,7 @@ static bool read_members(struct event_reader *reader)
     return step == SCAN_CLOSED;
 }
 
-/* Is the event's day, in its site's zone, over for so long that it is not kept? */
+/* Is the event's day, by its site's zone, no longer kept? */
 static bool is_old_day(const struct event_reader *reader)
 {
     const struct event_rules *rules = reader->rules;
@@ -310,7 +312,8 @@ static bool is_old_day(const struct event_reader *reader)
                    .end_s <= rules->days_from_s;
 }
 
-/* What the event is (storage/job/event.h): a page view, a named event, or activity of a user. */
+/* Find out what the event is (storage/job/event.h): a page view, a named event, or activity of a
+ * user.  Refuses an event that is none of these. */
 static void check_kind(struct event_reader *reader)
 {
     struct event *event = reader->event;
@@ -325,7 +328,7 @@ static void check_kind(struct event_reader *reader)
     }
 }
 
-/* The rules that can be judged only where all members are known. */
+/* Check the rules that can be judged only when all members were read. */
 static void check_whole(struct event_reader *reader)
 {
     const struct event_rules *rules = reader->rules;

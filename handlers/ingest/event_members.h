@@ -18,20 +18,20 @@
 struct event_reader {
     struct json_scan *scan;
     const struct event_rules *rules;
-    struct event *event; /* where to read it to: complete, but for event->actions */
-    struct slice actions[EVENT_ACTIONS_MAX];  /* event->n_actions of them: kept by the caller, and
-                                                only where the event is accepted */
-    struct slice name;                        /* of a named event, with its mark */
-    struct view_traits traits;                /* what else it says of a page view */
+    struct event *event; /* the event is written here, complete but for event->actions */
+    struct slice actions[EVENT_ACTIONS_MAX];  /* event->n_actions of them; the caller copies them if
+                                                the event is accepted */
+    struct slice name;                        /* the name of a named event, with its mark */
+    struct view_traits traits;                /* what else the event says of a page view */
     struct view_prop props[EVENT_PROPS_READ]; /* traits.n_props of them */
-    unsigned seen;                            /* the known members that were read, one bit each */
-    bool untimed;                             /* it has no ts, and rules->needs_time */
+    unsigned seen;                            /* a bit for each member that was there */
+    bool untimed;                             /* the event has no ts, and rules->needs_time */
     const char *detail; /* why the event is rejected: the first fault, static; NULL: it is not */
-    char pointer[EVENT_POINTER_SIZE]; /* to the member at fault */
+    char pointer[EVENT_POINTER_SIZE]; /* a JSON pointer to the member at fault */
 };
 
-/* Take one value off the scan.  True: the event is read, or rejected (see detail).  False: the text
- * is no JSON, and the scan says where and why. */
+/* Read the next value of the scan as an event.  True: the event is read, or rejected (see detail).
+ * False: the text is no JSON, and the scan says where and why. */
 bool event_read(struct event_reader *reader) MUST_CHECK;
 
 #endif

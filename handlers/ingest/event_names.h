@@ -25,10 +25,10 @@ enum member {
     MEMBER_UNKNOWN = MEMBER_UTM + UTM_N,
 };
 
-/* The member of a name. */
+/* The member with the name @name; MEMBER_UNKNOWN: there is none. */
 enum member event_member_find(struct slice name);
 
-/* A JSON pointer to a known member. */
+/* A JSON pointer to @member, which is not MEMBER_UNKNOWN: static. */
 const char *event_member_pointer(enum member member);
 
 #endif

@@ -1,10 +1,10 @@
-/* event_rules.h - which events are acceptable, and what is said of one that is not.
+/* event_rules.h - which events are acceptable, and what is said of an event that is not.
  *
  * Layer: handlers: plain values, and functions without I/O.  Thread-safe.
  *
- * The rules that are the same for every request are functions of text/check.h; these depend on the
- * time of the request, on its parameters and on the options.  An event that breaks a rule is
- * rejected.  One that breaks none may still be dropped: it is valid, but not to be counted.
+ * The rules that are the same for every request are functions of text/check.h.  The rules here
+ * depend on the time of the request, on its parameters and on the options.  An event that breaks a
+ * rule is rejected.  A valid event may still be dropped, which means that it is not counted.
  */
 #ifndef HANDLERS_INGEST_EVENT_RULES_H
 #define HANDLERS_INGEST_EVENT_RULES_H
@@ -22,20 +22,20 @@ struct event_rules {
     int64_t now_s;    /* time of arrival: an event without ts gets it, unchecked */
     int64_t latest_s; /* a ts after this is rejected */
     int64_t oldest_s; /* a ts before this is rejected; INT64_MIN: nothing is too old */
-    /* Actions alone are rejected if their day, in the zone of their site, ends before that.
-     * @zone_of is asked with app->storage. */
+    /* An event with actions alone is rejected if its day, by the zone of its site, ends at this
+     * time or before.  zone_of() is called with app->storage. */
     int64_t days_from_s;
     const struct zone *(*zone_of)(struct storage *storage, struct slice site);
-    size_t max_events;             /* in one request, whatever becomes of them */
+    size_t max_events;             /* events of one request, rejected and dropped ones included */
     bool needs_time;               /* an event without ts is rejected, and all others with it */
-    struct robots_cache *robots;   /* which are dropped; NULL: they count */
-    const struct network *ignored; /* n_ignored; events from there are dropped */
+    struct robots_cache *robots;   /* events of robots are dropped; NULL: they count */
+    const struct network *ignored; /* n_ignored networks; events from there are dropped */
     size_t n_ignored;
-    /* May the sender write to @site?  Asked about events that are dropped.  NULL: not asked. */
+    /* May @sender write to @site?  Called for events that are dropped.  NULL: not called. */
     bool (*may_write)(const void *sender, struct slice site);
     const void *sender;
-    /* Says which sites are taken, and what page views are counted for.  NULL: all sites, and
-     * nothing beside the page. */
+    /* Says which sites are taken, and what page views are counted by.  NULL: all sites are taken,
+     * and page views are counted by page alone. */
     const struct app *app;
 };
 
@@ -44,7 +44,8 @@ struct event_rules {
 
 /* The first thing that was found wrong with one event. */
 struct event_reject {
-    size_t index; /* of the event; for NDJSON the number of its line, from 0, blank ones counted */
+    size_t
+        index; /* the event's, from 0; in NDJSON that of its line, where blank lines count, too */
     char pointer[EVENT_POINTER_SIZE]; /* JSON pointer into the event: "/page"; "" is the event as a
                                          whole.  May hold the name of a member as it was sent */
     char detail[EVENT_DETAIL_SIZE];   /* never holds input */
@@ -69,7 +70,7 @@ struct event_drop {
     enum drop_reason reason;
 };
 
-/* Is the valid event @event to be counted? */
+/* Why is @event, which is valid, not counted?  DROP_NOT: it is counted. */
 enum drop_reason event_drop_reason(
     const struct event_rules *rules, const struct event *event) MUST_CHECK;
 

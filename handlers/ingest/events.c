@@ -1,6 +1,6 @@
-/* events.c - POST /events: page views in.
+/* events.c - POST /events: a batch of page views, named events and activity of users.
  *
- * start() decodes and checks the body.  Storage writes the events that are acceptable.  finish()
+ * start() decodes and checks the body.  Storage appends the events that are acceptable.  finish()
  * answers 202, with the events that were rejected, once storage says that the others are durable.
  */
 #include "handlers/routes.h"
@@ -21,10 +21,10 @@ struct events_state {
     struct site_sums sites;
     struct ingest_guard guard;
     struct events_query query;
-    bool keyed; /* the request has an Idempotency-Key, or dedupe=body makes one */
-    bool decoded;
+    bool keyed;   /* the request has an Idempotency-Key, or dedupe=body makes one */
+    bool decoded; /* batch has what became of the body */
     struct request_key key;
-    struct key_digest ticket; /* where first=1 is asked for */
+    struct key_digest ticket; /* that of the request, if it has first=1 */
 };
 
 static void release(struct http_exchange *exchange)
@@ -64,14 +64,15 @@ static bool may_write(struct http_exchange *exchange, const struct event_batch *
 
 /* ---- which actions were first ---- */
 
-/* The request counts, but it is not known which of its actions were first: the same key tells. */
+/* Answer 504: the request counts, but it is not known which of its actions were first.  A client
+ * that sends the request again, with the same key, is told. */
 static void reply_first_failed(struct http_exchange *exchange)
 {
     exchange->job.detail[0] = '\0';
     events_reply_failed(exchange, STORAGE_UNKNOWN);
 }
 
-/* The response is a 202. */
+/* Add to the response, a 202, which actions were first. */
 static void reply_first(struct http_exchange *exchange, const struct first_event *found, size_t n)
 {
     if (!events_reply_add_first(&exchange->response, found, n)) {
@@ -79,8 +80,8 @@ static void reply_first(struct http_exchange *exchange, const struct first_event
     }
 }
 
-/* Have it read what was first; the response says the rest.  @batch: NULL for a repeat, whose events
- * may be decoded otherwise now. */
+/* Fill a job that reads which actions were first; the response says the rest already.  @batch: NULL
+ * for a repeat, because other rules may hold for its events now. */
 static void read_first(
     struct http_exchange *exchange, struct events_state *state, const struct event_batch *batch)
 {
@@ -114,7 +115,7 @@ static void finish_first(struct http_exchange *exchange)
 
 /* ---- the life of a request ---- */
 
-/* False: the response says why. */
+/* Decode the body into state->batch.  False: the response says why not. */
 static bool decode(struct http_exchange *exchange, struct events_state *state)
 {
     const struct app *app = exchange->app;
@@ -142,8 +143,8 @@ static bool decode(struct http_exchange *exchange, struct events_state *state)
     return false;
 }
 
-/* Is the whole request rejected: is nothing left of it, or does a bad event take all others with
- * it? */
+/* Is the whole request rejected?  Either no event is acceptable, or a bad event takes all others
+ * with it. */
 static bool is_rejected(const struct events_state *state)
 {
     const struct event_batch *batch = &state->batch;
@@ -163,7 +164,7 @@ static void count_counted(const struct http_exchange *exchange, const struct eve
     }
 }
 
-/* Count what was rejected, once it is known that the request is no repeat. */
+/* Count the events that were rejected, once it is known that the request is no repeat. */
 static void count_rejected(const struct http_exchange *exchange, const struct events_state *state)
 {
     struct app_stats *stats = exchange->app->stats;
@@ -173,8 +174,9 @@ static void count_rejected(const struct http_exchange *exchange, const struct ev
     }
 }
 
-/* Storage has read the events.  While they wait to be written, nobody looks at them and at the body
- * that they lie in.  (Of a guard that asks Redis, the charges may point into the body.) */
+/* Storage has read the events: free them, and the body that they lie in, while they wait to be
+ * appended.  They stay if they are needed later: with first=1, or if the guard asks Redis, because
+ * its charges may point into the body. */
 static void on_read(struct storage_job *job)
 {
     struct http_exchange *exchange =
@@ -188,7 +190,7 @@ static void on_read(struct storage_job *job)
 }
 
 /* Decode the events, check them and fill the job.  HANDLER_REPLY: the response says what is wrong,
- * or that there was nothing to do. */
+ * or that there was nothing to append. */
 static enum handler_result prepare(struct http_exchange *exchange)
 {
     struct events_state *state = exchange->state;
@@ -236,7 +238,7 @@ static enum handler_result prepare(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* Ask whether the key was used before. */
+/* Fill a job that asks whether the key was used before. */
 static void look_key(struct http_exchange *exchange, struct events_state *state)
 {
     exchange->job.op = STORAGE_LOOK_KEY;
@@ -252,7 +254,8 @@ enum handler_result events_start(struct http_exchange *exchange)
         !state_has_time(exchange)) {
         return HANDLER_REPLY;
     }
-    /* (A repeat of what was counted gets its answer, also over the limit.) */
+    /* With a key the guard is asked later: a repeat of what was counted gets its answer, also over
+     * the limit. */
     if (!fresh.keyed && !events_query_may_drop(&fresh.query, exchange->app) &&
         !ingest_guard_open(exchange, exchange->request.body.n)) {
         return HANDLER_REPLY;
@@ -285,8 +288,8 @@ enum handler_result events_start(struct http_exchange *exchange)
 
 /* ---- with a key ---- */
 
-/* Tell a repeat what is left of the limit; it takes nothing.  Where sites are limited the events
- * must be decoded, because they say which sites. */
+/* Tell the client of a repeat, which takes nothing from the limit, what is left.  Where sites are
+ * limited the events must be decoded, because they say which sites. */
 static void tell_repeat(struct http_exchange *exchange, struct events_state *state)
 {
     const struct http_request *request = &exchange->request;
@@ -300,7 +303,7 @@ static void tell_repeat(struct http_exchange *exchange, struct events_state *sta
     }
 }
 
-/* The key was used before: what was answered then, in place of an answer that is there already. */
+/* The key was used before: replace the answer by the one that was given then. */
 static void reply_repeat(struct http_exchange *exchange, struct events_state *state)
 {
     idempotency_reply(&exchange->response, 202, &state->key);
@@ -312,7 +315,7 @@ static void reply_repeat(struct http_exchange *exchange, struct events_state *st
     }
 }
 
-/* It is known whether the key was used. */
+/* Storage has looked for the key. */
 static void looked(struct http_exchange *exchange, struct events_state *state)
 {
     if (exchange->job.err != STORAGE_OK) {
@@ -329,7 +332,7 @@ static void looked(struct http_exchange *exchange, struct events_state *state)
     }
 }
 
-/* The events were appended, or not. */
+/* The job that appends the events is done. */
 static void written(struct http_exchange *exchange, struct events_state *state)
 {
     if (exchange->job.err == STORAGE_LIMITED) {

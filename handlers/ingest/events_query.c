@@ -24,7 +24,7 @@ static bool read_form(struct http_exchange *exchange, enum event_body *ret)
     return false;
 }
 
-/* These return false where the response says what is wrong. */
+/* Read bots.  False: the response says what is wrong. */
 static bool read_bots(
     struct http_exchange *exchange, const struct params *params, enum events_bots *ret)
 {

@@ -27,12 +27,13 @@ struct events_query {
 /* Read Content-Type and the query.  False: the response is a 400, 415 or 503. */
 bool events_query_read(struct http_exchange *exchange, struct events_query *ret) MUST_CHECK;
 
-/* All that decides what becomes of a body, as one number: with the body it makes a digest.  An
- * option that SIGHUP may change is no part of it, so that a retry stays a retry. */
+/* All of @query that decides what becomes of a body, as one number.  The number goes with the body
+ * into a digest, by which a repeat is known.  Options are no part of it: SIGHUP may change them,
+ * and a retry must stay a retry. */
 uint64_t events_query_how(const struct events_query *query) MUST_CHECK;
 
-/* Can events be dropped, as of robots or of ignored addresses?  A request of which all is dropped
- * takes nothing from a limit, so what it holds must be known before it is refused. */
+/* Can events be dropped, for robots or for ignored addresses?  A request whose events are all
+ * dropped takes nothing from a limit, so it must be decoded before it can be refused. */
 bool events_query_may_drop(const struct events_query *query, const struct app *app);
 
 /* The rules for events that arrive at @now_s. */

@@ -50,7 +50,7 @@ void events_reply_accepted(struct http_response *response, const struct event_ba
     reply_json(response, 202, answer);
 }
 
-/* An action needs no escape. */
+/* Append one member of "first".  The name of an action needs no escape in JSON. */
 static void put_first(struct buffer *out, const struct first_event *event)
 {
     buffer_text(out, "{\"index\":");
@@ -67,7 +67,7 @@ bool events_reply_add_first(
 {
     struct buffer body;
     if (response->body_n == 0) {
-        return false; /* memory was short before */
+        return false; /* memory was out when the 202 was made */
     }
     buffer_init(&body);
     buffer_append(&body, response->body, response->body_n - 1); /* all but the last brace */
@@ -87,7 +87,8 @@ bool events_reply_add_first(
     return true;
 }
 
-/* The first reason is in the text, too: logs of senders often have nothing but `detail`. */
+/* Answer 422 with @errors.  The detail names the first reason, too, because the logs of many
+ * senders have nothing but the detail. */
 static void reply_reason(
     struct http_response *response, const struct event_batch *batch, json_t *errors, bool strict)
 {

@@ -10,7 +10,8 @@ static bool is_printable(char c)
     return c >= 0x20 && c <= 0x7e;
 }
 
-/* Read a quoted string.  False: it is none, or is too long. */
+/* Read the quoted string @text, which begins with a quote, into *ret_n bytes of @key.  False: it is
+ * malformed or too long. */
 static bool unquote(struct slice text, char key[IDEMPOTENCY_KEY_MAX], size_t *ret_n)
 {
     size_t n = 0;

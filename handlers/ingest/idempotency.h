@@ -24,19 +24,19 @@ enum idempotency_key {
 enum idempotency_key idempotency_key_read(
     const struct http_request *request, char key[IDEMPOTENCY_KEY_MAX], size_t *ret_n) MUST_CHECK;
 
-/* Whose keys are those of @exchange: the hash of its token, which lives as long.  Empty where no
- * tokens are in use: then all keys lie in one space. */
+/* The owner of the keys that come with @exchange: the hash of its token, which lives as long as the
+ * exchange.  Empty where no tokens are in use: then all clients share one set of keys. */
 struct slice idempotency_owner(const struct http_exchange *exchange) MUST_CHECK;
 
 /* Read the key of @exchange's request, or make it of the body if @of_body (`dedupe=body`).  @how
- * the body is read is part of what a repeat must have in common (see request_body_digest).
- * *ret_is_keyed: *ret has a key.  False: the response is a 400, for a malformed key, or for one
- * beside @of_body. */
+ * says how the body is read, which a repeat must have in common, too (see request_body_digest).
+ * *ret_is_keyed: *ret has a key.  False: the response is a 400, for a malformed key, or for a key
+ * in the header beside @of_body. */
 bool idempotency_request_key(struct http_exchange *exchange, uint64_t how, bool of_body,
     bool *ret_is_keyed, struct request_key *ret) MUST_CHECK;
 
-/* Answer for a request that does not count, because its key was used before.  An answer that is
- * there already is freed.
+/* Answer for a request that does not count, because its key was used before.  An earlier body of
+ * the response is freed.
  *
  *     @status    the first answer again
  *     422        the key was used with another body */

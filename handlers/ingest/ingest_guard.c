@@ -17,7 +17,8 @@ static void refuse(struct http_exchange *exchange, const struct limit_state *sta
     limit_reply_refused(&exchange->response, LIMIT_NAME_GUARD, &app->guard_limit, state, NULL);
 }
 
-/* Whose limit it is, where that does not depend on the events: an address, or a token's name. */
+/* Who is limited, where that does not depend on the events: the client's address, which is written
+ * to @address, or the name of the token. */
 static struct slice who(const struct http_exchange *exchange, struct event_address *address)
 {
     if (exchange->app->guard_by == GUARD_IP) {
@@ -144,7 +145,8 @@ void ingest_guard_refused(struct http_exchange *exchange)
     refuse(exchange, &exchange->job.u.write.guard);
 }
 
-/* What is left: of the limit of the client or token, or of the site of @events with least left. */
+/* Find out what is left of the limit: of the client, of the token, or of that site of @events which
+ * has least left. */
 static void peek(const struct http_exchange *exchange, const struct event *events, size_t n,
     struct limit_state *ret_state)
 {

@@ -3,8 +3,8 @@
  * Layer: handlers.  A struct belongs to its request.
  *
  * The ingestion guard (--ingest-limit) limits how many events an address, a token or a site may
- * send.  Answers tell what is left in header fields.  Where there is no guard all of these
- * functions do nothing.  They are called in this order:
+ * send.  Header fields of the answers tell what is left.  Where there is no guard these functions
+ * do nothing, and let all pass.  They are called in this order:
  *
  *     ingest_guard_open()     before the body is decoded: is decoding worth it?
  *     ingest_guard_admit()    when the valid events are known, and the job is filled
@@ -12,7 +12,7 @@
  *     ingest_guard_refused()  if the job ended with STORAGE_LIMITED
  *     ingest_guard_release()
  *     ingest_guard_tell()     on an answer for which nothing was taken, where the events are known
- *     ingest_guard_dress()    on every answer, last: adds the fields where they are missing
+ *     ingest_guard_dress()    on every answer, after the handler: adds the fields if none are there
  */
 #ifndef HANDLERS_INGEST_INGEST_GUARD_H
 #define HANDLERS_INGEST_INGEST_GUARD_H
@@ -20,19 +20,20 @@
 #include "handlers/http/http.h"
 #include "storage/base/compiler.h"
 
-/* What a request takes from the limit.  Zeroed it is empty. */
+/* What a request takes from the limit.  A zeroed struct is empty.  The struct may point into
+ * itself, so it must not be copied. */
 struct ingest_guard {
-    struct guard_charge one;      /* of a request with one charge alone */
-    struct guard_charge *charges; /* &one, or owned */
+    struct guard_charge one;      /* the charge, where the request has only one */
+    struct guard_charge *charges; /* &one, or owned; n_charges of them */
     size_t n_charges;
-    struct event_address address; /* of the client, where addresses are limited */
-    struct limit_state state;
-    bool told; /* state is known: the guard has admitted the events without asking Redis */
+    struct event_address address; /* the client's, where addresses are limited */
+    struct limit_state state;     /* what is left, if told */
+    bool told;                    /* the guard has admitted the events without asking Redis */
 };
 
-/* May a request with a body of @body_n bytes be decoded?  False: no event of it could be admitted
- * now, whatever the body holds, and the response is a 429.  A body that may hold more events than
- * the limit ever lets pass is decoded all the same, because its client must be told so. */
+/* May a body of @body_n bytes be decoded?  False: none of its events could be admitted now,
+ * whatever the body holds, and the response is a 429.  A body that may hold more events than the
+ * limit ever lets pass is decoded all the same, because its client must be told so. */
 bool ingest_guard_open(struct http_exchange *exchange, size_t body_n) MUST_CHECK;
 
 /* May @n events be written?  False: the response is a 429, or a 503.  True: go on.  If Redis has to
@@ -40,7 +41,7 @@ bool ingest_guard_open(struct http_exchange *exchange, size_t body_n) MUST_CHECK
 bool ingest_guard_admit(struct http_exchange *exchange, struct ingest_guard *guard,
     const struct event *events, size_t n) MUST_CHECK;
 
-/* Add the fields that tell what is left. */
+/* Add the fields that tell what is left, now that the events were admitted. */
 void ingest_guard_headers(struct http_exchange *exchange, const struct ingest_guard *guard);
 
 /* Answer 429: Redis was asked, and the events were not admitted. */
@@ -53,13 +54,13 @@ void ingest_guard_release(struct ingest_guard *guard);
  * the token's first site, else of the default site. */
 void ingest_guard_tell(struct http_exchange *exchange, const struct event *events, size_t n);
 
-/* The same for a request that is not executed.  False: none of the events would be admitted now,
- * and the response is the 429 that they would get. */
+/* The same for a request that counts nothing, as HEAD.  False: the events would not be admitted
+ * now, and the response is the 429 that they would get. */
 bool ingest_guard_foretell(
     struct http_exchange *exchange, const struct event *events, size_t n) MUST_CHECK;
 
-/* Add the fields to an answer that has none yet.  Called once, last, for the routes with
- * ROUTE_GUARDED. */
+/* Add the fields to an answer that has none yet.  Called once for each answer of a route with
+ * ROUTE_GUARDED, after its handler. */
 void ingest_guard_dress(struct http_exchange *exchange);
 
 #endif

@@ -1,7 +1,7 @@
 /* pixel.c - GET /pixel.gif: a page view by an image, for pages without scripts.
  *
- * Parameters that this endpoint does not know are passed over: strangers' pages and mail programs
- * add their own. */
+ * Parameters that this endpoint does not know are ignored: pages and mail programs add their own.
+ */
 #include "handlers/ingest/pixel.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "handlers/text/params.h"
 
 /* One transparent pixel: GIF89a, 1 x 1, two colours, a graphic control extension that makes the
- * first one transparent, and one LZW block with it. */
+ * first colour transparent, and one LZW block with a pixel of that colour. */
 static const char gif[] = "GIF89a"
                           "\x01\x00\x01\x00\x80\x00\x00"
                           "\x00\x00\x00\xff\xff\xff"
@@ -72,9 +72,9 @@ static bool read_query(struct http_exchange *exchange, struct params *params)
     return problem_no_memory(&exchange->response);
 }
 
-/* The page that the query names; else that of the request which a trusted proxy mirrors here.  An
- * image's Referer is the page that it stands on; that of a mirrored request is where its visitor
- * came from. */
+/* Find the page: the one that the query names, else that of the request which a trusted proxy
+ * mirrors here.  The Referer of an image is the page that has the image.  The Referer of a mirrored
+ * request is where the visitor came from.  False: there is no page. */
 static bool find_page(struct http_exchange *exchange, const struct params *params,
     struct slice *ret_page, struct view_traits *traits)
 {
@@ -129,7 +129,8 @@ static bool read_event(
 
 #define WORD_FIELD "X-Tallyd"
 
-/* HEAD is safe (RFC 9110 section 9.2.1): it is told what a GET is told, and counts nothing. */
+/* A HEAD is told what a GET would be told, and counts nothing, because HEAD is a safe method (RFC
+ * 9110 section 9.2.1). */
 enum handler_result pixel_start(struct http_exchange *exchange)
 {
     struct pixel_state *state = state_begin(exchange, sizeof(*state), release);

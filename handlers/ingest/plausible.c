@@ -58,7 +58,7 @@ static enum handler_result reply_fault(
     return HANDLER_REPLY;
 }
 
-/* False: the response says why. */
+/* Check type and size of the body, and that there is no query.  False: the response says why. */
 static bool check_request(struct http_exchange *exchange)
 {
     if (!json_body_type(exchange, true)) {
@@ -72,7 +72,7 @@ static bool check_request(struct http_exchange *exchange)
     return query_empty(exchange);
 }
 
-/* The page view, or the named event, as events: one for each domain. */
+/* Make events of the page view, or of the named event: one for each domain. */
 static void as_events(struct plausible_state *state)
 {
     const struct plausible_event *event = &state->event;
@@ -88,7 +88,8 @@ static void as_events(struct plausible_state *state)
         .n_props = event->n_props};
 }
 
-/* Answer for an engagement: how long a page that was counted was looked at. */
+/* Answer for an engagement, which says how long somebody looked at a page whose view was sent
+ * before.  Nothing is counted. */
 static enum handler_result drop_engagement(
     struct http_exchange *exchange, struct plausible_state *state)
 {

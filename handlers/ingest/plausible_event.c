@@ -23,7 +23,7 @@ static bool is_on(const json_t *value)
     return json_is_true(value) || (json_is_integer(value) && json_integer_value(value) == 1);
 }
 
-/* Append @text to the event's bytes, which have room.  Returns the copy. */
+/* Copy @text to *to, which has room, and move *to behind the copy.  Returns the copy. */
 static struct slice put(char **to, struct slice text)
 {
     struct slice copy = {*to, text.n};
@@ -59,7 +59,7 @@ static bool has_domain(const struct plausible_event *event, struct slice domain)
     return false;
 }
 
-/* Read the sites.  They become lower-case, because names of hosts have no case. */
+/* Read the sites.  Their names become lower-case, as the case of a host's name means nothing. */
 static const char *read_domains(struct slice list, struct plausible_event *event, char **to)
 {
     char *lower = *to;
@@ -92,7 +92,7 @@ static bool fail(struct plausible_fault *fault, const char *name, const char *de
     return false;
 }
 
-/* Read what the event is.  @text is not empty. */
+/* Read what kind of event this is.  @text is not empty. */
 static const char *read_name(struct slice text, struct plausible_event *event, char **to)
 {
     if (slice_equal(text, SLICE("pageview"))) {
@@ -112,7 +112,8 @@ static const char *read_name(struct slice text, struct plausible_event *event, c
     return NULL;
 }
 
-/* Read one property, whose text goes to @to, which has room. */
+/* Read one property.  Its name and value are copied to *to, which has room.  What cannot be a
+ * property is ignored. */
 static void read_prop(
     const char *name, const json_t *value, struct plausible_event *event, char **to)
 {
@@ -135,7 +136,7 @@ static void read_prop(
     }
 }
 
-/* Read where the visitor came from, and the properties.  These never make an event wrong. */
+/* Read where the visitor came from, and the properties.  Faults of these are ignored. */
 static void read_traits(const json_t *root, struct plausible_event *event, char *to)
 {
     const json_t *referrer = member(root, "referrer", "r");
@@ -206,14 +207,14 @@ enum plausible_result plausible_decode(
             (json_memory_failed() || json_error_code(&error) == json_error_out_of_memory)) {
             return PLAUSIBLE_NOMEM;
         }
-        if (failed) { /* the body may be an object all the same */
+        if (failed) { /* jansson refuses some bodies that are objects by RFC 8259 */
             ret_fault->detail = "must be JSON in UTF-8, without \\u0000, half of a surrogate pair "
                                 "and numbers beyond 1e308";
         }
         return PLAUSIBLE_FAULT;
     }
-    /* A "/" may be made of an empty path, and a name gets a mark; the URL stands there twice; a
-     * number may become longer. */
+    /* The texts take more bytes than the body: a "/" for an empty path, a mark for a name, the URL
+     * twice (its path is the page), and the digits of numbers, which may become longer. */
     ret->bytes = malloc(2 * body.n + 2 + PLAUSIBLE_PROPS_MAX * (size_t)40);
     bool ok = ret->bytes != NULL && read_members(root, ret, ret->bytes, ret_fault);
     enum plausible_result result = ok                   ? PLAUSIBLE_OK

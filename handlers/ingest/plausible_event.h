@@ -5,18 +5,18 @@
  * The event is a JSON object, whatever its Content-Type says.  Its members have long or short
  * names:
  *
- *     name, n        "pageview"; "engagement", which is not counted; any other is a named event,
- *                    which Plausible calls a custom event, a goal, an outbound link..
+ *     name, n        "pageview"; "engagement", which is not counted; any other name is that of a
+ *                    named event, which Plausible calls a custom event, a goal, an outbound link..
  *     url, u         absolute; the page is its path, as written
  *     hashMode, h    1 or true: the fragment of the URL belongs to the page
  *     domain, d      the site, or several with commas between
  *
  *     referrer, r    where the visitor came from; a text or null
- *     props, p, m    properties: an object, or one as a text; of its members texts, numbers and
- *                    booleans.  What is none of these is passed over
+ *     props, p, m    properties: an object, or its JSON as a text.  Members count that are texts,
+ *                    numbers or booleans, with a name as in text/check.h; others are ignored
  *
- * Other members (revenue, width, engagement's figures) are not looked at.  Of a member that is
- * given twice the last one holds; of one that is given under both its names the long name's.
+ * Other members (revenue, width, engagement's figures) are not looked at.  If a member is given
+ * twice the last value holds; if it is given under both names that of the long name holds.
  *
  * Source: Plausible's Events API (plausible.io/docs/events-api, read 2026-07-24), and what its
  * trackers send (npm plausible-tracker 0.3.9, @plausible-analytics/tracker 0.4.6).
@@ -36,11 +36,11 @@
 
 enum plausible_kind { PLAUSIBLE_VIEW, PLAUSIBLE_NAMED, PLAUSIBLE_ENGAGEMENT };
 
-/* Zeroed it is empty. */
+/* A zeroed struct is empty. */
 struct plausible_event {
     enum plausible_kind kind;
     struct slice page;
-    struct slice name; /* of a named event, with its mark (storage/job/counted_name.h) */
+    struct slice name; /* a named event's, with its mark (storage/job/counted_name.h) */
     struct slice domains[PLAUSIBLE_DOMAINS_MAX]; /* valid names of sites, each once */
     size_t n_domains;
     struct slice url;      /* whole, as it was sent */
@@ -50,7 +50,7 @@ struct plausible_event {
     char *bytes; /* owned: what the slices point into */
 };
 
-/* What is wrong, as static texts.  member is NULL where the body as a whole is at fault. */
+/* What is wrong, as static texts.  `member` is NULL where the body as a whole is at fault. */
 struct plausible_fault {
     const char *member, *detail;
 };

@@ -35,8 +35,8 @@
 #include "handlers/text/check.h"
 #include "handlers/text/params.h"
 
-/* Among the ways to read a body that makes its own key (see request_key_of_body): no way in which
- * events_query_how() tells. */
+/* How the body is read, for request_key_of_body(): a number that events_query_how() never returns,
+ * so that POST /events has other keys. */
 #define HOW_SEGMENT (UINT64_C(1) << 32)
 
 struct segment_state {
@@ -95,7 +95,7 @@ static bool ask_token(struct http_exchange *exchange)
     return false;
 }
 
-/* ---- what was sent; false: the response says what is wrong ---- */
+/* ---- reading the request; false: the response says what is wrong ---- */
 
 static bool read_query(struct http_exchange *exchange, struct params *params)
 {
@@ -146,8 +146,8 @@ static bool read_token(struct http_exchange *exchange, const struct segment_body
     return ask_token(exchange);
 }
 
-/* Which site the messages are for: the one that is asked for, else the token's only one.  Their
- * page views are complete then. */
+/* Find the site of the messages: that of the query, else the token's only site, else the default
+ * site.  With the site the events are completed. */
 static bool read_site(struct http_exchange *exchange, struct segment_state *state)
 {
     const struct access *access = exchange->access;
@@ -196,15 +196,15 @@ static bool read_request(
 
 /* ---- the life of a request ---- */
 
-/* Make the key of the messages, if all have ids.  There is at least one event.  False: out of
- * memory. */
+/* Make the request's key of the messageIds, if all messages have one.  There is at least one event.
+ * False: out of memory. */
 static bool read_key(const struct http_exchange *exchange, struct segment_state *state)
 {
     const struct segment_body *body = &state->body;
     if (!body->all_have_ids) {
         return true;
     }
-    /* The same messages for another site count there, too. */
+    /* The site is part of the key, because the same messages may be sent for another site, too. */
     buffer_append(&state->body.ids, body->events[0].site.p, body->events[0].site.n);
     if (body->ids.failed) {
         return false;
@@ -227,8 +227,8 @@ static void count_counted(const struct http_exchange *exchange, const struct seg
     app_stats_add(&stats->dropped_ignored, body->dropped_ignored);
 }
 
-/* Fill the job that writes the events.  The answer is there already.  HANDLER_REPLY: the guard has
- * made another of it. */
+/* Fill the job that appends the events.  The response is filled already.  HANDLER_REPLY: the guard
+ * has refused the events, and the response says so. */
 static enum handler_result write_events(struct http_exchange *exchange, struct segment_state *state)
 {
     const struct segment_body *body = &state->body;
@@ -263,7 +263,8 @@ enum handler_result segment_start(struct http_exchange *exchange)
         (void)problem_no_memory(&exchange->response);
         return HANDLER_REPLY;
     }
-    /* A repeat gets its first answer, also where it is over the limit now. */
+    /* A repeat gets its first answer, also if it is over the limit now: so the key is looked for
+     * before the guard is asked. */
     if (state->keyed && exchange->app->guard_by != GUARD_OFF) {
         exchange->job.op = STORAGE_LOOK_KEY;
         exchange->job.u.look_key = &state->key;

@@ -6,7 +6,8 @@
 #include "handlers/reply/problem.h"
 #include "handlers/text/ascii.h"
 
-/* "Method Not Allowed" -> "method_not_allowed". */
+/* Write the code for @phrase to @ret, which has @size bytes: "Method Not Allowed" becomes
+ * "method_not_allowed". */
 static void write_code(const char *phrase, char *ret, size_t size)
 {
     size_t n = 0;

@@ -9,7 +9,7 @@
 #include "storage/base/index.h"
 #include "storage/job/counted_name.h"
 
-#define DEPTH_MAX 64 /* of a body: SDKs send what programs put into `properties` and `traits` */
+#define DEPTH_MAX 64 /* nesting of a body: programs put anything into `properties` and `traits` */
 
 struct decoder {
     struct json_scan scan;
@@ -58,7 +58,7 @@ static bool check(struct segment_message *message, const char *at, const char *f
     return fault == NULL;
 }
 
-/* The page of a page view. */
+/* Make the event a page view: read its page. */
 static void read_page(struct segment_message *message, struct event *event)
 {
     struct url url;
@@ -74,7 +74,7 @@ static void read_page(struct segment_message *message, struct event *event)
     }
 }
 
-/* The name of a named event. */
+/* Make the event a named event: read its name. */
 static void read_name(struct segment_message *message, struct event *event)
 {
     if (message->event.n == 0) {
@@ -208,7 +208,7 @@ static bool take_message(struct decoder *d)
 static bool take_batch_member(struct decoder *d, struct slice name)
 {
     if (slice_equal(name, SLICE("writeKey"))) {
-        d->body->write_key = (struct slice){NULL, 0}; /* what is no string is passed over */
+        d->body->write_key = (struct slice){NULL, 0}; /* a value that is no string is ignored */
         return json_scan_peek(&d->scan) == SCAN_STRING
                    ? json_scan_string(&d->scan, &d->body->write_key)
                    : json_scan_skip(&d->scan);
@@ -223,7 +223,7 @@ static bool take_batch_member(struct decoder *d, struct slice name)
         return json_scan_fail(&d->scan, "batch is given twice");
     }
     d->has_batch = true;
-    d->scan.fault = NULL; /* of a name or a text before: nobody's */
+    d->scan.fault = NULL; /* an unusable text before the batch is no fault of a message */
     enum scan_step step = json_scan_open(&d->scan, ']');
     for (; step == SCAN_ITEM; step = json_scan_next(&d->scan, ']')) {
         if (!take_message(d)) {

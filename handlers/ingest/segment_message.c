@@ -15,7 +15,7 @@ void segment_message_refuse(struct segment_message *message, const char *at, con
     }
 }
 
-/* Take a string, or null.  @at is the member's name, for what is neither. */
+/* Take a string, or null.  Another value is a fault of the member @at. */
 static bool take_text(struct message_reader *r, const char *at, struct slice *ret)
 {
     enum scan_kind kind = json_scan_peek(r->scan);
@@ -45,7 +45,7 @@ static bool take_user(struct message_reader *r)
     return true;
 }
 
-/* Take each member of an object by @take.  What is no object is passed over. */
+/* Take an object, each of its members by @take.  A value that is no object is ignored. */
 static bool take_object(
     struct message_reader *r, bool (*take)(struct message_reader *r, struct slice name))
 {
@@ -74,7 +74,7 @@ static bool take_property(struct message_reader *r, struct slice name)
                                             : json_scan_skip(r->scan);
 }
 
-/* Take a text of a dimension; what cannot be a value is passed over. */
+/* Take a text for a dimension.  A text that cannot be a value is ignored. */
 static bool take_value(struct message_reader *r, const char *at, struct slice *ret)
 {
     if (!take_text(r, at, ret)) {

@@ -15,12 +15,11 @@
  *     context.campaign           source, medium, name, term, content
  *     context.page.referrer      where the visitor came from, ..
  *     properties.referrer        .. and where there is none; what is no string is passed over
- *     timestamp                  when; else the time of arrival
- *     messageId                  what a repeat is known by
- *     writeKey                   a token: of a message that is no part of a batch
+ *     timestamp                  the time of the event; else the time of arrival
+ *     messageId                  an id by which a repeat is known
+ *     writeKey                   a token, in a message that is no part of a batch
  *
- * A member that is null or "" is as one that is not there.  Of a member that is given twice the
- * last one holds.
+ * A member that is null or "" counts as missing.  If a member is given twice the last value holds.
  */
 #ifndef HANDLERS_INGEST_SEGMENT_MESSAGE_H
 #define HANDLERS_INGEST_SEGMENT_MESSAGE_H
@@ -28,21 +27,22 @@
 #include "handlers/dimension/campaign.h"
 #include "handlers/text/json_scan.h"
 
-/* Where the visitor of an event came from: for derive_view(), once the site is known. */
+/* What a message says for derive_view(), which needs to know the site first. */
 struct segment_traits {
     struct slice referrer, url, language, utm[UTM_N];
 };
 
 /* One message, as far as it is looked at.  The slices point into the scan's text. */
 struct segment_message {
-    struct segment_traits traits; /* of the context; url is empty */
+    struct segment_traits traits; /* those of the context; traits.url is empty */
     struct slice type, user, visitor, event, id, timestamp, url, path, address, agent, write_key;
-    struct slice referrer;        /* of properties */
+    struct slice referrer;        /* properties.referrer */
     const char *fault_at, *fault; /* the first fault, static; NULL: none so far */
 };
 
-/* Take one value off the scan.  True: the message is read, or has a fault; scan->fault may have
- * another one.  False: the text is no JSON, and the scan says where and why. */
+/* Read the next value of the scan as a message.  True: the message is read, or has a fault;
+ * scan->fault may have another fault, an unusable text.  False: the text is no JSON, and the scan
+ * says where and why. */
 bool segment_message_read(struct json_scan *scan, struct segment_message *ret) MUST_CHECK;
 
 /* Note a fault of the member @at, unless there is one already.  Both texts are static. */
