@@ -10,7 +10,8 @@
  *     WAITS      start() may ask storage and return HANDLER_WAIT; then finish() makes the answer
  *     REPLIES    start() makes the answer itself and always returns HANDLER_REPLY
  *
- * The router looks through the table from its beginning: what is asked most stands first.
+ * The router looks through the table from its beginning, so the endpoints that are asked most stand
+ * first.
  */
 #ifndef HANDLERS_ROUTES_H
 #define HANDLERS_ROUTES_H
@@ -103,7 +104,7 @@
     REPLIES(HTTP_GET, "/ops", "getOperatorsPage", ops_page_start, ROUTE_PUBLIC)                    \
     REPLIES(HTTP_GET, "/web/{file}", "getDashboardFile", dashboard_file_start, ROUTE_PUBLIC)
 
-/* Some endpoints share a finish(): it is declared more than once, which C allows. */
+/* Some endpoints share a finish(), which is declared more than once then.  C allows that. */
 #define WAITS(method, path, operation, start, finish, flags)                                       \
     enum handler_result start(struct http_exchange *exchange);                                     \
     void finish(struct http_exchange *exchange);

@@ -1,8 +1,8 @@
 /* breakdown.c - GET /breakdown: named events, sections, or the values of a dimension, by how often
  * they came or by visitors.
  *
- * The rows are one question to storage.  With the parameter `step` each row has a series: that is
- * one more question for each of the rows, one after the other, over the window of the first. */
+ * The rows are one job for storage.  With the parameter `step` each row has a series: that is one
+ * more job for each row, one after the other, over the window that the first job answered. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -29,15 +29,15 @@ static const struct csv_shape rows_of_uv = {"rows/series", {"site", "value", "fr
 
 struct breakdown_state {
     struct window_params asked;
-    struct slice by; /* as it was asked for */
+    struct slice by; /* the value of the parameter `by` */
     struct breakdown_by found;
-    struct slice class;      /* in it */
-    struct storage_job rows; /* done; owned */
-    json_t *answer;          /* owned: what is known of it so far */
+    struct slice class;      /* the class of the names, in `found` */
+    struct storage_job rows; /* owned: the job of the rows, which is done */
+    json_t *answer;          /* owned: the answer as far as it is made */
     size_t next;             /* the row whose series is asked for */
-    bool not_kept;           /* the window is not, and a series is asked what works instead */
-    struct window nearest;   /* where it is not: the one that the rows could have */
-    enum step step;          /* of all series */
+    bool not_kept;           /* the window is not kept: the job at hand asks which window works */
+    struct window nearest;   /* if not_kept: the nearest window that the rows could have */
+    enum step step;          /* the step of all series */
 };
 
 static void release(struct http_exchange *exchange)
@@ -49,7 +49,7 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-/* False: the response says what is wrong. */
+/* Read by, metric and limit.  False: the response says what is wrong. */
 static bool read_params(
     struct http_exchange *exchange, struct breakdown_state *state, struct pages_job *job)
 {
@@ -126,13 +126,13 @@ static json_t *answer_of_rows(
     window_tail_json(exchange, &job->asked, root);
     flag_json(root, "clamped", job->clamped);
     flag_json(root, "capped", job->other_pv > 0);
-    if (!state->found.counted) { /* what was counted before is told all the same */
+    if (!state->found.counted) { /* the rows were counted before the configuration changed */
         json_object_set_new(root, "counted", json_false());
     }
     return root;
 }
 
-/* A table has no member `other`: there it is the last row. */
+/* A table has no place for the member `other`, so it becomes the last row there. */
 static void add_other_row(const struct http_exchange *exchange, json_t *root)
 {
     json_t *other = json_object_get(root, "other");
@@ -143,7 +143,7 @@ static void add_other_row(const struct http_exchange *exchange, json_t *root)
     }
 }
 
-/* ---- their series ---- */
+/* ---- the series of the rows ---- */
 
 static void reply_answer(struct http_exchange *exchange, const struct csv_shape *shape)
 {
@@ -153,13 +153,13 @@ static void reply_answer(struct http_exchange *exchange, const struct csv_shape 
     csv_reply(exchange, 200, answer, shape);
 }
 
-/* Ask for the series of the next row; the answer is complete where there is none. */
+/* Fill a job for the series of the next row.  If there is no further row the answer is complete. */
 static void ask_series(struct http_exchange *exchange)
 {
     struct breakdown_state *state = exchange->state;
     const struct pages_job *rows = &state->rows.u.pages;
     if (state->next == rows->n_rows) {
-        if (state->step == STEP_AUTO) { /* there is no row for which storage would choose */
+        if (state->step == STEP_AUTO) { /* storage chooses the step with the first row: none came */
             state->step = step_fitting(state->asked.zone, rows->asked.answered, STEP_AUTO_MAX);
         }
         json_object_set_new(state->answer, "step", json_string(step_name(state->step)));
@@ -178,7 +178,8 @@ static void ask_series(struct http_exchange *exchange)
     exchange->again = true;
 }
 
-/* All series together have no more points than one may have.  False: the response says so. */
+/* Have all series together no more points than one series may have?  False: the response says that
+ * they are too many. */
 static bool check_points(struct http_exchange *exchange, size_t n_rows)
 {
     const struct count_job *job = &exchange->job.u.count;
@@ -192,7 +193,8 @@ static bool check_points(struct http_exchange *exchange, size_t n_rows)
     return false;
 }
 
-/* @most: the row's figure, which may have been cut to the page views. */
+/* The points of a series.  @most is the visitors of the row: an estimate for a point is cut to it,
+ * because the row's own estimate may have been cut to the page views. */
 static json_t *series_json(const struct count_job *job, uint64_t most)
 {
     json_t *series = json_array();
@@ -227,8 +229,8 @@ static void take_series(struct http_exchange *exchange)
     ask_series(exchange);
 }
 
-/* The window is not kept, and a series is asked for: the nearest window of the rows may be none
- * that has the series.  So the question for the site's series is asked, which says what works. */
+/* The window is not kept.  The nearest window for the rows may be one without series.  So a job
+ * asks for the series of the whole site: its failure says which window and step work. */
 static void ask_nearest(struct http_exchange *exchange)
 {
     struct breakdown_state *state = exchange->state;
@@ -248,7 +250,7 @@ static void ask_nearest(struct http_exchange *exchange)
 static void refuse_window(struct http_exchange *exchange)
 {
     const struct breakdown_state *state = exchange->state;
-    if (exchange->job.err == STORAGE_OK) { /* it is kept for the site's own figures alone */
+    if (exchange->job.err == STORAGE_OK) { /* the window is kept for the site, but not for names */
         window_not_kept(exchange, state->nearest, WINDOW_OUTER);
     } else {
         count_failed(exchange, &state->asked);
@@ -281,7 +283,7 @@ void breakdown_finish(struct http_exchange *exchange)
         reply_answer(exchange, state->found.with_uv ? &rows_alone : &rows_without_uv);
         return;
     }
-    state->rows = exchange->job; /* its names are asked for */
+    state->rows = exchange->job; /* the jobs of the series point to the names in it */
     exchange->job.u.pages = (struct pages_job){0};
     state->step = state->asked.step;
     ask_series(exchange);

@@ -1,4 +1,4 @@
-/* cluster.c - GET /cluster: which servers have the data, and how they are. */
+/* cluster.c - GET /cluster: which servers have the data, and which of them work. */
 #include "handlers/routes.h"
 
 #include "handlers/reply/problem.h"

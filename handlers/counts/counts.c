@@ -1,9 +1,9 @@
 /* counts.c - GET /uv, /pv, /ips, /visits and /stats: page views, visitors, addresses and visits of
  * one window.
  *
- * /stats answers all four figures, the others one; of the whole site /stats also says what visits
- * were like.  With the parameter `step` the answer has a series beside the figures: the same
- * figures for each step of the window. */
+ * /stats answers all four figures, and the other endpoints one each.  For the whole site /stats
+ * also has views per visit, bounce rate and visit duration.  With the parameter `step` the answer
+ * has a series beside the figures: the same figures for each step of the window. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -22,16 +22,16 @@
 #include "handlers/reply/reply.h"
 #include "storage/job/counted_name.h"
 
-#define FIGURES       (METRIC_VISITS + 1) /* the metrics that are answered as they are */
-#define VISIT_FIGURES 3
+#define FIGURES       (METRIC_VISITS + 1) /* the metrics that are figures of an answer themselves */
+#define VISIT_FIGURES 3                   /* the figures that are made of sums over visits */
 
 struct counts_state {
     struct window_params asked;
-    enum metric metric;
+    enum metric metric; /* unless all_metrics */
     bool all_metrics;
-    bool addresses;  /* are counted */
-    bool visit_sums; /* are asked for */
-    json_t *names;   /* that stand in place of pages; owned; NULL: none do */
+    bool addresses;  /* addresses are counted */
+    bool visit_sums; /* the figures of visits are asked for */
+    json_t *names;   /* owned: the names that were asked for in place of pages; NULL: none */
 };
 
 static const char *const names[FIGURES] = {
@@ -50,7 +50,7 @@ static const struct csv_shape rows_of_site = {
     "series", {"site", "from", "to", "pv", "uv", "ips", "visits", "views_per_visit", "bounce_rate",
                   "visit_duration_s"}};
 
-/* Of named events there are no visits. */
+/* /visits takes no named events, because they have no visits. */
 static const struct param_spec visits_specs[] = {
     WINDOW_PARAMS, {"step", false}, WINDOW_SECTION_PARAM};
 static const struct param_spec other_specs[] = {
@@ -92,7 +92,7 @@ static enum handler_result start(
     if (named) {
         state->names = window_pages_json(asked->names, asked->n_names);
     }
-    if (named && !event_name_is(asked->names[0])) { /* sums must not count a page view twice */
+    if (named && !event_name_is(asked->names[0])) { /* else sums would count a page view twice */
         asked->n_names = page_sections_apart(exchange->app, asked->names, asked->n_names);
     }
     exchange->job.op = STORAGE_COUNT;
@@ -150,8 +150,8 @@ static bool is_estimate(int metric)
     return metric == METRIC_UV || metric == METRIC_IPS;
 }
 
-/* The figure of @metric.  An estimate that stands beside the page views must not exceed them;
- * *ret_clamped: it did. */
+/* The figure of @metric.  An estimate that stands beside the page views is cut to them.
+ * *ret_clamped becomes true if it was cut. */
 static uint64_t figure(const struct counts_state *state, const uint64_t values[METRICS],
     enum metric metric, bool *ret_clamped)
 {
@@ -175,12 +175,12 @@ static bool is_counted(const struct counts_state *state, int metric)
                                    : metric != METRIC_IPS || state->addresses;
 }
 
-/* What stands in an answer, or in a point of its series. */
+/* A member of an answer, or of a point of its series. */
 struct named_figure {
     const char *name;
-    enum { FIGURE_NONE, FIGURE_COUNT, FIGURE_REAL } kind; /* none: null */
-    uint64_t count;
-    double real;
+    enum { FIGURE_NONE, FIGURE_COUNT, FIGURE_REAL } kind; /* FIGURE_NONE is null in the answer */
+    uint64_t count;                                       /* for FIGURE_COUNT */
+    double real;                                          /* for FIGURE_REAL */
 };
 
 static unsigned visit_figures(const uint64_t values[METRICS], struct named_figure *ret)
@@ -194,7 +194,7 @@ static unsigned visit_figures(const uint64_t values[METRICS], struct named_figur
     return VISIT_FIGURES;
 }
 
-/* All that is asked for.  Returns how many. */
+/* Write all figures that are asked for to @ret.  Returns how many there are. */
 static unsigned figures_of(const struct counts_state *state, const uint64_t values[METRICS],
     struct named_figure ret[FIGURES + VISIT_FIGURES], bool *ret_clamped)
 {
@@ -242,7 +242,7 @@ static json_t *errors_json(const struct counts_state *state, const uint64_t valu
     return errors;
 }
 
-/* The series for a table. */
+/* The series as a tree, for a table. */
 static json_t *series_json(
     const struct counts_state *state, const struct count_job *job, bool *ret_clamped)
 {
@@ -276,7 +276,8 @@ static void put_figure(struct buffer *out, const struct named_figure *figure)
     }
 }
 
-/* The series as text: a tree of thousands of values would take most of the time of an answer. */
+/* Append the series as JSON text: to make a tree of thousands of values would take most of the time
+ * of an answer. */
 static void put_series(struct buffer *out, const struct counts_state *state,
     const struct count_job *job, bool *ret_clamped)
 {
@@ -296,7 +297,7 @@ static void put_series(struct buffer *out, const struct counts_state *state,
     buffer_text(out, job->n_points == 0 ? "[]" : "]");
 }
 
-/* All but the series.  @clamped: a figure of the series is. */
+/* The answer without its series.  @clamped: a figure of the series was cut. */
 static json_t *answer(const struct app *app, const struct counts_state *state,
     const struct count_job *job, bool clamped)
 {
@@ -331,7 +332,8 @@ static json_t *answer(const struct app *app, const struct counts_state *state,
     return root;
 }
 
-/* The answer as CSV.  Without a series it is the table's only row. */
+/* Answer with the tree: as CSV, or as JSON if there is no series.  Without a series the answer is
+ * the table's only row. */
 static void reply_table(struct http_exchange *exchange, const struct counts_state *state)
 {
     const struct count_job *job = &exchange->job.u.count;

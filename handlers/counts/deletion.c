@@ -1,4 +1,6 @@
-/* deletion.c - DELETE and GET /sites/{site}, DELETE /pages.  What is deleted goes in steps. */
+/* deletion.c - DELETE and GET /sites/{site}, DELETE /pages.
+ *
+ * A DELETE only begins a deletion, which goes on in steps; GET tells how far that of a site is. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -35,7 +37,7 @@ enum handler_result delete_site_start(struct http_exchange *exchange)
     return deletion_of_site(exchange, STORAGE_DELETE_SITE);
 }
 
-/* Read which pages: one of page and prefix. */
+/* Read which pages are deleted: either page or prefix is given. */
 static bool read_pages(
     struct http_exchange *exchange, const struct params *params, struct deletion_target *ret)
 {
@@ -45,7 +47,7 @@ static bool read_pages(
         return query_refuse(exchange, page ? "prefix" : "page",
             page ? "page and prefix exclude each other" : "page or prefix must be given");
     }
-    /* The rules for a prefix are those for a page. */
+    /* A prefix must pass the rules for a page. */
     const char *fault = event_check_page(ret->page);
     return fault == NULL || query_refuse(exchange, page ? "page" : "prefix", fault);
 }
@@ -63,7 +65,7 @@ enum handler_result delete_pages_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* False: the response says that it failed, or that there is no such site. */
+/* Has the job succeeded, and does the site exist?  False: the response says what is wrong. */
 static bool deletion_ended(struct http_exchange *exchange)
 {
     if (exchange->job.err != STORAGE_OK) {
@@ -100,7 +102,8 @@ void delete_site_finish(struct http_exchange *exchange)
     }
 }
 
-/* What remains of pages that are deleted, because counts of many cannot give back some. */
+/* What remains of pages that are deleted: figures that are made of many pages cannot be freed of
+ * some. */
 static const struct {
     const char *what, *why;
 } pages_remaining[] = {

@@ -1,7 +1,7 @@
 /* hotkeys.c - GET /hotkeys: the pages that are written and read most.
  *
- * The answer adds up what all processes have counted.  Where Redis does not tell in time what the
- * others have, it is what this process has. */
+ * The answer adds up what all processes have counted.  If Redis does not tell in time what the
+ * other processes have, the answer is what this process has. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -18,7 +18,7 @@
 #include "handlers/text/params.h"
 #include "storage/base/clock.h"
 
-#define OTHERS_MS 1000 /* longest wait for what other processes have counted */
+#define OTHERS_MS 1000 /* the job waits so long for what other processes have counted */
 
 static const struct param_spec specs[] = {{"limit", false}};
 static const struct csv_shape rows = {
@@ -30,7 +30,7 @@ static json_t *rate(double per_s)
     return json_real(round(per_s * 1000) / 1000);
 }
 
-/* At most @limit of the pages, of sites that the token may read. */
+/* The answer: at most @limit of the pages, of sites that the token may read. */
 static json_t *answer(
     const struct http_exchange *exchange, const struct hot_pages_job *hot, size_t limit)
 {

@@ -1,5 +1,6 @@
-/* overlap.c - GET /overlap: how many visitors two pages, or two sets of pages, have in common; or a
- * page, or the site, in two windows: who came back, and who is new. */
+/* overlap.c - GET /overlap: how many visitors two pages, or two sets of pages, have in common; or
+ * how many visitors of a page, or of the site, came in both of two windows, and how many are new.
+ */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -26,9 +27,9 @@ static void release(struct http_exchange *exchange)
     free(exchange->state);
 }
 
-/* Read the two sides: of pages, sets, named events, sections and values of dimensions two in all,
- * in the order of the query.  In two windows they may be one, which stands on both sides, or none:
- * then it is the site. */
+/* Read the two sides.  A side is a page, a set, a named event, a section or a value of a dimension;
+ * the query must have two of these in all, and their order is kept.  With two windows the query may
+ * have only one, which is on both sides then, or none: then both sides are the site. */
 static bool read_sides(struct http_exchange *exchange, const struct window_params *asked,
     bool two_windows, struct overlap_side sides[2])
 {
@@ -64,7 +65,7 @@ static bool read_sides(struct http_exchange *exchange, const struct window_param
     return true;
 }
 
-/* Are the visitors of both sides counted?  False: the response says of which they are not. */
+/* Are the visitors of both sides counted?  False: the response says for which side they are not. */
 static bool check_counted(struct http_exchange *exchange, const struct window_params *asked)
 {
     const struct dimension_plan *plan = derive_plan(exchange->app, asked->site);
@@ -96,8 +97,8 @@ enum handler_result overlap_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* @value as an integer.  A forged sketch can estimate 2^63 (see hll.h), so the result is bounded.
- */
+/* @value as an integer of JSON.  It is bounded, because a forged sketch can estimate 2^63 (see
+ * storage/sketch/hll.h). */
 static json_t *whole(double value)
 {
     return json_integer(value < 4e18 ? (json_int_t)llround(value) : (json_int_t)4e18);
@@ -111,7 +112,7 @@ static void bounds(const struct hll_figure *figure, double *ret_low, double *ret
     *ret_high = figure->value + margin;
 }
 
-/* The standard error as a part of the figure; null where the figure is 0 and its error is not. */
+/* The standard error divided by the figure; null where the figure is 0 and its error is not. */
 static json_t *relative(const struct hll_figure *figure)
 {
     if (figure->value <= 0 && figure->error > 0) {
@@ -121,7 +122,7 @@ static json_t *relative(const struct hll_figure *figure)
     return json_real(round(part * 1e6) / 1e6);
 }
 
-/* A figure whose interval reaches down to 0 may as well be 0: say so. */
+/* Say in @object if the figure is not significant: its interval reaches down to 0. */
 static void add_significance(json_t *object, const struct hll_figure *figure)
 {
     if (HLL_JOINT_95 * figure->error > figure->value) {
@@ -129,7 +130,7 @@ static void add_significance(json_t *object, const struct hll_figure *figure)
     }
 }
 
-/* @most: what it is at the most, where a cap has to do with it; else 0. */
+/* A figure with its error.  @most is its upper bound where a cap put names together; else 0. */
 static json_t *count_json(const struct hll_figure *figure, double most)
 {
     double low, high;
@@ -143,7 +144,7 @@ static json_t *count_json(const struct hll_figure *figure, double most)
     return root;
 }
 
-/* What a side is called, without its mark; *ret_what says what it is. */
+/* The name @page of a side, without its mark.  *ret_what is the parameter for such names. */
 static struct slice side_name(struct slice page, const char **ret_what)
 {
     char mark = counted_name_mark(page);
@@ -181,7 +182,7 @@ static json_t *share_json(const struct hll_figure *figure, double most)
     return root;
 }
 
-/* Members of an answer about two windows. */
+/* Add the members that only an answer about two windows has. */
 static void add_second_window(
     const struct http_exchange *exchange, const struct overlap_job *job, json_t *root)
 {

@@ -20,8 +20,8 @@ static const struct param_spec specs[] = {{"site", false}};
 
 struct page_sets_state {
     struct params params;
-    json_t *body;        /* owned: what pages point into */
-    struct slice *pages; /* owned; each page once */
+    json_t *body;        /* owned: the texts of `pages` lie in it */
+    struct slice *pages; /* owned; n_pages of them, as the body has them */
     size_t n_pages;
 };
 
@@ -122,8 +122,8 @@ enum handler_result page_set_put_start(struct http_exchange *exchange)
 
 /* ---- answers ---- */
 
-/* Answer for a job that failed.  A change that was sent and not answered may have been made,
- * whatever a later try was told. */
+/* Answer for the job, which failed.  If a change was sent to Redis and not answered it may have
+ * been made, whatever the error of a later try is. */
 static void failed(struct http_exchange *exchange)
 {
     const struct page_set_job *set = &exchange->job.u.page_set;

@@ -1,4 +1,4 @@
-/* pages.c - GET /pages: the top pages of a window, by page views, by visitors, or by visits: those
+/* pages.c - GET /pages: the top pages of a window, by page views, by visitors, or by the visits
  * that began with the page. */
 #include "handlers/routes.h"
 
@@ -39,7 +39,7 @@ enum handler_result pages_start(struct http_exchange *exchange)
     if (asked == NULL || !window_params_read_with(exchange, PARAM_SPECS(specs), asked) ||
         !read_order(exchange, &asked->params, &job) ||
         !question_read_limit(exchange, &asked->params, &job.limit) ||
-        /* The rules for a prefix are those for a page. */
+        /* A prefix must pass the rules for a page. */
         !query_text(exchange, &asked->params, "prefix", event_check_page, &job.prefix)) {
         return HANDLER_REPLY;
     }
@@ -65,7 +65,7 @@ static json_t *row_json(const struct pages_job *job, const struct page_row *row)
     return json;
 }
 
-/* What a cap put together: it is no page, and nobody counted its visitors. */
+/* The row of what a cap put together: it is no page, and its visitors are not counted. */
 static json_t *other_json(const struct pages_job *job)
 {
     json_t *json = json_pack("{s:s,s:I,s:b}", "page", "(other)", job->entries ? "visits" : "pv",
@@ -83,7 +83,7 @@ static json_t *rows_json(const struct pages_job *job)
         json_array_append_new(rows, row_json(job, &job->rows[i]));
     }
     if (rows != NULL && job->other_pv > 0 && job->n_pages == 0 && job->set.name.n == 0) {
-        json_array_append_new(rows, other_json(job)); /* last */
+        json_array_append_new(rows, other_json(job)); /* always the last row, whatever it has */
     }
     return rows;
 }

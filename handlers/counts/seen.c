@@ -1,7 +1,7 @@
-/* seen.c - /seen: did this user view this page, or a page of this set (GET); which of these (POST)?
+/* seen.c - /seen: did a user view this page, or a page of this set (GET), or which of these (POST)?
  *
  * Pages are named as events name them, and a rule may count a page under another name
- * (dimension/page_rules.h).  Both names are looked for: a view from before the rule has the first.
+ * (dimension/page_rules.h).  Both names are looked for: views from before the rule have the first.
  */
 #include "handlers/routes.h"
 
@@ -23,12 +23,12 @@
 static const struct param_spec specs[] = {
     {"site", false}, {"user", false}, {"page", false}, {"pageset", false}};
 
-/* What outlives the start of an exchange; the slices of the job point into it. */
+/* What the slices of the job point into. */
 struct seen_state {
     struct params params;
-    struct slice page;     /* of a GET */
-    struct seen_body body; /* of a POST.. */
-    bool *each;            /* ..and its answers; owned */
+    struct slice page;     /* the page that a GET asks for */
+    struct seen_body body; /* the body of a POST */
+    bool *each;            /* owned: the answer of a POST for each page of the body */
 };
 
 static void release(struct http_exchange *exchange)
@@ -45,7 +45,7 @@ static struct slice name_by_rules(const void *app, struct slice page)
     return page_rules_apply(app, page);
 }
 
-/* The question was read. */
+/* Fill the job that asks what @job says, unless nothing is remembered here. */
 static enum handler_result ask(struct http_exchange *exchange, const struct seen_job *job)
 {
     if (!exchange->app->seen) {
@@ -62,7 +62,7 @@ static enum handler_result ask(struct http_exchange *exchange, const struct seen
 
 /* ---- GET ---- */
 
-/* False: the response says why. */
+/* Read the query of a GET into @job.  False: the response says what is wrong. */
 static bool read_params(struct http_exchange *exchange, struct seen_job *job)
 {
     struct seen_state *state = exchange->state;
@@ -92,7 +92,8 @@ enum handler_result seen_start(struct http_exchange *exchange)
 
 /* ---- POST ---- */
 
-/* The body may name the site, as an event does; else the query does. */
+/* Read the site: the body may name it, as events do, or the query.  False: both do, or the token
+ * may not read the site, and the response says so. */
 static bool read_site(struct http_exchange *exchange, struct seen_job *job)
 {
     const struct seen_state *state = exchange->state;

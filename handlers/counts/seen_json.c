@@ -28,9 +28,10 @@ static void refuse(struct body_reader *r, const char *pointer, const char *detai
     }
 }
 
-/* ---- members; false: it is not JSON, or memory is out ---- */
+/* ---- members; false: the body is no JSON, or memory is out ---- */
 
-/* Take a value.  *ret_fault: why it is no text that passes @check; NULL: @ret is one. */
+/* Take a value.  *ret_fault: why the value is no text that passes @check; NULL: *ret is that text.
+ * @no_string says what is wrong with a value that is no string. */
 static bool read_text(struct body_reader *r, const char *no_string,
     const char *(*check)(struct slice text), struct slice *ret, const char **ret_fault)
 {
@@ -153,7 +154,7 @@ static bool read_body(struct body_reader *r)
     if (json_scan_peek(&r->scan) == SCAN_OBJECT) {
         step = json_scan_open(&r->scan, '}');
     } else {
-        step = json_scan_skip(&r->scan) ? SCAN_CLOSED : SCAN_FAILED; /* JSON, of another kind */
+        step = json_scan_skip(&r->scan) ? SCAN_CLOSED : SCAN_FAILED; /* other JSON, or no JSON */
         refuse(r, "", "the body must be an object");
     }
     while (step == SCAN_ITEM && read_member(r)) {

@@ -2,9 +2,9 @@
  *
  * Layer: handlers, pure.  Thread-safe.
  *
- * The body is read strictly: a member that is not known is refused, because nobody would look at
- * what a typo says.  A thousand pages are read in one pass and without a tree, because a tree costs
- * more than the question.
+ * The body is read strictly: a member that is not known is refused, because it is probably a typo.
+ * A thousand pages are read in one pass and without a tree, because a tree costs more than the
+ * question.
  */
 #ifndef HANDLERS_COUNTS_SEEN_JSON_H
 #define HANDLERS_COUNTS_SEEN_JSON_H

@@ -1,8 +1,8 @@
 /* sites.c - GET /sites: the sites that have had events and that the token may read; with a window,
  * their figures.
  *
- * The figures of a site are two jobs for storage: those of the window, and who was there just now.
- * The jobs of all sites are asked one after the other. */
+ * The figures of a site are two jobs for storage: one for the window, and one for `now`, the
+ * visitors of the last minutes.  The jobs of all sites are asked one after the other. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -19,21 +19,21 @@
 #include "handlers/reply/reply.h"
 
 #define NOW_S       300  /* `now` counts the visitors of the last so many seconds */
-#define FIGURES_MAX 1000 /* sites with figures in an answer */
-#define HOW_MAX     128
+#define FIGURES_MAX 1000 /* an answer has figures of so many sites at most */
+#define HOW_MAX     128  /* bytes of the text behind a window, with its NUL */
 
 struct sites_state {
     struct window_params asked;
-    bool figures;          /* are asked for */
-    struct sites_job list; /* owned, once it was answered */
-    size_t next;           /* the site whose job is, or will be, under way */
-    bool now;              /* its second job */
-    bool clamped;          /* an estimate of visitors was above the page views, and was cut */
-    bool rotated;          /* visitors may be counted more than once */
-    bool own_window;       /* of that site: not the one that was asked for */
-    struct window answered;
-    json_t *row;  /* of that site; owned */
-    json_t *rows; /* owned */
+    bool figures;          /* figures are asked for */
+    struct sites_job list; /* owned: all sites, once storage has answered */
+    size_t next;     /* position in the list of the site whose job is, or will be, under way */
+    bool now;        /* that job is the site's second one */
+    bool clamped;    /* an estimate of visitors was above the page views, and was cut */
+    bool rotated;    /* visitors may be counted more than once */
+    bool own_window; /* the site was answered over another window than was asked for */
+    struct window answered; /* the window that the site was answered over */
+    json_t *row;            /* owned: the row of that site, after its first job */
+    json_t *rows;           /* owned: the rows of the sites before it */
 };
 
 static const struct csv_shape names_shape = {"sites", {"sites"}};
@@ -107,7 +107,8 @@ static void reply(struct http_exchange *exchange)
     csv_reply(exchange, 200, root, state->figures ? &figures_shape : &names_shape);
 }
 
-/* The site at hand was counted, or its second job is asked. */
+/* Take the result of a job: make the row of the site after the first job, complete it after the
+ * second. */
 static void take_figures(struct http_exchange *exchange)
 {
     struct sites_state *state = exchange->state;
@@ -136,7 +137,7 @@ static void take_figures(struct http_exchange *exchange)
     state->now = !state->now;
 }
 
-/* Ask for the next site of the token's, or answer. */
+/* Fill the job for the next site that the token may read, or answer if there is none. */
 static void go_on(struct http_exchange *exchange)
 {
     struct sites_state *state = exchange->state;
@@ -157,8 +158,8 @@ static void go_on(struct http_exchange *exchange)
     reply(exchange);
 }
 
-/* The window is not kept for the site at hand.  Sites of other zones may need another one, so that
- * there may be no window for all of them: the answer says for which site this one is. */
+/* The window is not kept for the site at hand.  The nearest window may differ between sites of
+ * different zones, so the answer says for which site this one is. */
 static void refuse_window(struct http_exchange *exchange)
 {
     const struct count_job *job = &exchange->job.u.count;

@@ -22,11 +22,11 @@ static const struct csv_shape new_rows = {"series", {"site", "action", "date", "
 struct activity_state {
     struct date_params asked;
     struct activity_days window;
-    bool series;
-    bool all;
-    struct activity_set *sets; /* owned: of each day, then of the new ones of each day */
+    bool series;               /* each day of the window is answered */
+    bool all;                  /* match=all */
+    struct activity_set *sets; /* owned: the users of each day, then the new users of each day */
     size_t n_sets;
-    struct activity_count *counts; /* owned: of each set its size */
+    struct activity_count *counts; /* owned: the size of each set */
 };
 
 static void release(struct http_exchange *exchange)
@@ -38,7 +38,7 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-/* NULL: the response says why. */
+/* Make the state, and read site and actions.  NULL: the response says what is wrong. */
 static struct activity_state *begin(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
 {
@@ -47,7 +47,7 @@ static struct activity_state *begin(
                                                                                       : NULL;
 }
 
-/* Make room for @n sets. */
+/* Make room for @n sets and their counts.  False: memory is out, and the response says so. */
 static bool make_sets(struct http_exchange *exchange, struct activity_state *state, size_t n)
 {
     state->sets = calloc(n, sizeof(*state->sets));

@@ -1,7 +1,7 @@
 /* funnel.c - GET /funnel: how many users did the first of some actions, the first two, and so on.
  *
- * It is known on which days a user did an action, and not when on a day.  So the steps have no
- * order: a user counts who did all of them on any of the days.  The answer says so. */
+ * It is known on which days a user did an action, but not at what time.  So the steps have no
+ * order: a user who did all of them on any days of the window counts.  The answer says so. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -24,7 +24,7 @@ static const struct csv_shape rows = {"steps", {"site", "action", "users", "rate
 struct funnel_state {
     struct date_params asked;
     struct activity_days window;
-    struct activity_set steps[STEPS_MAX]; /* each one narrows the one before */
+    struct activity_set steps[STEPS_MAX]; /* each set narrows the one before */
     struct activity_count counts[STEPS_MAX];
     size_t n;
 };
@@ -43,7 +43,7 @@ static bool read_steps(struct http_exchange *exchange, struct funnel_state *stat
     if (n < STEPS_MIN || n > STEPS_MAX) {
         return query_refuse(exchange, "step", "must be given 2 to 8 times: an action each");
     }
-    asked->n_actions = 0; /* the steps' alone */
+    asked->n_actions = 0; /* drop the default action: there are only those of the steps */
     for (const struct param *at = NULL; (at = params_next(&asked->params, "step", at)) != NULL;) {
         struct activity_set *step = &state->steps[state->n];
         *step = (struct activity_set){.n_actions = 1, .narrows = state->n > 0};
@@ -77,7 +77,7 @@ enum handler_result funnel_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* The share of @users in @of; 0 of nobody. */
+/* The share of @users in @of; 0 if @of is 0. */
 static json_t *rate_json(uint64_t users, uint64_t of)
 {
     return json_real(of == 0 ? 0 : (double)users / (double)of);

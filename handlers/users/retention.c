@@ -4,8 +4,8 @@
  * in a period; offset n is the n-th period after it.  Several cohorts are those of successive
  * periods.  Each of them is followed up to the period that holds today, which gives a triangle.
  *
- * They may come back by another action, and the cohorts may be of new users only.  Then the sets of
- * who came back are others than the cohorts. */
+ * Users may come back by another action, and the cohorts may have new users only.  Then the users
+ * of a period who came back are another set than the cohort of that period. */
 #include "handlers/routes.h"
 
 #include <jansson.h>
@@ -20,7 +20,7 @@
 #include "storage/time/zone.h"
 
 #define OFFSETS_DEFAULT 7
-#define PERIODS_MAX     366 /* of offsets, and of cohorts */
+#define PERIODS_MAX     366 /* offsets at most, and cohorts at most */
 
 static const struct param_spec specs[] = {{"site", false}, {"action", false}, {"cohort", false},
     {"days", false}, {"period", false}, {"cohorts", false}, {"return", false},
@@ -39,10 +39,10 @@ struct retention_state {
     size_t n_offsets, n_cohorts;
     bool triangle;
     size_t back;               /* position of the action by which users come back */
-    struct activity_set *sets; /* owned: periods from the first cohort's on; then the cohorts, if
-                                  they are other sets */
+    struct activity_set *sets; /* owned: n_periods periods, from the first cohort's on; then the
+                                  cohorts, if they are other sets */
     size_t n_periods, n_sets;
-    struct activity_count *counts; /* owned: for each cohort its size, then its offsets */
+    struct activity_count *counts; /* owned: for each cohort its size, then one for each offset */
     size_t n_counts;
 };
 
@@ -103,14 +103,14 @@ static bool read_question(
            read_period(exchange, state);
 }
 
-/* Is a cohort another set than who came back in the same period? */
+/* Is a cohort another set than the users who came back in its period? */
 static bool cohorts_differ(const struct retention_state *state)
 {
     return state->back != 0 || state->asked.new_days > 0;
 }
 
-/* Make the sets: the period of @day, and those after it that are not in the future; then the
- * cohorts.  *ret_days is how many bitmaps they need.  False: out of memory. */
+/* Make the sets: the period of @day, and the periods after it that are not in the future; then the
+ * cohorts.  *ret_days is how many bitmaps the sets need.  False: out of memory. */
 static bool make_sets(struct retention_state *state, int64_t day, int64_t today, size_t *ret_days)
 {
     size_t most = state->n_cohorts + state->n_offsets;

@@ -3,7 +3,7 @@
 void streaks_find(const uint8_t *days, size_t n, size_t *ret_longest, size_t *ret_current)
 {
     size_t longest = 0;
-    size_t before = 0; /* the streak that ended the day before */
+    size_t before = 0; /* length of the streak that ends on the day before */
     size_t streak = 0;
     for (size_t i = 0; i < n; i++) {
         before = streak;

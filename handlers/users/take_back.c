@@ -23,7 +23,7 @@ enum handler_result take_back_start(struct http_exchange *exchange)
     int64_t day = 0;
     struct date_params *asked = question_begin(exchange, sizeof(*asked), release);
     if (asked == NULL || !date_params_read(exchange, PARAM_SPECS(specs), asked) ||
-        /* What is taken back must be said: there are no defaults. */
+        /* Action and date must be given: no default may take back what was not meant. */
         !query_has(exchange, &asked->params, "action") ||
         !query_has(exchange, &asked->params, "date") ||
         !query_segment(exchange, "user", event_check_user) ||

@@ -16,8 +16,8 @@
 #include "handlers/text/plain.h"
 #include "handlers/users/streaks.h"
 
-#define DAYS_DEFAULT  1100 /* of one user's activity */
-#define LIMIT_DEFAULT 100
+#define DAYS_DEFAULT  1100 /* days of GET /users/{user}/activity, without from */
+#define LIMIT_DEFAULT 100  /* users of GET /active/users, without limit */
 
 static const struct param_spec activity_specs[] = {
     {"site", false}, {"action", false}, {"from", false}, {"to", false}};
@@ -32,7 +32,7 @@ struct users_state {
     struct date_params asked;
     struct activity_days window;
     struct activity_set set;
-    uint8_t *active; /* owned: one for each day of the window */
+    uint8_t *active; /* owned: not 0 if the user was active, for each day of the window */
 };
 
 static void release(struct http_exchange *exchange)
@@ -43,7 +43,7 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-/* NULL: the response says why. */
+/* Make the state, and read site and actions.  NULL: the response says what is wrong. */
 static struct users_state *begin(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs)
 {
@@ -132,7 +132,7 @@ static bool take_decimal(struct slice *text, uint64_t max, uint64_t *ret)
            (digits.n == 1 || digits.p[0] != '0');
 }
 
-/* FNV-1a (Fowler, Noll, Vo). */
+/* The FNV-1a hash (Fowler, Noll, Vo) of @text, where @hash is that of the text before. */
 static uint32_t mixed(uint32_t hash, struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -142,14 +142,14 @@ static uint32_t mixed(uint32_t hash, struct slice text)
 }
 
 /* A hash that tells questions apart: with the cursor of another question users would be left out.
- * (Days are not in the hash: they may go on while somebody turns pages.) */
+ * (Days are not in the hash: today may change while a client goes from page to page.) */
 static uint32_t question_hash(const struct users_state *state)
 {
     static const uint32_t basis = 2166136261u;
     uint32_t hash = mixed(basis, state->asked.site) + state->set.all;
     hash += (uint32_t)state->set.min_days * 16777619u;
     for (size_t i = 0; i < state->asked.n_actions; i++) {
-        hash += mixed(basis + 1, state->asked.actions[i]); /* in any order */
+        hash += mixed(basis + 1, state->asked.actions[i]); /* a sum does not depend on the order */
     }
     return hash;
 }
@@ -243,7 +243,8 @@ enum handler_result delete_user_start(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* What remains of a user who is forgotten, because counts of many cannot give back one. */
+/* What remains of a user who is forgotten: figures that are made of many users cannot be freed of
+ * one. */
 static const struct {
     const char *what, *why;
 } remaining[] = {
