@@ -4,10 +4,11 @@
 #include "handlers/reply/reply.h"
 #include "handlers/text/plain.h"
 
-#define ROWS      10 /* where no limit is given */
-#define ROWS_TEXT 4  /* digits of a limit */
+#define ROWS      10 /* rows where no limit is given */
+#define ROWS_TEXT 4  /* digits of the largest limit */
 
-/* A number, or its digits, as query editors send it.  False: neither. */
+/* Read a limit: a number, or its digits, as query editors send them.  False: it is neither, or out
+ * of range. */
 static bool read_limit(const json_t *value, size_t *ret)
 {
     struct slice text = json_text_of(value);

@@ -8,7 +8,7 @@
 #include "handlers/text/check.h"
 #include "handlers/text/utf8.h"
 
-/* Take out of @names what is not in @others. */
+/* Delete those of @names that are not in @others. */
 static void keep_common(json_t *names, const json_t *others)
 {
     const char *name;
@@ -23,7 +23,8 @@ static void keep_common(json_t *names, const json_t *others)
     }
 }
 
-/* Keep only the pages that are in @names, too.  The reference to @names is taken over. */
+/* Keep only those of the target's pages that are in @names, too.  No names stand for all pages.
+ * The reference to @names is taken over. */
 static bool narrow(const struct target_reader *r, json_t *names)
 {
     struct grafana_target *target = r->target;
@@ -33,8 +34,7 @@ static bool narrow(const struct target_reader *r, json_t *names)
     }
     if (n == 0 || n > PAGE_SET_MAX) {
         json_decref(names);
-        return n == 0 || /* no names are all pages */
-               grafana_refuse(r, "page: at most %d of them", PAGE_SET_MAX);
+        return n == 0 || grafana_refuse(r, "page: at most %d of them", PAGE_SET_MAX);
     }
     if (target->names != NULL) {
         keep_common(names, target->names);
@@ -45,7 +45,8 @@ static bool narrow(const struct target_reader *r, json_t *names)
     return true;
 }
 
-/* Read the one name in @value, if there is one, into @ret; *owner is what the name lies in. */
+/* Read the name in @value, if it has one, into @ret; *owner owns the name then.  False: there are
+ * several names, or memory is out, and the response says so.  @what is the member's name. */
 static bool read_one(const struct target_reader *r, const char *what, const json_t *value,
     json_t **owner, struct slice *ret)
 {
@@ -81,7 +82,8 @@ static bool read_filter(const struct target_reader *r, const json_t *filter)
     bool one_of = slice_equal(operation, SLICE("=|"));
     const json_t *values = one_of ? json_object_get(filter, "values") : NULL;
     bool is_listed = json_is_string(values) || json_array_size(values) > 0;
-    /* `value` is the first of them; it is there alone where a filter was written by hand */
+    /* Grafana sends all values in `values`, and the first one in `value`, too.  A filter that was
+     * written by hand may have `value` alone. */
     const json_t *value = is_listed ? values : json_object_get(filter, "value");
     bool page = slice_equal(key, SLICE("page"));
     if (key.n == 0) {

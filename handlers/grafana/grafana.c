@@ -6,8 +6,8 @@
  * plain API or POST /query.
  *
  * All paths are found with and without a slash at the end.  A body may be application/json or
- * text/plain.  Query parameters and members that mean nothing here are passed over.  A panel shows
- * the `message` of a problem.
+ * text/plain.  Query parameters and members that mean nothing here are ignored.  A panel shows the
+ * `message` of a problem.
  *
  * This file has the answers that are always the same; series.c and lists.c have the others. */
 #include "handlers/routes.h"
@@ -44,8 +44,8 @@ static json_t *step_options(enum grafana_metric metric)
     return options;
 }
 
-/* The fields that a query's editor shows beside the metric.  Grafana asks for the options of site
- * and page later. */
+/* The fields that the editor of a query shows beside the metric.  Grafana asks for the options of
+ * site and page later. */
 static json_t *payloads(enum grafana_metric metric)
 {
     json_t *list = json_pack("[{s:s,s:s,s:s,s:b}]", "name", "site", "label", "Site", "type",
@@ -83,7 +83,7 @@ enum handler_result grafana_metrics_start(struct http_exchange *exchange)
     return reply_to_body(exchange, list);
 }
 
-/* Answer an empty list: there is nothing to mark. */
+/* Answer an empty list: tallyd has no annotations. */
 enum handler_result grafana_annotations_start(struct http_exchange *exchange)
 {
     return reply_to_body(exchange, json_array());

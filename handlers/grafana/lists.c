@@ -1,12 +1,11 @@
-/* lists.c - names for Grafana to choose from: of variables, of options of queries, of filters'
- * values.
+/* lists.c - lists of names to choose from, for Grafana's variables, queries and filters.
  *
  * There are three lists.  A variable's query is one of these words:
  *
  *     sites         the sites that the token may read
  *     pages         at most 1,000 pages of a site, those with most page views first; in the time
  *                   range of the request, else in the last 7 days
- *     metrics       what can be counted
+ *     metrics       the metrics that are counted here
  *
  * The site of `pages` is named by `pages(SITE)`, or by {"site": SITE} in the payload. */
 #include "handlers/routes.h"
@@ -28,8 +27,9 @@
 
 #define DEFAULT_WINDOW_S (7 * DAY_S)
 
-/* How a name is written: as an object with these two keys, for the text and for the value.  Without
- * a value the object has the text alone; without both the name is a bare text. */
+/* How a name is written: as an object with two keys, `text` for what is shown and `value` for what
+ * is sent.  If `value` is NULL the object has the other key alone; if both are, the name is a bare
+ * string. */
 struct dress {
     const char *text, *value;
 };
@@ -41,7 +41,7 @@ static const struct dress tag = {"text", NULL};
 
 struct list_state {
     json_t *body;  /* owned */
-    json_t *names; /* owned: what the site lies in whose pages are asked for; or NULL */
+    json_t *names; /* owned: has the name of the site whose pages are asked for; or NULL */
     const struct dress *dress;
     struct slice site;
 };
@@ -66,7 +66,7 @@ static void add_name(json_t *list, const struct dress *dress, struct slice name)
     }
 }
 
-/* NULL: the response says why. */
+/* Make the state, and read the body.  NULL: the response says what is wrong. */
 static struct list_state *begin(struct http_exchange *exchange, const struct dress *dress)
 {
     struct list_state *state = state_begin(exchange, sizeof(*state), release);
@@ -101,8 +101,7 @@ static enum handler_result ask_sites(struct http_exchange *exchange)
     return HANDLER_WAIT;
 }
 
-/* Read one end of a time range; *ret_s is untouched where there is none, or none that can be read.
- */
+/* Read one end of a time range.  *ret_s is untouched if the end is missing or cannot be read. */
 static void read_time(const struct http_exchange *exchange, const json_t *range, const char *name,
     enum timestamp_round round, int64_t *ret_s)
 {
@@ -158,7 +157,7 @@ static enum handler_result ask_pages(struct http_exchange *exchange, const json_
     return HANDLER_WAIT;
 }
 
-/* The site in "pages(SITE)" as JSON, a new reference; NULL: the text is another. */
+/* The site in @text, "pages(SITE)", as JSON: a new reference.  NULL: @text has another form. */
 static json_t *site_in(struct slice text)
 {
     if (text.n < 8 || !slice_begins(text, SLICE("pages(")) || text.p[text.n - 1] != ')') {
@@ -167,7 +166,7 @@ static json_t *site_in(struct slice text)
     return json_stringn(text.p + 6, text.n - 7);
 }
 
-/* Ask for the list that @words names; @site is that of the payload. */
+/* Ask for the list that @words names, or answer.  @site is the payload's. */
 static enum handler_result ask_words(
     struct http_exchange *exchange, struct slice words, const json_t *site)
 {
@@ -221,11 +220,11 @@ enum handler_result grafana_options_start(struct http_exchange *exchange)
         return ask_pages(
             exchange, json_object_get(json_object_get(state->body, "payload"), "site"));
     }
-    reply_json(&exchange->response, 200, json_array()); /* those of others stand in /metrics */
+    reply_json(&exchange->response, 200, json_array()); /* /metrics has the options of others */
     return HANDLER_REPLY;
 }
 
-/* The site that the filters chosen so far name. */
+/* The site in the filters that were chosen so far; NULL: there is no filter on site. */
 static const json_t *filtered_site(const json_t *body)
 {
     size_t i;

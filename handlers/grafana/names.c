@@ -17,7 +17,8 @@ static bool stands_for_all(struct slice name)
            slice_equal(name, SLICE("*"));
 }
 
-/* Add one name, which is still escaped.  @room has text.n bytes. */
+/* Add one name, which is still escaped, to @names.  It is unescaped to @room, which has text.n
+ * bytes.  False: out of memory. */
 static bool add_name(json_t *names, struct slice text, char *room)
 {
     size_t n = 0;
@@ -30,7 +31,7 @@ static bool add_name(json_t *names, struct slice text, char *room)
     return stands_for_all(name) || json_object_setn_new(names, name.p, name.n, json_true()) == 0;
 }
 
-/* Is the text "(a|b)": in parentheses, which are not escaped, with an alternative in it? */
+/* Has @text the form "(a|b)": alternatives, in parentheses that are not escaped? */
 static bool is_choice(struct slice text)
 {
     bool choice = false;

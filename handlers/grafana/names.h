@@ -17,7 +17,8 @@
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
-/* Is @value a text, an integer, or an array of such?  So are NULL and null, which have no names. */
+/* Is @value a text, an integer, or an array of these?  NULL and null are allowed, too: they have no
+ * names. */
 bool grafana_may_be_names(const json_t *value) MUST_CHECK;
 
 /* Find all names in @value, which is a text, an integer (its digits are the name), or an array of
@@ -26,8 +27,8 @@ bool grafana_may_be_names(const json_t *value) MUST_CHECK;
  * NULL if memory is out. */
 json_t *grafana_names(const json_t *value) MUST_CHECK;
 
-/* The first of @names; empty if there is none or @names is NULL.  It lives as long as @names has
- * it. */
+/* The first of @names, which lives as long as it is in @names.  Empty: there is none, or @names is
+ * NULL. */
 struct slice grafana_first_name(json_t *names);
 
 #endif

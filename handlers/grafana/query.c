@@ -20,7 +20,7 @@
 #include "storage/time/units.h"
 
 #define DEFAULT_WINDOW_S (6 * HOUR_S)
-#define GRAFANA_DETAIL   320 /* a sentence, with a name of 64 bytes in it, or a range */
+#define GRAFANA_DETAIL   320 /* bytes of a sentence that has a name of 64 bytes in it, or a range */
 
 static const struct {
     const char *name, *label;
@@ -89,7 +89,7 @@ void grafana_notice(struct grafana_target *target, const char *severity, const c
     if (target->notices == NULL) {
         target->notices = json_array();
     }
-    /* A text that was cut, or is foreign, may not be UTF-8: then there is no notice. */
+    /* A text that was cut off may end within a character: then json_pack() makes no notice. */
     json_array_append_new(
         target->notices, json_pack("{s:s,s:s}", "severity", severity, "text", text));
 }
@@ -169,8 +169,9 @@ static bool read_zone(const struct target_reader *r, struct slice name)
     return r->target->zone != NULL || grafana_refuse(r, "tz: %s", fault);
 }
 
-/* Read the one name in a payload's member, without the escapes of query editors; *ret is empty if
- * there is none, and else lives as long as the payload. */
+/* Read the name in a member of the payload, without the escapes of query editors.  *ret is empty if
+ * there is none, and else lives as long as the payload.  False: there are several names, or memory
+ * is out, and the response says so. */
 static bool read_name(
     const struct target_reader *r, json_t *payload, const char *member, struct slice *ret)
 {
@@ -185,11 +186,12 @@ static bool read_name(
               : problem_no_memory(&r->exchange->response);
 }
 
-/* What a payload may have. */
+/* The members that a payload may have. */
 #define ALL (~0u)
 static const struct {
     const char *name;
-    unsigned of; /* a set of metrics: it means something to them */
+    unsigned
+        of; /* bits 1 << enum grafana_metric: the metrics to which the member means something */
 } members[] = {{"site", ALL}, {"page", ALL}, {"pages", ALL}, {"pageset", ALL}, {"tz", ALL},
     {"step", ALL & ~(1u << GRAFANA_BREAKDOWN)}, {"action", 1u << GRAFANA_DAU},
     {"by", 1u << GRAFANA_BREAKDOWN}, {"limit", 1u << GRAFANA_BREAKDOWN}};
@@ -202,7 +204,8 @@ static bool is_empty(const json_t *value)
            (json_is_array(value) && json_array_size(value) == 0);
 }
 
-/* Does each member have names?  `limit` is a number.  What means nothing is told. */
+/* Does each member of the payload have names?  (`limit` may be a number, too.)  A member that means
+ * nothing gets a notice. */
 static bool check_members(const struct target_reader *r, json_t *payload)
 {
     struct grafana_target *target = r->target;
@@ -227,7 +230,7 @@ static bool check_members(const struct target_reader *r, json_t *payload)
     return true;
 }
 
-/* What a figure of whole days cannot follow. */
+/* Add a notice for each wish that dau, which counts by whole days, cannot fulfil. */
 static void note_days(const struct target_reader *r)
 {
     struct grafana_target *target = r->target;

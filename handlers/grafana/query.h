@@ -11,9 +11,9 @@
  *     filters                        on page and on site; adhocFilters in older plugins
  *
  * A payload has site, page (or pages), pageset, step, tz, action, by and limit.  Other members of a
- * payload, and filters on other things, come with dashboards that have other data sources too.
- * They must not widen a figure in silence, so they are told as a notice with the series.  All else
- * is passed over.
+ * payload, and filters on other keys, come with dashboards that have other data sources too.  They
+ * must not be ignored in silence, because a figure is wider than its dashboard says then: so a
+ * notice with the series tells.  All other members of the body are ignored.
  */
 #ifndef HANDLERS_GRAFANA_QUERY_H
 #define HANDLERS_GRAFANA_QUERY_H
@@ -41,17 +41,17 @@ enum grafana_metric {
 };
 #define GRAFANA_METRICS 9
 
-/* Is the metric of whole sites only? */
+/* Is @metric counted for whole sites only, and not for pages? */
 static inline bool grafana_metric_of_sites(enum grafana_metric metric)
 {
     return metric >= GRAFANA_DAU;
 }
 
-/* The name, "uv", and the words that people read. */
+/* The name of @metric, as "uv", and its label, which people read: both static. */
 const char *grafana_metric_name(enum grafana_metric metric);
 const char *grafana_metric_label(enum grafana_metric metric);
 
-/* Is it counted here?  Addresses may not be. */
+/* Is @metric counted here?  The option --ips can turn addresses off. */
 bool grafana_metric_is_counted(const struct app *app, enum grafana_metric metric);
 
 /* A series, or one figure, that was asked for.  Slices point into the query's root, or into the
@@ -59,18 +59,18 @@ bool grafana_metric_is_counted(const struct app *app, enum grafana_metric metric
 struct grafana_target {
     struct slice ref_id; /* empty: none */
     enum grafana_metric metric;
-    json_t *site_name; /* owned: what the site lies in; NULL: none was named */
+    json_t *site_name; /* owned: the text of site lies in it; NULL: no site was named */
     struct slice site;
     json_t *names;       /* owned: the pages as keys; NULL: the whole site */
-    struct slice *pages; /* owned, n_pages of them: into names */
+    struct slice *pages; /* owned, n_pages of them: their texts lie in names */
     size_t n_pages;
-    json_t *set_name;  /* owned: what the page set lies in; NULL: none was named */
+    json_t *set_name;  /* owned: the text of set lies in it; NULL: no page set was named */
     struct slice set;  /* empty: none */
     bool nothing;      /* no page passes all filters: there is nothing to ask */
     bool whole_window; /* one figure for the window, not a series */
-    bool table;        /* answered as a table's rows, not as data points */
+    bool table;        /* the answer has rows of a table, not data points */
     enum step step;
-    struct slice action; /* of dau */
+    struct slice action; /* for dau */
     struct grafana_breakdown breakdown;
     const struct zone *zone;
     struct window window;
@@ -79,11 +79,11 @@ struct grafana_target {
 };
 
 struct grafana_query {
-    json_t *root; /* owned: the body */
-    struct grafana_target *targets;
+    json_t *root;                   /* owned: the body */
+    struct grafana_target *targets; /* owned; n_targets of them */
     size_t n_targets;
-    size_t max_points;  /* about how many points of a series the panel has room for */
-    int64_t interval_s; /* a step that is finer is of no use to the panel */
+    size_t max_points;  /* the panel has room for about so many points of a series */
+    int64_t interval_s; /* a step that is finer than this is of no use to the panel */
 };
 
 /* Read the exchange's body.  False: the response says what is wrong, and with which target.
@@ -91,7 +91,7 @@ struct grafana_query {
 bool grafana_query_read(struct http_exchange *exchange, struct grafana_query *ret) MUST_CHECK;
 void grafana_query_release(struct grafana_query *query);
 
-/* Answer with a problem that says which of the panel's queries is at fault. */
+/* Answer with @problem, and say which of the panel's queries is at fault. */
 void grafana_problem(struct http_exchange *exchange, const struct grafana_target *target,
     enum problem problem, const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -18,17 +18,18 @@
 #include "storage/time/bucket.h"
 #include "storage/time/units.h"
 
-#define POINTS_MAX                                                                                 \
-    200000 /* of all series together: the thread that makes the answer has others to serve */
+/* All series of an answer have so many points at most, because the thread that makes the answer has
+ * other requests to serve. */
+#define POINTS_MAX 200000
 
 struct series_state {
     struct grafana_query query;
-    size_t next;               /* the target whose job is, or will be, under way */
-    json_t *answer;            /* of the targets before that one */
-    size_t n_points;           /* in the answer */
-    bool coarser;              /* the target's step is the one that storage said would work */
-    struct activity_set *sets; /* owned: of the target at hand, where it asks for days */
-    struct activity_count *counts;
+    size_t next;                   /* the target whose job is, or will be, under way */
+    json_t *answer;                /* owned: the series of the targets before that one */
+    size_t n_points;               /* points in the answer */
+    bool coarser;                  /* the target's step is the one that storage said would work */
+    struct activity_set *sets;     /* owned: the sets of the target at hand, if it asks for days */
+    struct activity_count *counts; /* owned: the size of each set */
     size_t n_sets;
 };
 
@@ -61,8 +62,8 @@ static void release(struct http_exchange *exchange)
 
 /* ---- jobs ---- */
 
-/* The finest step that is no finer than the panel's interval and gives no more points than it has
- * room for. */
+/* The finest step that is no finer than the panel's interval and gives no more points than the
+ * panel has room for. */
 static enum step fitting_step(
     const struct grafana_query *query, const struct grafana_target *target)
 {
@@ -76,7 +77,7 @@ static enum step fitting_step(
     return STEP_MONTH;
 }
 
-/* Is it what visits were like? */
+/* Does the target ask what visits were like? */
 static bool is_of_visits(const struct grafana_target *target)
 {
     return target->metric == GRAFANA_VIEWS_PER_VISIT || target->metric == GRAFANA_BOUNCE_RATE ||
@@ -119,8 +120,8 @@ static size_t days_of(
     return (size_t)(bucket_day(zone, target->window.to_s - 1) + 1 - *ret_first);
 }
 
-/* Make a set for each day, or one for all.  Where the panel has no room for all days, some are left
- * out. */
+/* Make a set for each day, or one set for the whole window.  If the panel has no room for all days,
+ * some days are left out.  False: memory is out, and the response says so. */
 static bool make_sets(struct http_exchange *exchange, struct grafana_target *target)
 {
     struct series_state *state = exchange->state;
@@ -186,7 +187,7 @@ static enum handler_result ask_target(
     return target->metric == GRAFANA_DAU ? ask_days(exchange) : ask_counts(exchange);
 }
 
-/* Fill the job of the next target that needs one; if there is none, the response. */
+/* Fill the job of the next target that needs one.  If there is none, fill the response. */
 static enum handler_result ask_next(struct http_exchange *exchange)
 {
     struct series_state *state = exchange->state;
@@ -219,8 +220,8 @@ enum handler_result grafana_query_start(struct http_exchange *exchange)
 
 /* ---- results ---- */
 
-/* Tell the window of one figure or of a table that was rounded outwards.  (A series shows that by
- * its points, and is not told.) */
+/* Add a notice if the window of one figure, or of a table, was rounded outwards.  (A series needs
+ * no notice, because its points show it.) */
 static void note_window(struct grafana_target *target, const struct window_question *asked)
 {
     struct window took = asked->answered;
@@ -237,7 +238,7 @@ static void note_window(struct grafana_target *target, const struct window_quest
     }
 }
 
-/* Tell that the figure of @window may have a visitor twice.  False: it has none. */
+/* Add a notice if the figure of @window may count a visitor twice.  False: it does not. */
 static bool note_rotation(
     const struct app *app, struct grafana_target *target, struct window window)
 {
@@ -292,14 +293,14 @@ static void take_days(struct http_exchange *exchange, struct grafana_target *tar
             state->sets[i].days.first + (target->whole_window ? (int64_t)state->sets[i].days.n : 0);
         int64_t at_s = zone_first_at(zone, day * DAY_S);
         bool is_there = target->whole_window || zone_first_at(zone, (day + 1) * DAY_S) > at_s;
-        if (is_there) { /* else the zone's clocks left the day out */
+        if (is_there) { /* else the clocks of the zone were put forward by a day, over this one */
             grafana_add_count(points, target, at_s, state->counts[i].users);
         }
     }
     grafana_add_series(state->answer, target, points);
 }
 
-/* Answer for a job that failed, and say which query it was. */
+/* Answer for the job, which failed, and say which of the panel's queries it was. */
 static void reply_failed(struct http_exchange *exchange, const struct grafana_target *target)
 {
     const struct storage_job *job = &exchange->job;
@@ -327,7 +328,8 @@ static void reply_failed(struct http_exchange *exchange, const struct grafana_ta
     }
 }
 
-/* Count the points of the target at hand.  False: they are too many, and the response says so. */
+/* Count the points of the target at hand.  False: the answer has too many, and the response says
+ * so. */
 static bool count_points(struct http_exchange *exchange, const struct grafana_target *target)
 {
     struct series_state *state = exchange->state;

@@ -4,7 +4,7 @@
 #include "handlers/question/window_reply.h"
 #include "handlers/reply/reply.h"
 
-/* The legend: "uv", "uv shop", "uv shop /a, ..". */
+/* The legend of a series, as "uv", "uv shop" or "uv shop /a, ..". */
 static json_t *legend(const struct grafana_target *target)
 {
     const char *name = grafana_metric_name(target->metric);
@@ -15,7 +15,7 @@ static json_t *legend(const struct grafana_target *target)
         target->n_pages > 1 ? ", .." : "");
 }
 
-/* The reference to @value is taken over. */
+/* Add a point with @value to @points.  The reference to @value is taken over. */
 static void add_value(
     json_t *points, const struct grafana_target *target, int64_t at_s, json_t *value)
 {

@@ -6,21 +6,21 @@
  *     a series    {"target":legend,"datapoints":[[value,time],..]}
  *     a table     {"type":"table","columns":[{"text","type"},..],"rows":[[time,value],..]}
  *
- * A time is in milliseconds since 1970.  Both have the refId of their target, and its notices as
- * "meta", where there are any.
+ * A time is in milliseconds since 1970.  A series and a table have the refId of their target, and
+ * its notices in "meta", if there are any.
  */
 #ifndef HANDLERS_GRAFANA_SERIES_REPLY_H
 #define HANDLERS_GRAFANA_SERIES_REPLY_H
 
 #include "handlers/grafana/query.h"
 
-/* Add a point with a count to @points: the data points or rows of @target. */
+/* Add a point with a count to @points, which are the data points or the rows of @target. */
 void grafana_add_count(
     json_t *points, const struct grafana_target *target, int64_t at_s, uint64_t value);
 
-/* Add a point with what the visits were like, of which the metric of @target says one thing.
- * @values are METRICS values of a count_job with visit_sums.  Where they have no visit the point's
- * value is null. */
+/* Add a point with what the visits were like; the metric of @target says which figure of them.
+ * @values are METRICS values of a count_job with visit_sums.  If there was no visit the value of
+ * the point is null. */
 void grafana_add_visits(
     json_t *points, const struct grafana_target *target, int64_t at_s, const uint64_t *values);
 

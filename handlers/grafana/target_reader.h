@@ -1,6 +1,7 @@
 /* target_reader.h - one target of a panel while it is read.
  *
- * Layer: handlers, private to query.c (a query and its targets) and filters.c (site and pages).
+ * Layer: handlers, private to query.c (a query and its targets) and filters.c (site and pages).  A
+ * reader belongs to one thread.
  */
 #ifndef HANDLERS_GRAFANA_TARGET_READER_H
 #define HANDLERS_GRAFANA_TARGET_READER_H
@@ -12,16 +13,16 @@ struct grafana_query;
 struct grafana_target;
 struct http_exchange;
 
-/* Where from, and where to. */
+/* What is read, and where it is written to. */
 struct target_reader {
     struct http_exchange *exchange;
-    const json_t *root;
-    struct grafana_query *query;
-    struct grafana_target *target;
+    const json_t *root;            /* the body */
+    struct grafana_query *query;   /* what was read of the body */
+    struct grafana_target *target; /* the target at hand; NULL: none so far */
 };
 
 /* Read the target's site, pages and page set: those of @payload, narrowed by the dashboard's
- * filters.  False: a response was made. */
+ * filters.  False: the response says what is wrong. */
 bool grafana_filters_read(const struct target_reader *r, const json_t *payload);
 
 #define NO_NAMES "must be a name, or a list of names"

@@ -9,8 +9,8 @@
 
 #include "handlers/text/timestamp.h"
 
-/* Read RFC 3339, epoch milliseconds as a number or as digits, or a relative time.  Rounding and
- * results are those of timestamp_parameter(). */
+/* Read @value: RFC 3339, epoch milliseconds as a number or as digits, or a relative time.  Rounding
+ * and results are those of timestamp_parameter(). */
 bool grafana_time(const json_t *value, const struct zone *zone, int64_t now_ms,
     enum timestamp_round round, int64_t *ret_s, bool *ret_is_now, const char **ret_detail);
 

@@ -1,12 +1,12 @@
 /* dashboard.c - GET /, GET /ops and GET /web/{file}: the pages that people look at.
  *
- * The files of handlers/web/ and Chart.js (as Debian has it) are built in; of the modules of a page
- * the build makes one script.  The files are the same for everybody and hold no figures, so nobody
- * needs a token for them.  The page asks the plain API for the figures, and people for a token
- * where the API wants one.
+ * The files of handlers/web/ and Chart.js (as Debian has it) are built in; the build joins the
+ * modules of a page into one script.  The files are the same for everybody and hold no figures, so
+ * nobody needs a token for them.  The page asks the plain API for the figures, and asks its user
+ * for a token if the API wants one.
  *
- * A browser asks about each file every time (see file.h), so that page and scripts are of one
- * version.  The Content-Security-Policy allows nothing but these files and the API. */
+ * A browser asks each time whether a file has changed (see file.h), so that page and scripts are of
+ * one version.  The Content-Security-Policy allows nothing but these files and the API. */
 #include "handlers/routes.h"
 
 #include "handlers/reply/problem.h"

@@ -1,11 +1,11 @@
 /* embed.h - files that are built into the program.
  *
- * Layer: handlers.  No state.
+ * Layer: handlers.  Thread-safe: no state.
  *
  * EMBED(name, "file") makes the file a constant of the object that EMBED stands in: its bytes lie
  * from text_of_name up to end_of_name, with a NUL behind.  The assembler looks for the file in the
- * top of the tree, from which the build runs, and where -Wa,-I points.  The Makefile says on which
- * files the object depends.
+ * top of the tree, where the build runs, and in the folders that -Wa,-I names.  The Makefile says
+ * on which files the object depends.
  */
 #ifndef HANDLERS_WEB_EMBED_H
 #define HANDLERS_WEB_EMBED_H

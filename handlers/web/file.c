@@ -2,7 +2,8 @@
 
 #include "handlers/reply/reply.h"
 
-/* Is @tag one of If-None-Match's?  Weak comparison: W/ makes no difference (RFC 9110 13.1.2). */
+/* Is @tag one of those in @known, the value of If-None-Match?  By the weak comparison of RFC 9110
+ * section 13.1.2, so W/ makes no difference. */
 static bool is_known(struct slice known, const char *tag)
 {
     return slice_equal(known, SLICE("*")) || memmem(known.p, known.n, tag, strlen(tag)) != NULL;

@@ -12,13 +12,13 @@
 #include "handlers/web/embed.h"
 
 struct web_file {
-    const char *name; /* last segment of its path; NULL: it has a path of its own */
+    const char *name; /* the last segment of the path /web/{file}; NULL: another path leads to it */
     const char *content_type;
-    const char *text, *end; /* its bytes, from EMBED */
-    const char *tag;        /* its ETag, in quotes */
+    const char *text, *end; /* the bytes, from EMBED */
+    const char *tag;        /* the ETag, in quotes */
 };
 
-/* Build in the file @name of the folder @folder, "" or with a slash at its end, and its ETag. */
+/* Embed the file @name of the folder @folder, and its ETag.  @folder is "" or ends with a slash. */
 #define WEB_EMBED(symbol, folder, name)                                                            \
     EMBED(symbol, folder name);                                                                    \
     EMBED(symbol##_tag, "web/" name ".tag")
@@ -29,7 +29,7 @@ struct web_file {
         name, type, text_of_##symbol, end_of_##symbol, text_of_##symbol##_tag                      \
     }
 
-/* Answer 200 with the file, or 304 if the request knows it, and add the header field ETag. */
+/* Answer 200 with the file, or 304 if the request names its ETag, and add the header field ETag. */
 void web_file_reply(struct http_exchange *exchange, const struct web_file *file);
 
 #endif

@@ -1,27 +1,27 @@
-/* tally_js.c - GET /tally.js: the script that a page counts itself with.
+/* tally_js.c - GET /tally.js: the script by which a page sends its own page views.
  *
  *     <script defer src="https://tally.example.org/tally.js" data-site="shop"></script>
  *
- * The script sends Plausible's event to /api/event beside itself, so that tallyd may also lie below
- * a path.  The body is text/plain, for which no browser asks permission first.  An event for which
- * the browser's queue of beacons has no room is sent by fetch().  data-site names the site; without
- * it the site is the name of the page's host.
+ * The script sends Plausible's event to api/event in its own folder, so that a proxy may serve
+ * tallyd below a path.  The body is text/plain, for which browsers send no preflight.  An event for
+ * which the browser's queue of beacons has no room is sent by fetch().  data-site names the site;
+ * without it the site is the name of the page's host.
  *
  * An event is sent when the script runs.  Another is sent whenever the path has changed, after
  * history.pushState(), after replaceState() and on going back.  Another is sent when the page comes
- * back from the browser's cache of pages.  A page that is rendered ahead sends when it is shown.
- * The first event alone has the referrer: what comes behind is a step within the site.
+ * back from the browser's back/forward cache.  A prerendered page sends when it is shown.  The
+ * first event alone has the referrer, because all others are steps within the site.
  *
  * Nothing is sent from localhost, 127.0.0.1, [::1] or a file, unless the script has data-local.
  * Nothing is sent where localStorage has `tally_ignore`, the mark of a visitor who does not want to
- * be counted: the owner, for one.  The address `#tally-ignore` sets the mark for the page's origin,
- * and `#tally-count` removes it.
+ * be counted, as the owner of the site.  The address `#tally-ignore` sets the mark for the page's
+ * origin, and `#tally-count` removes it.
  *
  * With --respect-dnt nothing is sent where the browser says Do-Not-Track or Global Privacy Control.
- * One line of the script sees to that; the Makefile cuts the line out for all others.  Both scripts
- * are less than 1 KiB, as openapi.yaml promises.
+ * One line of the script sees to that; the Makefile makes another script without that line.  Both
+ * scripts have less than 1 KiB, as openapi.yaml promises.
  *
- * The query is passed over: ?v=2 gets around a cache. */
+ * The query is ignored, so that ?v=2 can get around a cache. */
 #include "handlers/routes.h"
 
 #include "handlers/http/app.h"
