@@ -1,13 +1,13 @@
-// api.js - questions to the plain API, with a token where it asks for one.
+// api.js - questions to the plain API, with a token where the API asks for one.
 import { element } from "./dom.js";
 
 const KEY = "tallyd-token";
 const OF_LINK = "tallyd-token-of-link";
 const PATIENCE_MS = 30000;
-let asking = null; // one dialog for all questions that wait for a token
+let asking = null; // a promise of the answer to the dialog that asks for a token; all questions that wait share it
 let declined = false;
 
-// A question that was not answered; the message is for people.
+// The error of a question that was not answered; people read its message.
 class Refusal extends Error {
   constructor(status, message) {
     super(message);
@@ -17,13 +17,14 @@ class Refusal extends Error {
 
 export const token = () => sessionStorage.getItem(KEY);
 
-// The header of a question.  A character that no header can carry is in no token: the server refuses what stands here then.
+// The header fields with the token.  A character that no header can carry becomes "?": no token has one, so it is refused.
 export const authorization = () => token() === null ? {} : { Authorization: `Bearer ${token().replace(/[^ -~]/g, "?")}` };
 
-// What a further link may carry: a token that was typed may read all sites, or delete them.
+// The token that a link to share may carry: one that came with a link.  A typed token may read all sites, or delete them.
 export const tokenOfLink = () => sessionStorage.getItem(OF_LINK) === token() ? token() : null;
 
-// A link to share carries its token behind the #, which no browser sends and no log keeps.  It leaves the address.
+// Take the token of a link, which stands behind the #: no browser sends that part, and no log keeps it.  Then remove it
+// from the address.
 export function takeTokenOfLink() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given) {
@@ -93,7 +94,7 @@ async function answerOf(where, request, signal) {
   }
 }
 
-// The response to a question; a token is asked for where one is wanted.
+// The response to a question.  If the server wants a token, the user is asked for one, and the question is sent again.
 async function ask(path, { parameters = {}, signal, accept = "application/json", ...request }) {
   const known = token();
   const headers = { Accept: accept, ...authorization(), ...(request.body ? { "Content-Type": "application/json" } : {}) };
@@ -117,7 +118,7 @@ export const put = async (path, parameters, body) => {
   await ask(path, { parameters, method: "PUT", body: JSON.stringify(body) });
 };
 
-// Of a question that may fail: null, but where a newer one has ended it.
+// For a question that may fail: its answer is null then.  The error of a question that was aborted is thrown again.
 export function orNull(error) {
   if (error.name === "AbortError") {
     throw error;

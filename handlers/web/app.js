@@ -1,4 +1,4 @@
-// app.js - the page: all sites or one of them, by what its address says.  It asks again by itself while it is looked at.
+// app.js - the page: all sites or one of them, as its address says.  The page refreshes itself while it is visible.
 import { get, takeTokenOfLink, tokenOfLink } from "./api.js";
 import * as common from "./common.js";
 import { $, element, fill, onSubmit, options, painted, say } from "./dom.js";
@@ -19,7 +19,7 @@ const EMPTY = "Put <script src=.../tally.js> into pages, POST /events, or `tally
 
 let current = new AbortController();
 let refreshed = 0;
-const zones = {}; // by site: its own zone, once an answer has said it
+const zones = {}; // the time zone of each site, once an answer has told it
 
 // ---- controls and chips ----
 
@@ -45,16 +45,16 @@ function showControls(names) {
 
 function applyControls() {
   const next = { site: $("site").value, range: $("range").value, tz: $("tz").value.trim(), compare: $("compare").value };
-  if (!$("controls").checkValidity()) { // a year of which one digit is there
+  if (!$("controls").checkValidity()) { // a date is half typed
     return;
   }
   const days = { from: $("from").value, to: $("to").value };
   if (next.range === "custom" && days.to !== "" && days.to < days.from) {
-    say($("figures"), NO_WINDOW); // what is shown stays as it is, lists too
+    say($("figures"), NO_WINDOW); // figures and lists stay as they are
     return;
   }
   const asBefore = state.range === "custom" && days.from === state.from.slice(0, 10) && days.to === state.to.slice(0, 10);
-  if (next.range === "custom" && !asBefore) { // else it may be part of a day, which a point of the chart was
+  if (next.range === "custom" && !asBefore) { // days that were not changed may stand for a part of a day, which must stay
     const today = format.day(Date.now(), next.tz || zones[next.site] || "UTC");
     next.from = days.from || `${today.slice(0, 8)}01`;
     next.to = days.to || today;
@@ -65,7 +65,7 @@ function applyControls() {
 
 // ---- one site ----
 
-// The zone that days are cut in: known only to the site, where the address names none.
+// The zone in whose days a window is cut: that of the address, else the site's own, which the server tells.
 async function zoneOf(site, tz, signal) {
   if (tz === "" && !(site in zones)) {
     zones[site] = (await get("pv", { site, from: "now-1m", to: "now" }, signal)).tz;
@@ -73,11 +73,11 @@ async function zoneOf(site, tz, signal) {
   return tz || zones[site];
 }
 
-// What to do where the figures are empty: a site that is there needs no script, but another period.
+// What to do if there are no figures: a site that has events needs another period, any other site needs the script.
 const advice = async ({ site }, signal) =>
   (await sites.names(signal)).includes(site) ? "The site has events: choose another period." : `There is no site ${site} yet. ${EMPTY}`;
 
-// @then(stats): as soon as the figures are there, or null, in place of them.
+// Load the figures, then the chart.  @then(stats) is called as soon as the figures are shown; stats: null if they failed.
 async function showFigures(of, quietly, then = () => {}) {
   let stats = null;
   if (!quietly) {
@@ -88,7 +88,7 @@ async function showFigures(of, quietly, then = () => {}) {
     return (stats.pv ?? stats.uv) > 0 ? "" : `No ${stats.pv === null ? "visitors" : "page views"} in ${of.window.words}. `
       + (state.filters.length === 0 ? await advice(of.asked, of.signal) : "");
   }, figures.clear, quietly);
-  await painted(); // a dozen questions and their panels would keep the figures from the screen
+  await painted(); // else a dozen questions and their panels would delay the figures on the screen
   if (of.signal.aborted) {
     return;
   }
@@ -146,7 +146,7 @@ function aboutOf(window, signal) {
   return { asked, within, window, filters: state.filters, compare: state.compare, signal, change };
 }
 
-// What the page says beside the figures, which go first: they tell whether the filter's visitors are counted.
+// Show the rest of the page.  The figures come first, because they tell whether the visitors of the filter are counted.
 function showRest(site, stats) {
   const of = { ...site, hasVisitors: stats?.uv !== null };
   if (isDirect(state.filters)) {
@@ -179,7 +179,7 @@ async function showSite(signal) {
   await showFigures(about, false, (stats) => showRest(about, stats));
 }
 
-// ---- all of it ----
+// ---- the whole page ----
 
 async function showSites(signal, quietly) {
   const window = chosen(state, state.tz || "UTC");
@@ -187,7 +187,8 @@ async function showSites(signal, quietly) {
     : sites.show({ window, tz: state.tz, step: state.step }, signal), () => $("sites-list").replaceChildren(), quietly);
 }
 
-// The only site needs no page of all sites; without any, the page of the default one says how to begin.
+// Choose a site where a page of all sites makes no sense: the only one, or, if there is none, the default site, whose page
+// says how to begin.  Returns the names of all sites.
 async function chooseSite(signal) {
   const names = await sites.names(signal).catch(() => null);
   if (state.site === "" && names !== null && names.length < 2) {
@@ -224,7 +225,7 @@ async function show() {
   }
 }
 
-// Quietly, and not while nobody looks.
+// Refresh the figures, if they are due, without a sign of loading.  Not while the page is hidden or a dialog is open.
 function refresh() {
   if (document.hidden || document.querySelector("dialog[open]") !== null) {
     return;
@@ -249,7 +250,7 @@ function refresh() {
 
 // ---- links ----
 
-// A proxy may close what tells about the process, as deploy/nginx.conf does: there are no links to that, then.
+// Hide the links to what tells about the process if a proxy does not let it through, as deploy/nginx.conf does not.
 async function hideClosed() {
   const answer = await fetch("ops", { method: "HEAD" }).catch(() => null);
   $("inside").hidden = [403, 404].includes(answer?.status);
@@ -274,7 +275,7 @@ function listenToShare() {
   };
   $("share-token").oninput = shareLink;
   $("share-copy").onclick = () => {
-    $("share-link").select(); // the old way: navigator.clipboard is only there with HTTPS
+    $("share-link").select(); // for execCommand(), because navigator.clipboard exists only with HTTPS
     $("share-copied").textContent = document.execCommand("copy") ? "Copied." : "Not copied: please copy it by hand.";
   };
 }
@@ -308,7 +309,7 @@ function start() {
   common.build();
   listen();
   listenToShare();
-  show().finally(() => { // the figures go first
+  show().finally(() => { // these can wait until the figures are shown
     hideClosed();
     offerZones();
   });

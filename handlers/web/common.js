@@ -4,7 +4,7 @@ import { $, bar, fill, onSubmit, options, table } from "./dom.js";
 import { KINDS, label, parameters } from "./filters.js";
 import * as format from "./format.js";
 
-let about = null; // {within, filters, signal, change}
+let about = null; // what the panel is about: {within, filters, signal, change}, see aboutOf() in app.js
 
 const chosen = () => ["a", "b"].map((side) => [$(`common-${side}-kind`).value, $(`common-${side}`).value.trim()]);
 

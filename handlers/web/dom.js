@@ -13,12 +13,12 @@ function dress(made, attributes, children) {
   return made;
 }
 
-// An attribute that is false or undefined is left out; on...: a listener.
+// Make an element.  An attribute that is false or undefined is left out; one whose name begins with `on` is a listener.
 export const element = (name, attributes = {}, ...children) => dress(document.createElement(name), attributes, children);
 export const svg = (name, attributes, ...children) =>
   dress(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
-// @act on the form's fields when it is sent; nothing is sent.
+// Call @act when the form is submitted; the form itself is not sent to the server.
 export const onSubmit = (id, act) => $(id).addEventListener("submit", (event) => {
   event.preventDefault();
   act();
@@ -27,7 +27,8 @@ export const onSubmit = (id, act) => $(id).addEventListener("submit", (event) =>
 export const options = (select, choices) =>
   select.replaceChildren(...choices.map(([value, text]) => element("option", { value }, text)));
 
-// Fill a table of rows of text or nodes.  The first @names columns are names, the others figures; the first cell heads its row.
+// Fill a table with rows of texts or nodes.  The first @names columns are names, the others figures.  The first cell of a
+// row is its header.
 export function table(where, caption, heads, rows, names = 1) {
   const cell = (name, content, i, scope) => element(name, { class: i < names ? "name" : "n", scope }, content);
   where.replaceChildren(
@@ -37,14 +38,14 @@ export function table(where, caption, heads, rows, names = 1) {
       ...row.map((content, i) => i === 0 ? cell("th", content, i, "row") : cell("td", content, i))))));
 }
 
-// A text with a bar of a share, 0 to 1, below it.
+// A text with a bar below it, which shows @share, from 0 to 1.
 export function bar(share, text) {
   const line = element("span", { class: "bar", "aria-hidden": "true" });
   line.style.width = `${Math.min(1, Math.max(0, share)) * 100}%`;
   return element("span", { class: "share" }, text, line);
 }
 
-// @fault: it is about what went wrong, and not about what there is to see or do.
+// Show @text as the panel's message.  @fault: the message is about an error, and not about what there is to see or do.
 export function say(panel, text, fault = false) {
   let box = panel.querySelector(":scope > .message");
   if (box === null) {
@@ -56,8 +57,8 @@ export function say(panel, text, fault = false) {
   box.hidden = !text;
 }
 
-// Run @load, whose answer, or what went wrong, is said in the panel.  Until then the panel is a skeleton, but where
-// it is filled again @quietly.  A question that a newer one has ended says nothing.
+// Run @load, and show its result, a text, or its error as the panel's message.  Meanwhile the panel is a skeleton, unless it
+// is filled again @quietly.  A question that was aborted shows nothing, because a newer one has taken its place.
 export async function fill(panel, load, clear, quietly = false) {
   if (!quietly) {
     panel.setAttribute("aria-busy", "true");
@@ -78,7 +79,7 @@ export async function fill(panel, load, clear, quietly = false) {
   panel.removeAttribute("aria-busy");
 }
 
-// What has been changed is on the screen; in a page that nobody looks at nothing is painted, so not for long.
+// A promise that changes are on the screen.  It is resolved after 100 ms at the latest, as a hidden page is never painted.
 export const painted = () => new Promise((done) => {
   requestAnimationFrame(() => setTimeout(done));
   setTimeout(done, 100);

@@ -5,10 +5,10 @@ import { figures as ask, uncounted } from "./filters.js";
 import * as format from "./format.js";
 import { comparedWith } from "./windows.js";
 
-const MOST_KEYS = 100; // of the query plan
+const MOST_KEYS = 100; // keys of the query plan that are listed
 
-// A line each: name in the API, title, its value in an answer or a point (null or none: not counted), how it is written.
-// One that is in no answer is not shown.
+// For each metric: its name in the API, its title, its value in an answer or a point (null or undefined: not counted), and
+// how the value is written.  A metric that the answer does not have is not shown.
 export const METRICS = [
   ["uv", "Visitors", (of) => of.uv, format.number],
   ["visits", "Visits", (of) => of.visits, format.number],
@@ -30,7 +30,7 @@ function card([name, title, value, write], stats, pressed, choose) {
     element("span", { class: "change", id: `${name}-change` }));
 }
 
-// The figures of nothing yet: what a slow server lets people look at.
+// Show cards without figures, for the time until the server answers.
 export function clear() {
   const nothing = { uv: null, visits: null, pv: null, ips: null };
   $("cards").replaceChildren(...METRICS.filter(([name]) => name in nothing).map((metric) => card(metric, nothing, false, () => {})));
@@ -53,7 +53,7 @@ function showChanges(stats, before) {
     if (box !== null && typeof now === "number" && typeof then === "number") {
       const { text, direction } = format.change(now, then, write);
       box.textContent = text;
-      box.className = `change ${name === "bounce_rate" ? "" : direction}`; // more of which is neither good nor bad
+      box.className = `change ${name === "bounce_rate" ? "" : direction}`; // a higher bounce rate is not shown as good or bad
       box.title = `compared with ${format.time(before.from, before.tz)} to ${format.time(before.to, before.tz)}`;
     }
   }
@@ -61,8 +61,8 @@ function showChanges(stats, before) {
 
 const length = ({ from, to }) => Date.parse(to) - Date.parse(from);
 
-// Rounded to what is kept, a period may reach into this one or be much longer: nothing to compare with then.
-// Months and leap years are not of one length.
+// May the figures be compared?  A period before that was rounded to kept buckets may reach into the window, or be much
+// longer.  Its length may differ by 12 %, or an hour, because months and years differ in length.
 const isAlike = (stats, before) => Date.parse(before.to) <= Date.parse(stats.from)
   && Math.abs(length(before) - length(stats)) <= Math.max(0.12 * length(stats), 3600000);
 
@@ -71,7 +71,7 @@ function words(stats) {
     + (stats.spans_rotation ? ". Visitors without an id may be counted once per rotation period." : "");
 }
 
-// The figures of the window, which are shown.
+// Load and show the figures of the window.
 export async function load({ within, filters, metric, choose, signal }) {
   const stats = await ask(within, filters, signal);
   show(stats, metric, choose);
@@ -83,7 +83,7 @@ export async function load({ within, filters, metric, choose, signal }) {
   return stats;
 }
 
-// The answer that figures are compared with; null: none, or older than what is kept.  The changes are shown.
+// Load the answer that the figures are compared with, and show the changes.  null: there is none, or it is not kept any more.
 export async function loadBefore({ within, window, filters, compare, signal }, stats) {
   const period = comparedWith(compare, window, stats);
   const before = period && await ask({ ...within, from: period[0], to: period[1] }, filters, signal).catch(orNull);

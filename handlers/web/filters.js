@@ -1,7 +1,7 @@
-// filters.js - the chips: what the figures are limited to, and how such figures are asked for.
+// filters.js - the filters, which the page shows as chips, and how figures with filters are asked for.
 //
-// A page, a page set, a section or an event is asked for as the whole site is.  A dimension's value is a row of
-// /breakdown.  Of two filters only visitors can be counted, by /overlap, and that as an estimate.
+// A page, a page set, a section or an event is a parameter of /stats.  The value of a dimension is a row of /breakdown.
+// With two filters only visitors can be counted, by /overlap, which estimates them.
 import { get } from "./api.js";
 
 export const KINDS = { page: "Page", pageset: "Page set", section: "Section", event: "Event", source: "Source",
@@ -14,7 +14,7 @@ const MOST_ROWS = 1000;
 
 const has = (filters, kind, value) => filters.some(([k, v]) => k === kind && v === value);
 
-// The filters after a click on a row: off if it was on; one more; or, beside two, in place of the second.
+// The filters after a click on a row.  A filter that is on is removed.  Any other is added, or replaces the second of two.
 export function toggled(filters, kind, value) {
   if (has(filters, kind, value)) {
     return filters.filter(([k, v]) => k !== kind || v !== value);
@@ -26,14 +26,14 @@ export const isOn = has;
 
 const countries = new Intl.DisplayNames("en", { type: "region" });
 
-// A value as people call it.  What turns the direction of a text around is written out: anybody can name a page so that it
-// looks like another one.  Quotes show a name of nothing but blanks.
+// A value as people read it.  Characters that change the direction of text are written out, because with them anybody can
+// name a page so that it looks like another one.  A name of blanks is put in quotes.
 export const label = (kind, value) => kind === "country" && /^[A-Z]{2}$/.test(value) ? countries.of(value)
   : value.trim() === "" ? `"${value}"`
   : value.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.codePointAt(0).toString(16)}`);
 export const isDirect = (filters) => filters.length === 0 || filters.length === 1 && DIRECT.includes(filters[0][0]);
 
-// Parameters of one or two filters; two of one kind are a list.
+// The parameters for one or two filters.  Each value is a list, which has both filters if they are of one kind.
 export function parameters(filters) {
   const asked = {};
   filters.forEach(([kind, value]) => {
@@ -42,12 +42,12 @@ export function parameters(filters) {
   return asked;
 }
 
-// What an answer says of a part of the site, as /stats would say it.
+// The figures of a part of the site, in the form of an answer of /stats.
 function ofPart({ from, to, tz, spans_rotation }, { pv = null, uv = null, error = null, at_most, significant }) {
   return { from, to, tz, spans_rotation, pv, uv, visits: null, ips: null, error: { uv: error }, at_most, significant };
 }
 
-// What cannot be counted, in words; "" where all is.
+// A sentence about what cannot be counted with these filters; "" if everything can.
 export function uncounted(filters, stats) {
   if (filters.length === 2) {
     return "Of two filters only visitors are counted, from what both have in common, with the 95\u202f% range. "
@@ -62,11 +62,11 @@ export function uncounted(filters, stats) {
     + (stats.at_most > stats.pv ? ` At most ${stats.at_most} page views: names beyond the cap are counted together.` : "");
 }
 
-// Of the whole site only: the views of one page are not those of the visits that began there.
+// Add views per visit, for the whole site only: the views of a page are not those of the visits that began with the page.
 const perVisit = (of, filters) => filters.length === 0 && of.views_per_visit === undefined
   ? { ...of, views_per_visit: of.visits > 0 ? of.pv / of.visits : null } : of;
 
-// Figures of a window: as /stats answers, with null for what cannot be counted.
+// The figures of a window, in the form of an answer of /stats, with null for what cannot be counted.
 export async function figures(asked, filters, signal) {
   if (isDirect(filters)) {
     return perVisit(await get("stats", { ...asked, ...parameters(filters) }, signal), filters);
@@ -79,11 +79,11 @@ export async function figures(asked, filters, signal) {
   const ask = (metric) => get("breakdown", { ...asked, by: kind, metric, limit: MOST_ROWS }, signal);
   const answer = await ask("pv");
   const row = answer.rows.find((one) => one.value === value);
-  // Where nothing came the server says whether visitors are counted: a 422 says that they are not.
+  // If no row has the value, the server is asked whether visitors are counted at all: a 422 says that they are not.
   return ofPart(answer, row ?? { pv: 0, uv: await ask("uv").then(() => 0, (error) => error.status === 422 ? null : Promise.reject(error)) });
 }
 
-// {rows, step, tz} of a window, in at most @points points; rows is null where there is no series of it.
+// The series of a window: {rows, step, tz}.  @points is an upper bound of its points.  rows is null if there is no series.
 export async function series(asked, filters, { metric, points }, signal) {
   if (filters.length === 2) {
     return { rows: null };

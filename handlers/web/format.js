@@ -11,7 +11,7 @@ const STEPS = {
 function formatter(zone, options) {
   try {
     return new Intl.DateTimeFormat("en-GB", { ...options, timeZone: zone });
-  } catch { // a zone that the browser does not know
+  } catch { // the browser does not know the zone
     return new Intl.DateTimeFormat("en-GB", { ...options, timeZone: "UTC" });
   }
 }
@@ -19,13 +19,13 @@ function formatter(zone, options) {
 export const number = (n) => whole.format(n);
 export const decimal = (n) => fine.format(n);
 
-// A share with as many digits as matter.
+// A share as percent, with a decimal only below 10 %.
 export const share = (part) => `${(part * 100).toFixed(part > 0 && part < 0.1 ? 1 : 0)}\u202f%`;
 export const percent = (part) => `${Math.round(part * 100)}\u202f%`;
 export const range = ({ low, high }, write = number) => low === high ? "" : `${write(low)} to ${write(high)}`;
 export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 
-// By its two largest units.
+// A duration in its two largest units, as 1h 5m.
 export function duration(seconds) {
   let left = Math.round(seconds);
   const units = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
@@ -37,11 +37,11 @@ export function duration(seconds) {
   }).join("\u202f");
 }
 
-// A time in full.
+// A time with its date.
 export const time = (at, zone) =>
   formatter(zone, { day: "numeric", month: "short", year: "numeric", ...CLOCK }).format(new Date(at));
 
-// The day of a time in a zone, as YYYY-MM-DD.
+// The day of a time, by a zone's calendar, as YYYY-MM-DD.
 export function day(at, zone) {
   const parts = formatter(zone, { year: "numeric", month: "2-digit", day: "2-digit" }).formatToParts(new Date(at));
   const of = (type) => parts.find((part) => part.type === type).value;
@@ -50,7 +50,7 @@ export function day(at, zone) {
 
 export const clock = (at, zone) => formatter(zone, CLOCK).format(new Date(at));
 
-// A point of a series, as short as its step allows; midnight is its day.
+// The label of a point on the axis, as short as the step allows.  Midnight is shown as its day.
 export function tick(at, zone, step) {
   if (STEPS[step]) {
     return formatter(zone, STEPS[step]).format(new Date(at));
@@ -59,7 +59,7 @@ export function tick(at, zone, step) {
   return text === "00:00" ? formatter(zone, STEPS["1w"]).format(new Date(at)) : text;
 }
 
-// {text, direction} of a change against the period before.
+// The change against the period before: {text, direction}.
 export function change(now, before, write = number) {
   if (before === 0) {
     return { text: now === 0 ? "none before either" : "none before", direction: "" };

@@ -1,7 +1,7 @@
 // lists.js - the tabbed lists of nine rows, and all rows behind "more".  A row is a filter.
 //
-// With a chip, what a row and the chip have in common is estimated by /overlap, row by row.  What cannot be counted
-// together stays that of the whole site, and this is said.
+// With a filter, /overlap estimates for each row how many visitors the row and the filter have in common.  Lists that cannot
+// be counted together with the filter show the whole site, and say so.
 import { get, text } from "./api.js";
 import { $, element, fill, options } from "./dom.js";
 import { isDirect, isOn, KINDS, label as called, parameters } from "./filters.js";
@@ -28,12 +28,12 @@ const PANELS = [
 ];
 const NOTHING = { page: "No pages in this window.", event: "No named events in this window. Events with a member `event` go to POST /events.",
   section: "No sections in this window. The configuration names them: `section.blog = /blog/`." };
-let asking = null; // what all lists are about: see showAll
+let asking = null; // what all lists are about, see showAll()
 const chosen = PANELS.map(() => 0);
 
 const nameOf = (tab, column) => tab.kind === "event" && column === "pv" ? "Times" : COLUMNS[column];
 
-// By visitors where these are counted, else by page views.
+// Load the rows of a list in the order that is asked for, or by page views if its visitors are not counted.
 async function load(tab, order, limit) {
   const ask = (by) => get(tab.path, { ...asking.within, ...tab.asked(by), limit }, asking.signal);
   const of = (answer, by) => ({ rows: noneLast(tab, tab.rows(answer)), order: by, total: tab.total(answer) });
@@ -47,19 +47,20 @@ async function load(tab, order, limit) {
   }
 }
 
-// Which part of the site's visitors did it.  Each estimate may be off, so the range is that of the quotient.
+// Add to each row which part of the site's visitors it has.  Both numbers are estimates: the range is that of the quotient.
 async function converted(rows) {
   const { uv, error } = await get("uv", asking.within, asking.signal);
   return rows.map((row) => ({ ...row, rate: uv === 0 ? null
     : { value: row.uv / uv, low: row.error.low / error.high, high: row.error.high / Math.max(1, error.low) } }));
 }
 
-// Is it the row of no value?  Anybody can name a page or an event so.
+// Is it the row of page views without a value?  Only dimensions have that row: a page or event may really be called (none).
 const isNone = ({ kind }, { value }) => value === NONE && !isDirect([[kind]]);
 
 const noneLast = (tab, rows) => rows.sort((a, b) => isNone(tab, a) - isNone(tab, b));
 
-// What each row and the chip have in common, the largest first; and which part of the chip's visitors that is.
+// How many visitors each row has in common with the filter, largest first, and for events which part of the filter's visitors
+// that is.
 async function together(tab, rows) {
   const { within, filters: [chip], signal } = asking;
   const found = await Promise.all(rows.filter((row) => !row.capped).map(async ({ value, uv, error }) => {
@@ -75,11 +76,11 @@ async function together(tab, rows) {
   return noneLast(tab, found.sort((a, b) => b.uv - a.uv));
 }
 
-// What the row of no value is.
+// What the row without a value means, if there is one.
 const nobody = (tab, rows) => rows.some((row) => isNone(tab, row))
   && (tab.kind === "source" ? "(none): an address that was typed, or a step within the site" : "(none): not known");
 
-// The rows of a list: {rows, order, note: what they are of, n: how many there are of the whole site}.
+// The rows of a list: {rows, order, note: what the rows are about, n: how many rows the whole site has in the list}.
 async function nine(tab) {
   const { filters, hasVisitors } = asking;
   const { rows, order, total } = await load(tab, tab.order, ROWS);
@@ -115,7 +116,7 @@ function cell(row, column) {
   }
   const error = isShare ? figure : column === "uv" && row.error;
   const range = error ? format.range(error, isShare ? format.share : format.number) : "";
-  const isShown = isShare || !("pv" in row); // else it is small
+  const isShown = isShare || !("pv" in row); // the range is in the cell, else in its tooltip
   return element("td", { class: "n", title: range && !isShown ? `${range} (95\u202f%)` : undefined },
     isShare ? format.share(figure.value) : format.number(figure), ...(isShown && range ? [element("span", { class: "margin" }, range)] : []));
 }
@@ -244,12 +245,13 @@ export function build() {
   PANELS.forEach((_, n) => select(n, 0));
 }
 
-// The figures go first: until then the lists are skeletons.
+// Show the lists as skeletons until the figures are there.
 export function wait() {
   PANELS.forEach((_, n) => $(`list-${n}`).setAttribute("aria-busy", "true"));
 }
 
-// @about: {within: what is asked of all, signal, filters, choose: a row, hasVisitors: those of the filters are counted}.
+// Show all lists.  @about: {within: parameters of all questions, signal, filters, choose: called with a row's kind and value
+// when it is clicked, hasVisitors: the visitors of the filters are counted}.
 export function showAll(about) {
   asking = about;
   PANELS.forEach((_, n) => show(n));

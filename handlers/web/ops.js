@@ -12,7 +12,7 @@ const part = (of, rest) => (at) => at(of) + at(rest) > 0 ? at(of) / (at(of) + at
 const ms = (seconds) => `${format.decimal(seconds * 1000)}\u202fms`;
 const mib = (bytes) => `${format.decimal(bytes / 1048576)}\u202fMiB`;
 
-// A line each: what it is; the metric, or a function of metrics (undefined: there is none); how it is written.
+// For each line: its label; a metric, or a function of metrics (undefined: no value); and how the value is written.
 const GROUPS = [
   ["Log", [
     ["Events that wait to be counted", "ingest_log_events"],
@@ -45,7 +45,7 @@ const GROUPS = [
   ]],
 ];
 
-// The samples without labels, by name.
+// Read the samples that have no labels.  Returns a function from a name to its value.
 function parse(metrics) {
   const samples = new Map();
   for (const line of metrics.split("\n")) {
@@ -90,13 +90,13 @@ async function showReady() {
   const response = await fetch("readyz", { cache: "no-store", headers: authorization() }).catch(() => null);
   const said = response === null ? {} : await response.json().catch(() => ({}));
   $("ready").textContent = response === null ? "The server cannot be reached."
-    : response.status === 401 ? "" // the panels say so
+    : response.status === 401 ? "" // the panels say that a token is missing
     : response.ok ? `Ready${said.degraded ? ", degraded" : ""}.`
       : `Not ready: ${`${said.detail ?? response.status}`.replace("not ready: ", "")}.`;
 }
 
 async function show(quietly) {
-  await Promise.all([fill($("groups"), showMetrics, () => {}, quietly).then(showReady), // a token is asked for first
+  await Promise.all([fill($("groups"), showMetrics, () => {}, quietly).then(showReady), // showReady() needs the token that this one asks for
     fill($("rollup-panel"), showRollup, () => $("rollup").replaceChildren(), quietly),
     fill($("hot-panel"), showHot, () => $("hot").replaceChildren(), quietly)]);
   document.querySelector("main").removeAttribute("aria-busy");

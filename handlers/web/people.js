@@ -1,5 +1,5 @@
-// people.js - who comes back: active users, new and returning visitors, retention, a funnel, how often.  Each function
-// fills one panel and returns what is to be said there.
+// people.js - who comes back: active users, new and returning visitors, retention, a funnel, how often.  Each exported
+// function but clear() fills one panel and returns its message.
 import { get } from "./api.js";
 import { $, bar, element, svg, table } from "./dom.js";
 import { parameters } from "./filters.js";
@@ -17,7 +17,7 @@ export function clear(panel) {
 
 const nobody = (time) => `No users with an id in the last ${time}.`;
 
-// A column a day; the lower part of it is who is new.
+// A picture with a column for each day.  The lower part of a column shows the new users.
 function columns(series) {
   const most = Math.max(1, ...series.map((day) => day.users));
   const picture = svg("svg", { viewBox: `0 0 ${series.length * 10} 60`, preserveAspectRatio: "none", role: "img",
@@ -50,7 +50,7 @@ export async function active({ site }, signal) {
   return month.users > 0 ? "" : nobody(`${DAYS} days`);
 }
 
-// Was a visitor of the window there in all of the period before it?
+// How many visitors of the window came in the period before it, too.  The whole of that period counts.
 export async function returning({ within, window, filters, hasVisitors }, signal) {
   const panel = $("returning").closest("section");
   clear(panel);
@@ -61,7 +61,7 @@ export async function returning({ within, window, filters, hasVisitors }, signal
     return "Visitors are not counted for this filter.";
   }
   const answer = await get("overlap", { ...within, ...parameters(filters), from2: window.before[0], to2: window.until ?? window.from }, signal);
-  if (Date.parse(answer.to2) > Date.parse(answer.from)) { // rounded to what is kept
+  if (Date.parse(answer.to2) > Date.parse(answer.from)) { // rounded to kept buckets, the two windows overlap
     return "The period before is no longer kept apart from this window.";
   }
   $("returning-note").textContent = `Returning: there from ${format.time(answer.from2, answer.tz)} to ${format.time(answer.to2, answer.tz)} too.`

@@ -1,4 +1,4 @@
-// series.js - the chart: one metric over time, the period before as a pale line, and the same as a table.
+// series.js - the chart: one metric over time, the period before as a pale line, and all metrics as a table.
 /* global Chart */
 import { orNull } from "./api.js";
 import { $, element, options, table } from "./dom.js";
@@ -7,17 +7,17 @@ import { series as ask } from "./filters.js";
 import * as format from "./format.js";
 import { STEPS, stepsOf } from "./windows.js";
 
-let library = null; // a promise of it
+let library = null; // a promise that Chart.js is loaded, or cannot be
 let chart = null;
-let shown = null; // {rows, before, zone, step, metric, open, narrow}: what is drawn
+let shown = null; // what is drawn: {rows, before, zone, step, metric, open, narrow}
 
-// Beside the first questions.  The page of all sites draws no chart.
+// Begin to fetch Chart.js, beside the first questions.  The page of all sites does not, because it draws no chart.
 export function fetchLibrary() {
   $("library").rel ||= "preload";
 }
 
-// Five times as large as the page's own script, so it is begun no sooner than the figures are painted.  Where it
-// cannot be had, there is the table.
+// Run Chart.js.  It is five times as large as the page's own script, so it is not run before the figures are painted.  If it
+// cannot be loaded, there is only the table.
 function loadLibrary() {
   library ??= new Promise((done) => {
     document.head.append(element("script", { src: $("library").href, onload: done, onerror: () => {
@@ -40,7 +40,7 @@ function colours() {
   return Object.fromEntries(["accent", "pale", "fill", "soft", "line"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-// Which points have a tick: midnights where there are some, else every so many.
+// The points that have a tick: midnights if there are some, else all; if these are too many, every n-th of them.
 function ticksOf(width) {
   const most = Math.max(2, Math.floor(width / 80));
   const points = shown.rows.map((row, i) => ({ value: i, midnight: format.clock(row.from, shown.zone) === "00:00" }));
@@ -58,7 +58,7 @@ function lines(colour) {
   return [
     { ...line, label: title, data: data(shown.rows), borderColor: colour.accent, backgroundColor: colour.accent,
       fill: { target: "origin", above: colour.fill },
-      segment: { borderDash: (at) => shown.open && at.p1DataIndex === last ? [4, 4] : undefined } }, // not over yet
+      segment: { borderDash: (at) => shown.open && at.p1DataIndex === last ? [4, 4] : undefined } }, // the last point is not over yet
     ...(shown.before ? [{ ...line, label: "Before", data: data(shown.before.slice(0, shown.rows.length)),
       borderColor: colour.pale, backgroundColor: colour.pale, pointRadius: 0 }] : []),
   ];
@@ -87,7 +87,7 @@ export function draw() {
         y: { beginAtZero: true, grid, ticks: { color: colour.soft, maxTicksLimit: 6, callback: (n) => write(n) } },
       },
       plugins: {
-        legend: { display: false }, // the sentence above the chart says it
+        legend: { display: false }, // the sentence above the chart is the legend
         tooltip: { callbacks: {
           title: ([item]) => format.time(shown.rows[item.dataIndex].from, shown.zone),
           label: (item) => `${item.dataset.label}: ${item.parsed.y === null ? "–" : write(item.parsed.y)}`
@@ -106,11 +106,11 @@ function showTable() {
       ...has.map(([, , value, write]) => typeof value(row) === "number" ? write(value(row)) : "–")]));
 }
 
-// The steps that fit a window; "" is the window's own.
+// Offer the steps that fit the window; "" stands for the step that the window comes with.
 function offer(minutes, chosen) {
   const choices = [["", "automatic"], ...stepsOf(minutes).map(([value, text]) => [value, `by ${text}`])];
   if ([...$("step").options].map((option) => option.value).join() !== choices.map(([value]) => value).join()) {
-    options($("step"), choices); // else it stays open while somebody chooses
+    options($("step"), choices); // only if they have changed: a list that is open must not close
   }
   $("step").value = chosen;
   if ($("step").selectedIndex < 0) {
@@ -118,7 +118,8 @@ function offer(minutes, chosen) {
   }
 }
 
-// The series by @step, or, if nobody chose it and it is too fine for what is kept, by one that works.
+// The series by @step, which the user chose, or by @own, the window's step.  If @own is too fine for what is kept, the server
+// chooses a step that works.
 async function bySomeStep(question, filters, { step, own, metric, minutes }, signal) {
   const points = (name) => Math.ceil(minutes / (STEPS.find(([id]) => id === name)?.[2] ?? minutes / 500)) + 2;
   const by = (name) => ask({ ...question, step: name }, filters, { metric, points: points(name) }, signal);
@@ -132,11 +133,11 @@ async function bySomeStep(question, filters, { step, own, metric, minutes }, sig
   }
 }
 
-// @stats, @before: the answers of the figures, whose windows are drawn.  What is returned is said: the figures stand
-// whatever becomes of the chart.
+// Load and draw the series.  @stats and @before are the answers with the figures: their windows are drawn.  Returns the
+// panel's message.
 export async function load({ asked, window, filters, metric, step, stats, before, narrow, signal }) {
   $("chart").parentElement.hidden = false;
-  loadLibrary(); // the question is under way meanwhile
+  loadLibrary(); // it loads while the questions are under way
   const minutes = (Date.parse(stats.to) - Date.parse(stats.from)) / 60000;
   offer(minutes, step);
   const how = { step: $("step").value, own: window.step, metric, minutes };

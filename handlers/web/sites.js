@@ -1,10 +1,10 @@
-// sites.js - all sites on one page: figures of each, and how it went.
+// sites.js - all sites on one page: the figures of each, and a curve of its visitors.
 import { get, orNull } from "./api.js";
 import { $, element, svg } from "./dom.js";
 import * as format from "./format.js";
 import { address } from "./state.js";
 
-const CURVES = 30; // more sites have figures only
+const CURVES = 30; // the first sites have a curve, the others only figures
 
 function sparkline(values) {
   const most = Math.max(1, ...values);
@@ -15,7 +15,7 @@ function sparkline(values) {
 async function drawCurve(where, site, { from, to, tz }, step, signal) {
   const asked = { site, from, to, step, round: "outer" };
   const { series } = await get("stats", { ...asked, tz }, signal).catch((error) => error.status === 422 ? get("stats", asked, signal)
-    : Promise.reject(error)); // by the site's own days
+    : Promise.reject(error)); // without tz the days are the site's own, which may be kept
   where.replaceChildren(sparkline(series.map((point) => point.uv)));
 }
 
@@ -29,13 +29,13 @@ function cardOf({ site, pv, uv, visits, now }) {
 
 export const names = async (signal) => (await get("sites", {}, signal)).sites;
 
-// A card for each site, the one with most visitors first.
+// Show a card for each site, that with most visitors first.
 export async function show({ window, tz, step }, signal) {
   const { sites, truncated, from, to, tz: zone } = await get("sites", { from: window.from, to: window.to, tz, round: "outer" }, signal);
   const ordered = sites.toSorted((a, b) => b.uv - a.uv);
   const cards = ordered.map(cardOf);
   $("sites-list").replaceChildren(...cards);
   await Promise.all(ordered.slice(0, CURVES).map((row, i) => drawCurve(cards[i].querySelector(".curve"), row.site,
-    { from, to, tz: zone, ...row }, step || window.step, signal).catch(orNull))); // none where it is too fine
+    { from, to, tz: zone, ...row }, step || window.step, signal).catch(orNull))); // a site whose series is refused has no curve
   return truncated ? "These are the first 1,000 sites." : "";
 }

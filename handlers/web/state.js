@@ -1,4 +1,4 @@
-// state.js - what the page shows, kept in its address: a link, a reload and the back button show the same.
+// state.js - what the page shows, kept in its address, so that a link, a reload and the back button show the same.
 import { KINDS, MOST_FILTERS } from "./filters.js";
 import { isWindow } from "./windows.js";
 
@@ -6,7 +6,7 @@ const CHOICES = { compare: ["before", "year", "none"], period: ["week", "day", "
 const DEFAULTS = { site: "", range: "30d", from: "", to: "", tz: "", compare: "before", metric: "uv", step: "", period: "week",
   new: "", steps: "" };
 
-// filters: [kind, value] in the order in which they were chosen.
+// The state.  Its filters are pairs [kind, value], in the order in which they were chosen.
 export const state = { ...DEFAULTS, filters: [] };
 
 export function readAddress() {
@@ -40,7 +40,7 @@ export function address(changes = {}) {
 
 let shown = () => {};
 
-// @show: draws the page of the new state.
+// @show will be called after each change, to draw the page of the new state.
 export function onChange(show) {
   shown = show;
 }

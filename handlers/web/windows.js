@@ -1,10 +1,10 @@
 // windows.js - which windows the page offers, and what each is compared with.  No requests.
 import { day } from "./format.js";
 
-// Where there is no `to`, now ends it.
-// `before`: as much of the period before as has passed of this one, so that a change compares like with like.
-// `until`: the end of all of that period, where it is not `from`, whose minute would be rounded up.
-// Borders lie where buckets are kept: minutes for two days, then hours, then days.
+// A window without `to` ends now.
+// `before` is the period that the window is compared with: as much of it as has passed of the window.
+// `until` is the end of all of that period, if it is not `from`: as an end `from` would be rounded up by a minute.
+// Borders lie where buckets are kept: minutes are kept for two days, then hours, then days.
 const WINDOWS = {
   now: { label: "Now", from: "now-29m", before: ["now-59m", "now-30m"], until: "now-30m", step: "1m", words: "the last 30 minutes" },
   "24h": { label: "24 hours", from: "now-1439m", before: ["now-2879m", "now-1440m"], until: "now-1440m", step: "1h" },
@@ -33,13 +33,13 @@ const days = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / 8640
 const isDate = (text) => /^\d{4}-\d\d-\d\d$/.test(text);
 const minus = (at, ms) => new Date(Date.parse(at) - ms).toISOString();
 
-// Of two instants: the period of the same length before them.
+// The window between two instants.  It is compared with the period of the same length before it.
 function between(from, to) {
   const length = Date.parse(to) - Date.parse(from);
   return length > 0 ? { from, to, before: [minus(from, length), from], step: "auto", words: "this window" } : null;
 }
 
-// Of two days, the second one included.  A window that has not ended yet ends now, and so does the period before.
+// The window of some days; @to is the last one.  If it has not ended yet it ends now, and the period before is cut, too.
 function ofDays(from, to, zone) {
   const n = days(from, to) + 1;
   if (!(n >= 1)) {
@@ -53,11 +53,11 @@ function ofDays(from, to, zone) {
   if (!open) {
     return whole;
   }
-  const passed = days(from, today) + 1; // of a window that reaches beyond today, as many days count as have begun
+  const passed = days(from, today) + 1; // days of the window that have begun; it may reach beyond today
   return { ...whole, to: "now", before: [addDays(from, -passed), `now-${passed}d`] };
 }
 
-// {from, to, before: [from, to], step, words} of what is chosen; null: the custom window is not one.
+// The window that is chosen: {from, to, before: [from, to], step, words}.  null: the custom window is not valid.
 export function chosen({ range, from, to }, zone) {
   if (range !== "custom") {
     const { label } = WINDOWS[range];
@@ -66,14 +66,15 @@ export function chosen({ range, from, to }, zone) {
   return isDate(from) && isDate(to) ? ofDays(from, to, zone) : between(from, to);
 }
 
-// What a window [from, to) of instants is compared with, [from, to]; null: with nothing.
+// The period [from, to] that a window is compared with; null: with none.  @from and @to are the instants of its answer.
 export function comparedWith(compare, window, { from, to, tz }) {
   if (compare !== "year") {
     return compare === "none" ? null : window.before;
   }
-  const yearBefore = (date) => date.slice(0, 4) - 1 + date.slice(4).replace("-02-29", "-02-28"); // and of an instant
+  const yearBefore = (date) => date.slice(0, 4) - 1 + date.slice(4).replace("-02-29", "-02-28"); // works for an instant, too
   const midnight = (told) => isDate(told) || told.includes("/");
-  // A midnight stays one: the clocks may be changed on other days in that year, which may lack a 29 February.
+  // A midnight stays a midnight, because the clocks may be changed on other days of that year.  The end goes by the last
+  // day of the window, because that year may lack a 29 February.
   return [yearBefore(midnight(window.from) ? day(from, tz) : from),
     midnight(window.to) ? addDays(yearBefore(addDays(day(to, tz), -1)), 1) : yearBefore(to)];
 }
