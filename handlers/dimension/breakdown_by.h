@@ -17,7 +17,7 @@ struct breakdown_by {
     char text[NAME_CLASS_MAX];
     size_t n;     /* text[0 .. n) is the class of the names, see storage/job/counted_name.h */
     bool counted; /* the page views that come in now are counted by such names */
-    bool with_uv; /* so are their visitors */
+    bool with_uv; /* the visitors are counted by such names, too */
 };
 
 /* Read @by, which says what the page views of @site are broken down by.  False: there is no such

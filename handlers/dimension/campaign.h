@@ -26,7 +26,7 @@ bool campaign_has(struct slice page);
 
 /* Read the parameters of @page's query into those of @utm that are empty.  Values are decoded to
  * @to, which has room for as many bytes as @page has and must live as long as @utm.  A value that
- * is no UTF-8, or has control characters, is passed over.  A value of more than DIMENSION_VALUE_MAX
+ * is no UTF-8, or has control characters, is ignored.  A value of more than DIMENSION_VALUE_MAX
  * bytes is cut off behind a whole character. */
 void campaign_read(struct slice page, char *to, struct slice utm[UTM_N]);
 

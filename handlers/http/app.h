@@ -109,8 +109,8 @@ struct app {
     struct app_stats *stats;
     struct site_stats *site_stats;
     struct robots_cache *robots;
-    enum guard_by guard_by;              /* whom the ingestion guard limits; GUARD_OFF: nobody */
-    struct limit guard_limit;            /* the limit of the ingestion guard */
+    enum guard_by guard_by;   /* what the ingestion guard limits by; GUARD_OFF: no guard */
+    struct limit guard_limit; /* the limit of the ingestion guard */
     const struct limit_policy *policies; /* n_policies of them */
     size_t n_policies;
     const struct slice *policy_names; /* n_policies + 1 of them: "" is for limits of no policy */

@@ -157,7 +157,7 @@ enum handler_result {
 struct route {
     enum http_method method;
     const char *path;         /* exact, but for at most one segment in braces: "/users/{user}" */
-    const char *operation_id; /* of openapi.yaml */
+    const char *operation_id; /* the operationId in openapi.yaml */
     enum handler_result (*start)(struct http_exchange *exchange);
     void (*finish)(struct http_exchange *exchange); /* after HANDLER_WAIT: job.err says how the job
                                                        ended.  NULL: start() never waits */

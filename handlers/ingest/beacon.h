@@ -5,7 +5,7 @@
  * This is what /pixel.gif and /api/event have in common.  The ingestion guard limits their page
  * views as it limits POST /events.  Some page views are dropped; each reason has its own counter:
  *
- *     Sec-Purpose: prefetch                         nobody looks at the page, or not yet
+ *     Sec-Purpose: prefetch                         the page is not looked at, or not yet
  *     with --respect-dnt, DNT: 1 or Sec-GPC: 1      the visitor asks not to be tracked
  *     the address is one of --ignore-ip             visits of the operator's own people
  *     a known robot                                 see text/robots.h

@@ -50,7 +50,7 @@ static inline const char *set_text(struct slice *to, const struct json_value *va
     return check(value->text);
 }
 
-/* The same for a member that may be null, which means the same as no member. */
+/* Do as set_text() does, but leave *to as it is if the value is null, which means no member. */
 static inline const char *set_text_or_null(struct slice *to, const struct json_value *value,
     const char *no_text, const char *(*check)(struct slice text))
 {

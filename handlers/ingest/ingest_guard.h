@@ -54,8 +54,9 @@ void ingest_guard_release(struct ingest_guard *guard);
  * the token's first site, else of the default site. */
 void ingest_guard_tell(struct http_exchange *exchange, const struct event *events, size_t n);
 
-/* The same for a request that counts nothing, as HEAD.  False: the events would not be admitted
- * now, and the response is the 429 that they would get. */
+/* Add the fields as they would be if @events were sent, for a request that counts nothing, as a
+ * HEAD.  False: the events would not be admitted now, and the response is the 429 that they would
+ * get. */
 bool ingest_guard_foretell(
     struct http_exchange *exchange, const struct event *events, size_t n) MUST_CHECK;
 

@@ -3,7 +3,7 @@
  * Layer: handlers, pure.  Thread-safe.
  *
  * The body is read strictly.  A member that is not known is refused, because a typo would otherwise
- * make a limit that nobody meant.
+ * make a limit that was not meant.
  */
 #ifndef HANDLERS_LIMIT_LIMIT_JSON_H
 #define HANDLERS_LIMIT_LIMIT_JSON_H

@@ -63,8 +63,9 @@ struct window_params {
 bool window_params_read_with(struct http_exchange *exchange, const struct param_spec *specs,
     size_t n_specs, struct window_params *ret) MUST_CHECK;
 
-/* The same for a question about all sites: the query may have `from`, `to`, `tz` and `round`, and
- * times without a zone are UTC.  *ret_given: the query has at least one of the four. */
+/* Read the query of a question about all sites: it may have `from`, `to`, `tz` and `round`, and
+ * times without a zone are UTC.  *ret_given: the query has at least one of the four.  False: the
+ * response says what is wrong.  Release @ret in either case. */
 bool window_params_read_all_sites(
     struct http_exchange *exchange, struct window_params *ret, bool *ret_given) MUST_CHECK;
 
@@ -79,7 +80,7 @@ bool window_params_is_name(const struct param *param);
 
 void window_params_release(struct window_params *p);
 
-/* The same question as storage takes it.  Its slices live as long as @p. */
+/* The question in @p as storage takes it.  Its slices live as long as @p. */
 struct window_question window_params_question(const struct window_params *p);
 
 #endif

@@ -56,7 +56,8 @@ void window_no_set(struct http_exchange *exchange, struct slice site, struct sli
 void window_not_kept(struct http_exchange *exchange, struct window nearest, const char *how);
 #define WINDOW_OUTER " (round=outer takes it)"
 
-/* The same for a second window of the question, from2 and to2. */
+/* Answer 422: the second window of the question, from2 and to2, is not kept at this precision any
+ * more.  @nearest is as in window_not_kept(). */
 void window_second_not_kept(struct http_exchange *exchange, struct window nearest);
 
 /* Answer 422: the question needs too many keys.  @without_step: it needs few enough without a step.

@@ -20,7 +20,8 @@
 bool query_read(struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs,
     struct params *ret) MUST_CHECK;
 
-/* The same, where the parameters become the state of the exchange, which frees them. */
+/* Read the query of @exchange, which may have the parameters of @specs.  The result becomes the
+ * state of the exchange, which frees it. */
 struct params *query_begin(
     struct http_exchange *exchange, const struct param_spec *specs, size_t n_specs) MUST_CHECK;
 

@@ -49,7 +49,8 @@ static inline void flag_json(json_t *object, const char *name, bool is_so)
 void reply_text(struct http_response *response, unsigned status, const char *content_type,
     const char *text, size_t n);
 
-/* The same where @text is static, and so is not copied: many slow clients cost no memory then. */
+/* Answer @status with @n bytes of @text, which is static and is not copied: many slow clients cost
+ * no memory then. */
 void reply_static(struct http_response *response, unsigned status, const char *content_type,
     const char *text, size_t n);
 

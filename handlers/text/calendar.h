@@ -18,7 +18,8 @@
 
 #define CALENDAR_LAST_S INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
 
-/* So many seconds from 1970 lead behind the year 9999.  So many years do not overflow. */
+/* The most units that calendar_shift() goes.  So many seconds from 1970 lead beyond the year 9999,
+ * and so many years do not overflow. */
 #define CALENDAR_SHIFT_MAX CALENDAR_LAST_S
 
 /* Go @by units later, or earlier if @by is negative; at most CALENDAR_SHIFT_MAX either way.  Days

@@ -3,7 +3,7 @@
  * Layer: handlers, pure; below json_scan.h.  Thread-safe.
  *
  * Two kinds of trouble are kept apart.  An error breaks the grammar of RFC 8259: no closing quote,
- * a raw control character, an unknown escape.  Nobody can tell where such a string ends.  A fault
+ * a raw control character, an unknown escape.  It is not known where such a string ends.  A fault
  * leaves the grammar whole, but the text is unusable: bytes that are no UTF-8, U+0000, half a
  * surrogate pair.  Such a string ends at its quote all the same, and what follows can be read.
  */

@@ -53,8 +53,8 @@ static const struct param_spec *find_spec(
     return NULL;
 }
 
-/* Note which parameter is at fault, and why.  The name is a stranger's text, which may be shown
- * anywhere. */
+/* Note which parameter is at fault, and why.  The client has chosen the name, and it may be shown
+ * anywhere, so only printable ASCII of it is kept. */
 static enum params_result refuse(struct params *params, struct slice name, const char *detail)
 {
     struct params_error *error = &params->error;

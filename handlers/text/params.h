@@ -66,8 +66,9 @@ enum params_result {
 enum params_result params_parse(struct slice query, const struct param_spec *specs, size_t n_specs,
     struct params *ret) MUST_CHECK;
 
-/* The same for queries that strangers' pages make.  A parameter that is not in @specs is passed
- * over, also if it cannot be decoded, and a value may be empty. */
+/* Parse @query as params_parse() does, but leniently, for queries that anybody's pages make.  A
+ * parameter that is not in @specs is ignored, also if it cannot be decoded, and a value may be
+ * empty. */
 enum params_result params_parse_known(struct slice query, const struct param_spec *specs,
     size_t n_specs, struct params *ret) MUST_CHECK;
 
