@@ -37,7 +37,7 @@ bool live_guard(const struct options *options, enum guard_by *ret_by, struct lim
         limit_option_rate(options->ingest_limit, ret_limit) != NULL) {
         return true;
     }
-    /* The option's words begin behind `off`. */
+    /* The words of --ingest-limit-by are the values behind GUARD_OFF, in the same order. */
     *ret_by = (enum guard_by)(GUARD_TOKEN + (int)options->ingest_limit_by);
     ret_limit->burst = options->ingest_burst;
     return limit_check(ret_limit, &part) == NULL;
@@ -89,7 +89,7 @@ static int by_name(const void *a, const void *b)
         ((const struct declared_site *)a)->name, ((const struct declared_site *)b)->name);
 }
 
-/* One site of all neighbours with its name.  At most one of them has origins. */
+/* Make one site of all neighbours that have the same name.  At most one of them has origins. */
 static void join_sites(struct live *live)
 {
     size_t last = 0;
@@ -105,7 +105,8 @@ static void join_sites(struct live *live)
     live->n_sites = live->n_sites == 0 ? 0 : last + 1;
 }
 
-/* The sites that the file's lines `site.<name>. ..` name, which were checked when it was read. */
+/* The sites that the file's lines `site.<name>. ..` name.  The lines were checked when the file was
+ * read. */
 static bool make_sites(struct live *live)
 {
     const struct options *o = live->options;
@@ -145,7 +146,7 @@ static uint16_t bits_of(const char *text)
     return dimension_option_parse(text, &bits) == NULL ? bits : 0;
 }
 
-/* What the file's line says of the plan of its site. */
+/* Change the plan of a site as a line of the file says.  @props is the site's room for names. */
 static void change_plan(
     const struct option_entry *entry, struct dimension_plan *plan, struct slice *props)
 {
@@ -171,7 +172,7 @@ static struct declared_site *site_of(const struct live *live, const struct optio
                : bsearch(&wanted, live->sites, live->n_sites, sizeof(*live->sites), by_name);
 }
 
-/* The plans of all sites; the sites are made. */
+/* The plans of all sites.  Comes after make_sites(). */
 static bool make_plans(struct live *live)
 {
     const struct options *o = live->options;

@@ -1,4 +1,4 @@
-/* main.c - which command was asked for. */
+/* main.c - run the command that was asked for. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,8 +98,8 @@ static int run(const char *command, int argc, char **argv)
     return 2;
 }
 
-/* The exit status of a command that has ended with @status.  A script that looks at nothing else
- * may believe that the output is there. */
+/* The exit status of a command that has ended with @status.  0 must mean that the output was
+ * written, because a script may look at nothing else. */
 static int finish(int status)
 {
     const char *why = fflush(stdout) != 0   ? strerror(errno)
@@ -112,13 +112,13 @@ static int finish(int status)
     return status == 0 ? 1 : status;
 }
 
-/* Who has started us may have closed stdin, stdout or stderr.  Then a file or a connection would
- * get that number, and what is printed.  What takes the place can be neither read nor written: that
- * still fails. */
+/* The parent process may have closed stdin, stdout or stderr.  Then a file or a connection of ours
+ * would get that number, and what is printed would go there.  So /dev/null takes the place, opened
+ * such that reads from stdin, and writes to the others, still fail. */
 static void take_standard_places(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0) { /* then it is the lowest free one, which open() gives */
+        if (fcntl(fd, F_GETFD) < 0) { /* fd is the lowest free number, which open() gives */
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
         }
     }

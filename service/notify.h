@@ -15,8 +15,8 @@
 
 #define NOTIFY_SOCKET "NOTIFY_SOCKET" /* the environment variable */
 
-#define NOTIFY_READY    "READY=1"    /* in service */
-#define NOTIFY_STOPPING "STOPPING=1" /* no longer, and about to end */
+#define NOTIFY_READY    "READY=1"    /* the program is in service */
+#define NOTIFY_STOPPING "STOPPING=1" /* the program is about to end */
 
 /* Send @state to @address, the value of NOTIFY_SOCKET.  With NULL or "" there is no manager, and
  * nothing is done.  The function never blocks: a manager that does not read is not waited for.

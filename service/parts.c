@@ -24,7 +24,7 @@
 #define REDIS_START_MS  2000 /* an embedded Redis that listens later is worth a warning */
 #define THREADS_MAX     4
 
-/* 0, or the exit status. */
+/* Start the embedded Redis, unless --redis names a server.  0, or the exit status. */
 static int start_redis(struct service *s)
 {
     char error[REDIS_CHILD_TEXT];
@@ -163,7 +163,7 @@ static unsigned default_threads(void)
     return cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (unsigned)cores;
 }
 
-/* 0, or the exit status. */
+/* Open the database of countries, if --geo-db names one.  0, or the exit status. */
 static int open_geo(struct service *s)
 {
     const char *error = NULL;
@@ -187,7 +187,7 @@ static void set_country_field(struct service *s)
     http_country_field(slice_of(s->options.country_header));
 }
 
-/* What the handlers share.  False: out of memory. */
+/* Fill in what the handlers share.  False: out of memory. */
 static bool fill_app(struct service *s)
 {
     const struct options *o = &s->options;
@@ -270,7 +270,8 @@ void service_stop(struct service *s)
         storage_quiesce(s->app.storage);
         http_server_wait_idle(s->server, s->options.request_timeout_ms);
     }
-    if (s->app.storage != NULL) { /* jobs have deadlines; what nobody awaits gets DRAIN_MIN_MS */
+    if (s->app.storage !=
+        NULL) { /* jobs have deadlines; entries that nobody awaits get DRAIN_MIN_MS */
         int64_t least_ms = monotonic_ms() + DRAIN_MIN_MS;
         storage_drain(s->app.storage, until_ms > least_ms ? until_ms : least_ms);
     }

@@ -6,7 +6,7 @@
  *
  * Ownership: serve.c owns the struct and fills its first half.  service_start() makes the second
  * half, and service_stop() frees it.
- * Thread safety: the main thread.  It forks Redis, which gets a signal when that thread ends.
+ * Thread safety: the main thread alone.  Redis gets a signal when the thread ends that forked it.
  */
 #ifndef SERVICE_PARTS_H
 #define SERVICE_PARTS_H
@@ -27,7 +27,7 @@ struct service {
     char **argv;
     struct options options; /* as they were at the start */
     struct listen_address listen;
-    struct tokens *tokens; /* NULL: nobody needs one */
+    struct tokens *tokens; /* NULL: no request needs a token */
     struct limit guard_limit;
     enum guard_by guard_by;
     struct logger *logger;
@@ -41,7 +41,7 @@ struct service {
     struct robots_cache robots;
     struct ops ops;
     struct write_probe probe;
-    struct geo *geo;   /* NULL: none */
+    struct geo *geo;   /* NULL: there is no --geo-db */
     struct live *live; /* the live options as requests see them */
     struct route *routes;
     size_t n_routes;

@@ -27,7 +27,8 @@ static void apply(struct service *s, struct live *live)
 {
     const struct app *app = live_app(live);
     s->live = live;
-    s->app.guard_limit = app->guard_limit; /* for the next copy; no request looks here */
+    s->app.guard_limit =
+        app->guard_limit; /* the next live_new() copies this; no request looks here */
     storage_guard_set_limit(app->storage, &app->guard_limit);
     http_server_set_app(s->server, app);
     logger_set_level(s->logger, live_options(live)->log_level);
@@ -57,7 +58,7 @@ static void tell_refused(struct service *s, const char *reason)
         log_text("reason", reason));
 }
 
-/* What is wrong with the configuration changes nothing at all. */
+/* Read the configuration again.  One with a fault changes nothing at all. */
 static void reread_config(struct service *s)
 {
     char error[OPTIONS_ERROR];

@@ -21,8 +21,8 @@
 #include "storage/base/clock.h"
 
 #define REPEATS_PER_S     5
-#define DESCRIPTORS_SPARE 256      /* for Redis, files and polls */
-#define POLL_AGAIN_NS     10000000 /* after ENOMEM, which passes */
+#define DESCRIPTORS_SPARE 256      /* beside connections: for Redis, files and polls */
+#define POLL_AGAIN_NS     10000000 /* the pause after poll() has failed: ENOMEM passes */
 
 extern char **environ;
 
@@ -53,7 +53,7 @@ static int complain(const char *text)
     return 2;
 }
 
-/* 0, or the exit status. */
+/* Read the token file, if --tokens names one.  0, or the exit status. */
 static int read_tokens(struct service *s)
 {
     char error[TOKEN_FILE_ERROR];
@@ -67,7 +67,7 @@ static int read_tokens(struct service *s)
     return s->tokens != NULL ? 0 : 2;
 }
 
-/* 0, or the exit status. */
+/* Read the options, and what belongs to them.  0, or the exit status. */
 static int read_options(struct service *s, int argc, char **argv)
 {
     char error[OPTIONS_ERROR];
@@ -107,8 +107,9 @@ static bool catch_signals(struct service *s, int *ret_signal_fd)
 static void raise_descriptors(struct service *s)
 {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)s->options.max_connections + DESCRIPTORS_SPARE +
-                    (rlim_t)s->options.threads * 3; /* of each: two to be woken, one epoll */
+    rlim_t wanted =
+        (rlim_t)s->options.max_connections + DESCRIPTORS_SPARE +
+        (rlim_t)s->options.threads * 3; /* a thread has an epoll, and two to be woken by */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
         return;
     }
@@ -148,7 +149,7 @@ static void mind_child(struct service *s, bool exited)
     }
 }
 
-/* True: it is time to stop. */
+/* Take a signal that has come.  True: the service must stop. */
 static bool take_signal(struct service *s, int signal_fd)
 {
     struct signalfd_siginfo info;
@@ -163,7 +164,7 @@ static bool take_signal(struct service *s, int signal_fd)
     return true;
 }
 
-/* Returns the exit status. */
+/* Serve until a signal says stop.  Returns the exit status. */
 static int run(struct service *s, int signal_fd)
 {
     bool announced = false;

@@ -6,8 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define AGAIN_MS 100 /* after the system refused a descriptor or memory */
-#define ROOM_MS  10  /* after room was asked for */
+#define AGAIN_MS 100 /* the pause after the system refused a descriptor or memory */
+#define ROOM_MS  10  /* the pause after `full` was called for want of room */
 
 /* Hand over the connections that wait.  False: the system has no descriptors or memory for one. */
 static bool take_all(struct acceptor *a)
@@ -24,7 +24,8 @@ static bool take_all(struct acceptor *a)
             a->hand(a->data, fd, &peer.any, n);
         } else if (errno == EAGAIN) {
             return true;
-        } else if (errno != ECONNABORTED && errno != EINTR) { /* ECONNABORTED: a client that left */
+        } else if (errno != ECONNABORTED &&
+                   errno != EINTR) { /* ECONNABORTED: the client has left */
             return false;
         }
     }
@@ -73,7 +74,7 @@ bool acceptor_start(struct acceptor *a, int listen_fd, unsigned room, acceptor_h
 
 void acceptor_left(struct acceptor *a)
 {
-    if (atomic_fetch_add(&a->room, 1) == 0) { /* the thread sleeps for want of room, or will */
+    if (atomic_fetch_add(&a->room, 1) == 0) { /* the thread may be waiting for room */
         (void)eventfd_write(a->wake_fd, 1);
     }
 }

@@ -2,11 +2,11 @@
  *
  * Layer: service.  Knows sockets and one thread of its own; no HTTP library.
  *
- * While there is no room, connections wait in the kernel's queue, and room is asked for.  When the
+ * While there is no room, connections wait in the kernel's queue, and `full` is called.  When the
  * system is out of descriptors or memory, the acceptor tries again a moment later.  Its thread
  * sleeps while nobody connects.
  *
- * Thread safety: acceptor_left() from any thread; the others from one.
+ * Thread safety: acceptor_left() may be called from any thread, the other functions from one.
  */
 #ifndef SERVICE_HTTP_ACCEPTOR_H
 #define SERVICE_HTTP_ACCEPTOR_H
@@ -23,8 +23,9 @@
  * socket that does not block and that children do not inherit.  @peer lives for the call. */
 typedef void acceptor_hand(void *data, int fd, const struct sockaddr *peer, socklen_t peer_n);
 
-/* A connection waits, and there is no room or no descriptor: end some that are of no use, if there
- * are any.  Called on the acceptor's thread, again and again while that is so. */
+/* A connection waits, and there is no room or no descriptor: the function ends connections that are
+ * of no use, if there are any.  Called on the acceptor's thread, again and again while that is
+ * so. */
 typedef void acceptor_full(void *data);
 
 /* Embedded in the caller's struct, because connections come and go before acceptor_start() has
@@ -35,9 +36,9 @@ struct acceptor {
     acceptor_full *full;
     void *data;
     pthread_t thread;
-    bool running; /* the owner's thread alone */
+    bool running; /* only the owner's thread looks at this */
     atomic_bool stopping;
-    _Atomic int64_t room;
+    _Atomic int64_t room; /* so many connections may still be taken */
 };
 
 /* Take connections from @listen_fd, at most @room at once.  @listen_fd must not block, and stays

@@ -94,7 +94,7 @@ void connection_forget_answer(struct connection *connection)
 static struct MHD_Response *keep_response(struct connection *connection)
 {
     struct http_response *from = &connection->request.exchange.response;
-    /* What is kept is sent: the library takes one request after the other. */
+    /* The kept response was sent: the library takes one request after the other. */
     if (is_kept(connection) && rename_kept(connection)) {
         return connection->kept.response;
     }

@@ -128,7 +128,7 @@ enum body_err body_coding(struct body *body, struct slice value)
 static enum body_err grow(struct body *body, size_t need)
 {
     size_t capacity = body->capacity > body->limit / 2 ? body->limit : body->capacity * 2;
-    if (body->claimed >= need) { /* never more than was announced, and at once what that reserves */
+    if (body->claimed >= need) { /* no more than was announced, but at once up to BODY_CLAIM_MAX */
         capacity = least(body->claimed, most(capacity, BODY_CLAIM_MAX));
     }
     capacity = most(capacity, need);
@@ -192,7 +192,7 @@ static bool inflate_step(struct body *body)
         if (state->z.avail_in == 0) {
             return false;
         }
-        /* RFC 1952 section 2.2: a file is a series of members.  All else is refused here. */
+        /* RFC 1952 section 2.2: a file is a series of members.  Anything else is refused. */
         if (state->any && inflateReset(&state->z) != Z_OK) {
             return fail(body, BODY_BAD_GZIP) == BODY_OK;
         }

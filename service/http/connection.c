@@ -108,8 +108,8 @@ static void free_connection(struct connection *connection)
     free(connection);
 }
 
-/* The job is done, and nobody waits for the answer: it is made all the same, because finish()
- * counts. */
+/* The job is done, and nobody waits for the answer.  The answer is made all the same, because
+ * finish() counts. */
 static void finish_unheard(struct connection *connection)
 {
     struct http_exchange *exchange = &connection->request.exchange;
@@ -171,7 +171,7 @@ void http_on_completed(
         return;
     }
     connection_end(connection);
-    if (why != MHD_REQUEST_TERMINATED_COMPLETED_OK) { /* part of it may not have been read */
+    if (why != MHD_REQUEST_TERMINATED_COMPLETED_OK) { /* part of the request may be unread */
         connection->consumed = REAPER_UNKNOWN;
     }
     reaper_idle(&connection->watch, monotonic_ms(), connection->consumed);
@@ -221,12 +221,13 @@ static void open_connection(struct worker *worker, struct MHD_Connection *mhd, v
     reaper_watch(worker->server->reaper, &connection->watch, info->connect_fd, monotonic_ms());
 }
 
-/* An empty line behind a request, which many send, and the end of the stream. */
+/* So many bytes may follow a request: an empty line, which many clients send, and the stream's
+ * end. */
 #define NO_REQUEST_BYTES 4
 
-/* Did bytes come that the library took for no request?  It closes the connection without a call
- * behind a request line that begins with a blank, or has none.  Where a request was refused, or
- * came in part, or was chunked, it is not known. */
+/* Did bytes come that the library took for no request?  The library closes the connection without a
+ * call behind a request line that begins with a blank, or has none.  Where a request was refused,
+ * or came in part, or was chunked, that is not known. */
 static bool is_unanswered(const struct connection *connection)
 {
     uint64_t received = connection->state == REQUEST_DONE && !connection->linger &&

@@ -18,10 +18,10 @@
 #include "handlers/reply/problem.h"
 #include "service/http/server_private.h"
 
-/* A problem and all fields that an answer may have. */
+/* So many bytes hold a problem and all fields that an answer may have. */
 #define ANSWER_MAX 4096
 
-/* RFC 9110 section 5.6.7. */
+/* Print the present time as RFC 9110 section 5.6.7 has it. */
 static void print_date(char ret[static 32])
 {
     time_t now = time(NULL);
@@ -31,8 +31,8 @@ static void print_date(char ret[static 32])
     }
 }
 
-/* The connection belongs to its HTTP thread.  So this thread reads only what stays the same, and
- * the id once the connection is `named`. */
+/* Print the id of the request, or a new one.  The connection belongs to its HTTP thread.  So the
+ * reaper's thread reads only what stays the same, and the id once the connection is `named`. */
 static void print_id(struct connection *connection, char ret[static HTTP_ID_MAX + 1])
 {
     if (atomic_load_explicit(&connection->named, memory_order_acquire)) {
@@ -42,7 +42,7 @@ static void print_id(struct connection *connection, char ret[static HTTP_ID_MAX 
     }
 }
 
-/* Append to @ret, of @room bytes, at @n; more than fits makes the text useless.  The new end. */
+/* Append to @ret, of @room bytes, at @n.  Returns the new end; from @room on the text is cut. */
 __attribute__((format(printf, 4, 5))) static size_t append(
     char *ret, size_t room, size_t n, const char *format, ...)
 {
@@ -53,7 +53,7 @@ __attribute__((format(printf, 4, 5))) static size_t append(
     return more < 0 ? room : n + (size_t)more;
 }
 
-/* Status line, fields and body.  0: they do not fit. */
+/* Print status line, fields and body.  Returns the length; 0: they do not fit. */
 static size_t print_answer(
     struct connection *connection, const struct http_response *response, char *ret, size_t room)
 {

@@ -73,7 +73,7 @@ enum MHD_Result MHD_lookup_connection_value_n(struct MHD_Connection *mhd, enum M
     return library.lookup(mhd, kind, key, key_size, ret_value, ret_n);
 }
 
-/* What the library refuses with another status than 400, of the head and of the body. */
+/* What is wrong where the library refuses with another status than 400: the head, or the body. */
 static const struct {
     unsigned status;
     enum problem problem;
@@ -151,7 +151,7 @@ enum MHD_Result MHD_queue_response(
     }
     request_refuse(&connection->request, problem, detail);
     enum MHD_Result result = answer_refusal(connection);
-    if (!begun) { /* the library does not tell of its end */
+    if (!begun) { /* the library does not tell when such a request ends */
         connection_end(connection);
     }
     return result;

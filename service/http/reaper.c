@@ -70,7 +70,8 @@ static struct inbound inbound_of(int fd)
         return (struct inbound){.bytes = REAPER_UNKNOWN};
     }
     bool ended = info.tcpi_state == STATE_CLOSE_WAIT;
-    return (struct inbound){info.tcpi_bytes_received - ended, ended}; /* a FIN counts as one */
+    /* The kernel counts a FIN as one byte. */
+    return (struct inbound){info.tcpi_bytes_received - ended, ended};
 }
 
 uint64_t reaper_received(const struct reaper_entry *entry)
@@ -97,7 +98,7 @@ static bool head_under_way(struct reaper_entry *entry, uint64_t received, int64_
     return received != entry->base;
 }
 
-/* When an idle connection is due; *ret_late: its end is that of a late request.  The connection's
+/* When an idle connection is due; *ret_late: its end counts as a late request.  The connection's
  * thread may move on meanwhile and leave a stale mark.  That does no harm: the connection is looked
  * at again before it is ended. */
 static int64_t idle_due_ms(
@@ -109,7 +110,7 @@ static int64_t idle_due_ms(
     *ret_late = head_under_way(entry, inbound.bytes, idle_from);
     if (*ret_late || inbound.ended) {
         mark = atomic_load_explicit(&entry->head_from_ms, memory_order_relaxed);
-        if (mark < idle_from) { /* begun since the last look: take the middle of that time */
+        if (mark < idle_from) { /* it began after the last look: take the middle of that time */
             mark = now_ms - least((now_ms - idle_from) / 2, reaper->look_ms / 2);
         }
     }
@@ -138,7 +139,7 @@ static bool end(
     if (late && atomic_load_explicit(&entry->answered_ms, memory_order_relaxed) == 0) {
         reaper->farewell(entry, for_room);
     }
-    (void)shutdown(entry->fd, SHUT_RDWR); /* fails if the peer was faster */
+    (void)shutdown(entry->fd, SHUT_RDWR); /* this fails if the peer was faster */
     return true;
 }
 
@@ -155,7 +156,7 @@ static int64_t look(struct reaper *reaper, int64_t now_ms)
         int64_t due = state != 0 ? state : idle_due_ms(reaper, entry, now_ms, &late);
         if (due > now_ms) {
             next = least(next, due);
-        } else if (end(reaper, entry, state, late, false)) { /* else the next look will tell */
+        } else if (end(reaper, entry, state, late, false)) { /* false: look again next time */
             reaper->late += late;
         }
     }
@@ -327,8 +328,8 @@ static bool is_new(const struct reaper_entry *entry)
     return atomic_load_explicit(&entry->consumed, memory_order_relaxed) == 0;
 }
 
-/* For how long the connection has waited for its client; 0: it is to be spared.  @due is
- * entry->due_ms as it was read. */
+/* For how many ms the connection has waited for its client; 0: the connection is to be spared.
+ * @due is entry->due_ms as it was read. */
 static int64_t waited_ms(
     const struct reaper *reaper, const struct reaper_entry *entry, int64_t due, int64_t now_ms)
 {
@@ -348,8 +349,8 @@ static int64_t waited_ms(
     return now_ms - from >= spare ? now_ms - from : 0;
 }
 
-/* Is there something that the connection's own thread has not read yet?  Then not the client is
- * slow. */
+/* Has the client sent something that the connection's own thread has not read yet?  Then it is not
+ * the client that is slow. */
 static bool has_unread(const struct reaper_entry *entry)
 {
     int n = 0;
@@ -357,7 +358,7 @@ static bool has_unread(const struct reaper_entry *entry)
            ioctl(entry->fd, FIONREAD, &n) == 0 && n > 0;
 }
 
-/* End a connection that has waited for long.  False: not now. */
+/* End a connection that has waited for long.  False: the connection stays. */
 static bool shed(struct reaper *reaper, struct reaper_entry *entry, int64_t due, int64_t now_ms)
 {
     bool late = true;
@@ -381,7 +382,7 @@ void reaper_make_room(struct reaper *reaper)
         int64_t due = atomic_load_explicit(&entry->due_ms, memory_order_acquire);
         int64_t ms = waited_ms(reaper, entry, due, now_ms);
         longest_ms = ms > longest_ms ? ms : longest_ms;
-        most -= due == REAPER_ENDED && most > 0; /* its place is free in a moment */
+        most -= due == REAPER_ENDED && most > 0; /* the place of this one is free in a moment */
     }
     for (struct reaper_entry *entry = reaper->first; longest_ms > 0 && most > 0 && entry != NULL;
          entry = entry->next) {

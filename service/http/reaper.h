@@ -11,7 +11,7 @@
  *    but the kernel counts the bytes received (TCP_INFO).  When these are more than the requests so
  *    far account for, a head is under way.
  *
- * Where there is no room for more connections it ends some sooner (reaper_make_room).
+ * Where there is no room for more connections the reaper ends some sooner (reaper_make_room).
  *
  * The reaper ends a connection with shutdown() on its socket.  The library's thread then sees the
  * end of the stream and cleans up as usual.  If a request was still coming, its owner may send a
@@ -45,16 +45,18 @@ struct reaper;
 
 /* One connection; embedded in the caller's struct.  All times are ms of CLOCK_MONOTONIC. */
 struct reaper_entry {
-    _Atomic int64_t due_ms;       /* 0: idle; REAPER_ENDED: shut down; else the request's instant */
-    _Atomic int64_t answered_ms;  /* the request in progress; 0: not yet; written before due_ms */
+    _Atomic int64_t due_ms; /* 0: idle; REAPER_ENDED: shut down; else see reaper_busy() */
+    _Atomic int64_t
+        answered_ms; /* of the request in progress; 0: no answer yet; written before due_ms */
     _Atomic int64_t idle_from_ms; /* start of the idle time; written before due_ms becomes 0 */
-    _Atomic uint64_t consumed;    /* bytes of all requests, or REAPER_UNKNOWN; written likewise */
+    _Atomic uint64_t
+        consumed; /* bytes of all requests, or REAPER_UNKNOWN; written like idle_from_ms */
     _Atomic int64_t head_from_ms; /* a next head, or the peer's end, was noticed then; 0: not yet */
 
     /* Private to the reaper, guarded by its lock. */
-    int fd;
-    int64_t seen_idle_from_ms;
-    uint64_t base; /* bytes when the idle time began, where consumed is unknown */
+    int fd;                    /* the caller's */
+    int64_t seen_idle_from_ms; /* the idle time that `base` belongs to */
+    uint64_t base;             /* bytes when the idle time began, where consumed is unknown */
     struct reaper_entry *prev, *next;
 };
 
@@ -71,7 +73,7 @@ struct reaper *reaper_start(int64_t head_ms, int64_t idle_ms, reaper_farewell *f
 void reaper_stop(struct reaper *reaper);
 
 /* Watch a new connection, which begins idle, until reaper_forget() is called.  @fd stays the
- * caller's, who must not close it before reaper_forget() has returned. */
+ * caller's, and must stay open until reaper_forget() has returned. */
 void reaper_watch(struct reaper *reaper, struct reaper_entry *entry, int fd, int64_t now_ms);
 void reaper_forget(struct reaper *reaper, struct reaper_entry *entry);
 
@@ -85,14 +87,15 @@ static inline bool reaper_busy(struct reaper_entry *entry, int64_t due_ms)
     return was != REAPER_ENDED;
 }
 
-/* The same when an answer is on its way, from @now_ms on. */
+/* The same, when the answer is on its way from @now_ms on. */
 static inline bool reaper_answer(struct reaper_entry *entry, int64_t now_ms, int64_t due_ms)
 {
     atomic_store_explicit(&entry->answered_ms, now_ms, memory_order_relaxed);
     return reaper_busy(entry, due_ms);
 }
 
-/* When the request began that is noticed at @now_ms: then, or earlier if its head came slowly. */
+/* When the request began that is noticed at @now_ms: at that instant, or earlier if its head came
+ * slowly. */
 static inline int64_t reaper_began_ms(const struct reaper_entry *entry, int64_t now_ms)
 {
     int64_t head = atomic_load_explicit(&entry->head_from_ms, memory_order_relaxed);
@@ -127,14 +130,15 @@ void reaper_linger(struct reaper *reaper, int fd);
 /* Wait until no connection has a request in progress, at most until @until_ms.  True: none has. */
 bool reaper_wait_idle(struct reaper *reaper, int64_t until_ms);
 
-/* End those connections that have waited longest for their clients: silent ones, and such whose
- * request comes, or whose answer goes, slowly.  A sixteenth of all at most is ended, and has not
- * left.  A connection is spared for a second, one that was just made for less.  One that has sent
- * what is not read yet, or whose request is storage's, is spared in any case. */
+/* End the connections that have waited longest for their clients: those that are silent, or whose
+ * request comes or answer goes slowly.  At most about a sixteenth of all is ended, together with
+ * those that were ended before and have not left yet.  A connection is spared until it has waited
+ * for a second, before its first request for a quarter of a second.  A connection is spared in any
+ * case while bytes from its client are unread, or storage has its request. */
 void reaper_make_room(struct reaper *reaper);
 
 struct reaper_counts {
-    uint64_t connections; /* that are watched now */
+    uint64_t connections; /* connections that are watched now */
     uint64_t late;        /* requests and heads whose time was over */
     uint64_t shed;        /* connections that were ended to make room */
 };

@@ -49,7 +49,7 @@ void request_refuse(struct request *request, enum problem problem, const char *d
     problem_reply(&request->exchange.response, problem, "%s", detail);
 }
 
-/* NULL, or what is wrong with the head. */
+/* Check @head, and take its message and method.  NULL, or what is wrong with the head. */
 static const char *read_head(
     struct request *request, const struct http_head *head, enum router_method *ret_method)
 {
@@ -88,8 +88,8 @@ static bool decode_segment(struct request *request)
     return fault == NULL;
 }
 
-/* How refusals look on @path, which is not served as it was asked for: as on the path itself, and
- * behind it with a slash. */
+/* How refusals look on @path, which no route serves with the request's method: as on the path with
+ * another method, or without the slash at its end. */
 static unsigned refusal_flags(const struct router *router, struct slice path)
 {
     struct slice segment;

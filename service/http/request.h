@@ -29,13 +29,14 @@
 #include "service/tokens/tokens.h"
 #include "storage/base/compiler.h"
 
-/* In bytes.  A longer target or body is copied to the heap.  A refused body up to the last bound is
- * read, so that the connection can stay. */
+/* In bytes.  A longer target or body is copied to the heap.  A refused body of at most
+ * REQUEST_SWALLOW_MAX is read, so that the connection can stay. */
 #define REQUEST_TARGET_SMALL 512
 #define REQUEST_BODY_SMALL   2048
 #define REQUEST_SWALLOW_MAX  (64 * 1024)
 
-/* A chunk of one byte takes six.  So a body of max_body may take so many times as much. */
+/* A chunk of one byte takes six bytes on the wire.  So a chunked body may take max_body times this
+ * factor, with its framing. */
 #define REQUEST_FRAMING_FACTOR 8
 
 /* What the requests of a server share. */
@@ -56,7 +57,7 @@ struct request {
     struct http_exchange exchange;
 
     /* Private. */
-    unsigned flags;           /* without a route: of ROUTE_*, how a refusal looks */
+    unsigned flags;           /* ROUTE_* bits: how a refusal looks where `route` is NULL */
     bool refused;             /* the response is filled */
     bool discard;             /* the route takes no body */
     bool starved;             /* the answer's JSON got too little memory: json_memory.h */
@@ -69,7 +70,8 @@ struct request {
     char body_small[REQUEST_BODY_SMALL];
 };
 
-/* Begin anew, in memory that is uninitialised or whose request has ended.  False: out of memory. */
+/* Begin a request for @target, in memory that is uninitialised or whose request has ended.  False:
+ * out of memory. */
 bool request_begin(
     struct request *request, struct request_context *context, struct slice target) MUST_CHECK;
 
@@ -86,9 +88,10 @@ enum request_verdict request_head(struct request *request, const struct http_hea
  * count the refusal. */
 void request_refuse(struct request *request, enum problem problem, const char *detail);
 
-/* Take the next piece of the body, @n bytes at @p; @framing: it took so many bytes on the wire
- * until now, or 0.  REQUEST_ANSWER_NOW: the body's length was not announced, and more than max_body
- * has come of it, or far more framing than any client needs. */
+/* Take the next piece of the body, @n bytes at @p.  @framing is how many bytes the body has taken
+ * on the wire so far, or 0 where that was not looked at.  REQUEST_ANSWER_NOW: the body's length was
+ * not announced, and more than max_body has come of it, or far more framing than any client
+ * needs. */
 enum request_verdict request_upload(
     struct request *request, const char *p, size_t n, uint64_t framing) MUST_CHECK;
 
@@ -97,7 +100,7 @@ enum request_verdict request_upload(
 enum handler_result request_run(struct request *request, int64_t now_ms) MUST_CHECK;
 void request_finish(struct request *request);
 
-/* Add what belongs to every answer of the route to the filled response.  Once. */
+/* Add what belongs to every answer of the route to the filled response.  Call this once. */
 void request_dress(struct request *request);
 
 /* Free what the request holds, at any step. */

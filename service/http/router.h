@@ -21,7 +21,7 @@ struct router_path {
 };
 
 struct router {
-    const struct route *routes; /* the caller's, lives as long */
+    const struct route *routes; /* the caller's, and outlives the router */
     struct router_path *paths;  /* owned */
     size_t n;
 };
@@ -41,7 +41,7 @@ enum router_method {
 };
 enum router_method router_method(struct slice name);
 
-/* "GET", "POST".. */
+/* The name of @method, such as "GET"; static. */
 const char *router_method_name(enum http_method method);
 
 /* The index of the route that serves @method on @path; GET's route serves HEAD too.  *ret_segment

@@ -30,7 +30,7 @@ static struct worker *least_busy(struct worker *workers, unsigned n)
     return least;
 }
 
-/* On the acceptor's thread. */
+/* Runs on the acceptor's thread. */
 static void hand_over(void *data, int fd, const struct sockaddr *peer, socklen_t peer_n)
 {
     struct http_server *server = data;
@@ -89,7 +89,8 @@ struct http_server *http_server_start(
     atomic_init(&server->context.app, config->app);
     server->context.tokens = config->tokens;
     server->context.max_body = config->max_body;
-    /* One of max_body must fit, also with what zlib takes: else it would be a 503 for ever. */
+    /* One body of max_body must fit, with what zlib takes: else its client would get 503 for
+     * ever. */
     size_t largest = config->max_body + BODY_INFLATE_MEM;
     server->context.budget.max =
         config->max_body_memory > largest ? config->max_body_memory : largest;
@@ -151,7 +152,7 @@ void http_server_stop(struct http_server *server, int64_t grace_ms)
         return;
     }
     if (grace_ms <= 0) {
-        /* From the moment on when nobody can connect any more. */
+        /* Without grace, requests that need storage get 503 at once. */
         atomic_store(&server->stopping, true);
     }
     http_server_quiesce(server);
@@ -159,7 +160,7 @@ void http_server_stop(struct http_server *server, int64_t grace_ms)
         (void)reaper_wait_idle(server->reaper, monotonic_ms() + grace_ms);
     }
     atomic_store(&server->stopping, true);
-    while (atomic_load(&server->lent) > 0) { /* storage's last jobs: each has a deadline */
+    while (atomic_load(&server->lent) > 0) { /* storage has these jobs, each with a deadline */
         (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
     for (unsigned i = 0; i < server->n_workers; i++) {

@@ -13,7 +13,7 @@
  *   404  no such path
  *   405  another method, with Allow
  *   408  a request that did not come whole in time
- *   413  more than max_body: at once by Content-Length, by then for a chunked body
+ *   413  more than max_body: at once by Content-Length, else when so much of the body has come
  *   415  an unknown Content-Encoding
  *   431  too many header fields
  *   503  the bodies in flight hold max_body_memory, or the server stops

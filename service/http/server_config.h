@@ -12,16 +12,16 @@
 #include "handlers/http/http.h"
 #include "service/tokens/tokens.h"
 
-/* All must be set, but for what may be NULL. */
+/* All members must be set, except those that may be NULL. */
 struct http_server_config {
     const char *host;         /* an address or a name; IPv6 without brackets */
     uint16_t port;            /* 0: the system chooses, see http_server_port */
     unsigned threads;         /* at least 1 */
-    unsigned max_connections; /* at least 1; for more, silent ones are closed (reaper.h) */
+    unsigned max_connections; /* at least 1; if more come, silent ones are closed (reaper.h) */
     size_t max_body;          /* bytes, decompressed */
-    size_t max_body_memory;   /* bytes, all bodies in flight together; one always fits */
+    size_t max_body_memory;   /* bytes, all bodies in flight together; one body always fits */
     int64_t request_timeout_ms;
-    int64_t idle_timeout_ms; /* of silence between requests, and of a client that does not read */
+    int64_t idle_timeout_ms; /* how long a client may be silent between requests, or not read */
 
     const struct app *app; /* handed to handlers */
     struct tokens *tokens; /* NULL: no request needs a token */

@@ -31,17 +31,17 @@
 #include "service/http/server_config.h"
 
 enum request_state {
-    REQUEST_DONE,  /* none in progress */
+    REQUEST_DONE,  /* no request is in progress */
     REQUEST_HEAD,  /* the target is known, fields are coming */
     REQUEST_BODY,  /* the head was judged, the rest is coming */
-    REQUEST_WAIT,  /* the job is lent to storage, or was */
+    REQUEST_WAIT,  /* the job is lent to storage, or is done and not taken back yet */
     REQUEST_MADE,  /* the job is back, and the answer is being made of it */
     REQUEST_REPLY, /* the answer is queued */
 };
 
 struct connection;
 
-/* Whose an exchange is. */
+/* Who owns an exchange. */
 enum lent {
     LENT_NOT,       /* the HTTP thread's: never lent, or given back */
     LENT_OUT,       /* storage's */
@@ -51,19 +51,19 @@ enum lent {
 /* A connection on its way to a worker. */
 struct arrival;
 
-/* A thread with its connections: a daemon of the library's that has no thread of its own. */
+/* An HTTP thread with its connections: it runs a daemon of the library's. */
 struct worker {
     struct http_server *server;
     struct MHD_Daemon *daemon;
-    int epoll_fd, wake_fd; /* readable when the library, or others, have something for the thread */
+    int epoll_fd, wake_fd; /* readable when the library, or another thread, has something to do */
     pthread_t thread;
-    bool running;     /* the server's: the thread was started */
+    bool running;     /* the thread was started; read where the server stops */
     atomic_uint open; /* connections handed to it that are not closed yet */
 
-    /* Of other threads, for this one. */
+    /* Other threads write these for this one. */
     atomic_bool stop;
-    atomic_bool sleeps;    /* or is about to: it must be woken */
-    _Atomic uint64_t news; /* counts what came from them */
+    atomic_bool sleeps;    /* the thread sleeps, or is about to, and must be woken */
+    _Atomic uint64_t news; /* counts what other threads have brought */
     _Atomic(struct arrival *) arrivals;
     _Atomic(struct connection *) orphans; /* their jobs are done, and their clients are gone */
 
@@ -71,14 +71,14 @@ struct worker {
     uint64_t seen_news;
     unsigned waiting;   /* connections whose jobs are lent */
     bool moved;         /* a request went on: the library may have more to do at once */
-    unsigned vain_runs; /* in a row, in which none moved */
-    bool submitted;     /* jobs, since storage was told to begin */
-    unsigned n_closed;  /* connections of which the library has told that they are closed */
+    unsigned vain_runs; /* runs in a row in which no request went on */
+    bool submitted;     /* jobs were submitted since storage was told to begin */
+    unsigned n_closed;  /* connections that the library has reported as closed */
 };
 
 /* The last small answer on a connection, which is often the next one's, too. */
 struct kept_answer {
-    struct MHD_Response *response; /* an own reference; NULL: none.  It owns the body */
+    struct MHD_Response *response; /* an owned reference, which owns `body`; NULL: none */
     const char *content_type, *body;
     size_t body_n;
 };
@@ -91,19 +91,19 @@ struct connection {
     struct MHD_Connection *mhd;
     struct reaper_entry watch;
     uint64_t consumed; /* bytes of the requests so far, or REAPER_UNKNOWN */
-    uint64_t wire;     /* bytes received at the request's first look at them */
-    unsigned pieces;   /* of the request's body so far */
-    bool linger;       /* closed with input still coming */
+    uint64_t wire;     /* bytes received when the body's framing was first looked at */
+    unsigned pieces;   /* pieces of the request's body so far */
+    bool linger;       /* input may still come when the socket is closed */
     bool head_read;    /* the library has read the head of the request, and may judge it */
     char peer[INET6_ADDRSTRLEN];
     struct kept_answer kept;
 
     /* Valid from http_on_target() to http_on_completed(). */
     enum request_state state;
-    int64_t began_us, due_ms;
+    int64_t began_us, due_ms; /* CLOCK_MONOTONIC */
     _Atomic enum lent lent;
     struct connection *next_orphan; /* on worker->orphans */
-    const char *target_in_head;     /* where the library keeps what request.target is a copy of */
+    const char *target_in_head;     /* the library's own; request.target is a copy */
     char id[HTTP_ID_MAX + 1];
     _Atomic bool named; /* id is final, and the reaper may read it */
     struct request request;
@@ -122,23 +122,25 @@ struct http_server {
     _Atomic int64_t lent;           /* requests whose job storage has */
     _Atomic int64_t unanswered;     /* connections that ended behind bytes that were no request */
 
-    unsigned n_workers; /* started */
+    unsigned n_workers; /* for so many worker_start() was called */
     struct worker workers[];
 };
 
 /* The connection that the library knows as @mhd; NULL: there was no memory for it. */
 struct connection *connection_of(struct MHD_Connection *mhd);
 
-/* A request for @target begins on @connection.  False: no memory, or its time is over. */
+/* A request for @target begins on @connection.  False: no memory, or the reaper has ended the
+ * connection. */
 bool connection_begin(struct connection *connection, struct slice target) MUST_CHECK;
 
-/* Give the request @given as its id, or a new one where @given is none. */
+/* Give the request the id @given, or a new id where @given is no valid one. */
 void connection_name(struct connection *connection, struct slice given);
 
-/* Queue the filled response of the request.  MHD_NO: the connection must be closed without one. */
+/* Queue the filled response of the request.  MHD_NO: the connection must be closed without a
+ * response. */
 enum MHD_Result connection_reply(struct connection *connection) MUST_CHECK;
 
-/* The connection ends: what it keeps of answers is freed. */
+/* Free the answer that the connection keeps, if there is one. */
 void connection_forget_answer(struct connection *connection);
 
 /* Send the filled response of the request to the socket, past the library, and have the connection
@@ -161,11 +163,11 @@ void connection_finish_orphan(struct connection *connection);
 
 /* ---- the library's own functions: interposed.c ---- */
 
-/* Find them.  False: this is no libmicrohttpd that can be used.  Any thread, before the first
- * daemon is started. */
+/* Find the library's own functions.  False: this is no libmicrohttpd that can be used.  Any thread
+ * may call this, before the first daemon is started. */
 bool library_bind(void) MUST_CHECK;
 
-/* MHD_queue_response(), which nobody else may call. */
+/* Call the library's own MHD_queue_response(); no other function may. */
 enum MHD_Result library_queue(
     struct MHD_Connection *mhd, unsigned status, struct MHD_Response *response) MUST_CHECK;
 
@@ -178,10 +180,10 @@ bool worker_start(struct http_server *server, struct worker *worker);
 /* Stop a worker, close its connections and release it.  No job may be lent any more. */
 void worker_stop(struct worker *worker);
 
-/* Give @worker a connection.  @fd is the worker's now.  Any thread. */
+/* Give @worker the connection @fd, which is the worker's from now on.  Any thread may call this. */
 void worker_take(struct worker *worker, int fd, const struct sockaddr *peer, socklen_t peer_n);
 
-/* The thread has news: see its fields.  Any thread. */
+/* Wake the thread of @worker, because there are news for it.  Any thread may call this. */
 void worker_wake(struct worker *worker);
 
 /* Answer 408 to a request that did not come whole in time, or soon enough: a reaper_farewell. */

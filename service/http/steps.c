@@ -6,7 +6,7 @@
 #include "handlers/reply/problem.h"
 #include "service/http/strict.h"
 
-#define LOOK_PIECES 64
+#define LOOK_PIECES 64 /* the kernel is asked for the framing once in so many pieces of a body */
 
 /* ---- the head ---- */
 
@@ -29,7 +29,7 @@ static enum MHD_Result gather_field(void *cls, enum MHD_ValueKind kind, const ch
     return MHD_YES;
 }
 
-/* Where the next request begins in the stream of bytes, for the reaper. */
+/* Count the bytes of this request, so that the reaper knows where the next one begins. */
 static void account(struct connection *connection, size_t head_n)
 {
     const struct http_message *message = &connection->request.message;
@@ -82,8 +82,9 @@ void connection_name(struct connection *connection, struct slice given)
     atomic_store_explicit(&connection->named, true, memory_order_release);
 }
 
-/* The first call: the head is complete, and the library has not asked for the body yet.  Without a
- * body the library calls again at once.  An answer now makes the library close the connection. */
+/* The library's first call for a request: the head is complete, and the body was not asked for yet.
+ * Without a body the library calls again at once.  An answer now makes the library close the
+ * connection. */
 static enum MHD_Result on_head(
     struct connection *connection, const char *method, const char *version)
 {
@@ -118,7 +119,7 @@ static void on_job_done(struct storage_job *job)
     (void)atomic_fetch_sub(&server->lent, 1);
 }
 
-/* Storage must answer so long before the request is due, so that the answer is still in time. */
+/* Storage must answer so long before the request is due that the answer is still in time. */
 static int64_t slack_ms(int64_t timeout_ms)
 {
     return timeout_ms < 5000 ? timeout_ms / 20 : 250;
@@ -140,7 +141,7 @@ bool connection_lend(struct connection *connection)
     job->data = connection;
     job->more_follow = true;
     if (job->deadline_ms == 0 || job->deadline_ms > deadline_ms) {
-        job->deadline_ms = deadline_ms; /* a handler may allow it less */
+        job->deadline_ms = deadline_ms; /* a handler may allow the job less time */
     }
     connection->worker->submitted = true;
     server->config.submit(server->config.storage, job);
@@ -148,7 +149,7 @@ bool connection_lend(struct connection *connection)
 }
 
 /* The exchange is this thread's again.  Whatever becomes of the answer, the job is finished once,
- * and waited for no more. */
+ * and the thread waits for it no more. */
 static void take_back(struct connection *connection)
 {
     connection_enter(connection, REQUEST_MADE);
@@ -238,8 +239,8 @@ enum MHD_Result http_on_request(void *cls, struct MHD_Connection *mhd, const cha
     struct connection *connection = *state;
     (void)cls;
     (void)mhd;
-    (void)url;                /* decoded and cut: http_on_target() has the target as it came */
-    if (connection == NULL) { /* no memory at http_on_target() */
+    (void)url;                /* url is decoded and cut: http_on_target() gets the target raw */
+    if (connection == NULL) { /* http_on_target() has given the request up */
         return MHD_NO;
     }
     switch (connection->state) {

@@ -6,7 +6,7 @@
 #include "handlers/text/check.h"
 #include "handlers/text/plain.h"
 
-/* A field value: no control character but TAB. */
+/* Is @text a sound field value?  A control character but TAB makes it unsound. */
 static bool is_field_value(struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -18,8 +18,8 @@ static bool is_field_value(struct slice text)
     return true;
 }
 
-/* Bytes above 0x7f are let through.  Browsers send UTF-8 unescaped, and the decoder checks the
- * bytes. */
+/* Bytes above 0x7f are let through, because browsers send UTF-8 unescaped.  What decodes the target
+ * checks them. */
 static bool is_target(struct slice text)
 {
     return text.n > 0 && !text_has_control(text) && memchr(text.p, ' ', text.n) == NULL;
@@ -41,7 +41,7 @@ static const char *take_content_length(
     if (seen->lengths++ > 0) {
         return "Content-Length stands twice";
     }
-    /* 19 digits always fit. */
+    /* A number of 19 digits always fits. */
     bool valid = value.n <= 19 && text_number(value, UINT64_MAX, &message->content_length);
     return valid ? NULL : "Content-Length is not a number";
 }

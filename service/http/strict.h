@@ -44,11 +44,11 @@ struct http_head {
 
 /* What a sound head says about its message.  Slices are empty where the field is absent. */
 struct http_message {
-    bool chunked;                               /* the body's length is not known beforehand */
-    bool expects_continue;                      /* the client waits before it sends the body */
-    uint64_t content_length;                    /* 0 if there is none, or chunked */
-    struct slice fields[HTTP_KNOWN_N];          /* by enum http_field_name; the first of several */
-    unsigned repeated;                          /* bits: which stand more than once */
+    bool chunked;                      /* the body's length is not known beforehand */
+    bool expects_continue;             /* the client waits before it sends the body */
+    uint64_t content_length;           /* 0 if there is none, or chunked */
+    struct slice fields[HTTP_KNOWN_N]; /* by enum http_field_name; the first of several */
+    unsigned repeated; /* bits 1 << enum http_field_name: fields that stand more than once */
     struct slice forwarded[HTTP_FORWARDED_MAX]; /* the last X-Forwarded-For fields, in order */
     unsigned n_forwarded;
     struct slice content_encoding; /* "," if there is more than one such field */
@@ -83,8 +83,8 @@ struct slice http_request_id(const struct http_head *head);
 /* May @id be echoed as a request id?  1..HTTP_ID_MAX bytes of [!-~]. */
 bool http_request_id_valid(struct slice id);
 
-/* Keep the field @name (static, lower case; empty: none) as FIELD_COUNTRY.  Called before the first
- * request. */
+/* Keep the field @name (empty: none) as FIELD_COUNTRY; case does not matter.  @name must outlive
+ * all requests.  Not thread-safe: call this before the first request. */
 void http_country_field(struct slice name);
 
 #endif

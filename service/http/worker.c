@@ -17,19 +17,19 @@
 
 #include "service/http/server_private.h"
 
-/* Bytes for the library, a connection.  They hold a head of 12 KiB with HTTP_FIELDS_MAX fields, a
+/* Bytes that the library has for a connection: a head of 12 KiB with HTTP_FIELDS_MAX fields, a
  * record of 64 bytes for each field, and the answer's head.  The library clears this memory after
  * every request, so each KiB costs time. */
 #define CONNECTION_MEMORY ((size_t)20 * 1024)
 
-/* While jobs are lent, the library does not tell whether it has something else to do at once.  It
- * has after a run in which a request moved.  All else, such as a head that takes two reads, waits
- * so long at most. */
+/* While jobs are lent, the library does not tell whether it has something else to do at once.  The
+ * library has something to do after a run in which a request went on.  Anything else, such as a
+ * head that takes two reads, waits LOOK_MS at most. */
 #define LOOK_MS 10
 
 /* A request that fills its memory with a line of its framing is "ready" to the library in every
- * run, and none takes it further.  After so many runs in a row without a request that moved, the
- * thread waits LOOK_MS.  What comes from the network wakes it earlier. */
+ * run, and none takes the request further.  After so many runs in a row in which no request went
+ * on, the thread waits LOOK_MS.  What comes from the network wakes the thread earlier. */
 #define VAIN_RUNS_MAX 8
 
 struct arrival {
@@ -74,8 +74,8 @@ static void admit_arrivals(struct worker *worker)
         struct arrival *next = arrival->next;
         unsigned n_closed = worker->n_closed;
         if (MHD_add_connection(worker->daemon, arrival->fd, (struct sockaddr *)&arrival->peer,
-                arrival->peer_n) != MHD_YES && /* fd is closed then */
-            worker->n_closed == n_closed) {    /* else the library has told of it */
+                arrival->peer_n) != MHD_YES && /* the library has closed fd */
+            worker->n_closed == n_closed) {    /* else http_on_connection() has told of it */
             worker_left(worker);
         }
         free(arrival);
@@ -128,7 +128,7 @@ static void worker_sleep(struct worker *worker)
     }
 }
 
-/* Storage begins with what was submitted. */
+/* Tell storage to begin with the jobs that were submitted. */
 static void flush_jobs(struct worker *worker)
 {
     const struct http_server_config *config = &worker->server->config;
@@ -193,7 +193,7 @@ void worker_stop(struct worker *worker)
     if (worker->running) {
         worker_wake(worker);
         (void)pthread_join(worker->thread, NULL);
-        admit_arrivals(worker); /* to be closed with the others */
+        admit_arrivals(worker); /* these are closed with the others */
         finish_orphans(worker);
     }
     if (worker->daemon != NULL) {
