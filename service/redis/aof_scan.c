@@ -15,17 +15,17 @@
 
 struct reader {
     int fd;
-    unsigned char *bytes; /* ROOM of them */
-    size_t n, at;
-    int64_t offset; /* of bytes[0] in the file */
-    bool failed;    /* see errno */
+    unsigned char *bytes; /* room for ROOM bytes */
+    size_t n, at;         /* bytes[at..n) is still to be taken */
+    int64_t offset;       /* where bytes[0] lies in the file */
+    bool failed;          /* see errno */
 };
 
 enum step { STEP_ON, STEP_END, STEP_BAD };
 
 /* ---- bytes ---- */
 
-/* False: there are no more. */
+/* Read the next bytes of the file.  False: there are no more, or r->failed. */
 static bool fill(struct reader *r)
 {
     ssize_t n;
@@ -124,7 +124,7 @@ static enum step take_command(struct reader *r, bool *is_open)
     return step;
 }
 
-/* Take a line of remarks, which begins with `#`. */
+/* Take a line that begins with `#`: an annotation that Redis writes between commands. */
 static enum step take_remark(struct reader *r)
 {
     int c;

@@ -14,11 +14,11 @@
 
 #include "storage/base/clock.h"
 
-/* Redis ends when it cannot append.  That happens while a few blocks are free. */
+/* Redis ends when it cannot append.  That happens while a few blocks are still free. */
 #define FULL_BYTES (256 * 1024)
 
-/* A tallyd that was killed while it started Redis has left a process that is not Redis yet.  Until
- * it is, or sees that its parent is gone, it has the lock. */
+/* A tallyd that was killed while it started Redis has left a process that is not Redis yet.  That
+ * process has the lock until it becomes Redis, or sees that its parent is gone. */
 #define LOCK_WAIT_MS  1000
 #define LOCK_AGAIN_NS 10000000
 
@@ -39,7 +39,8 @@ static void read_holder(int fd, char *text, size_t room)
     }
 }
 
-/* False, with errno: @fd is locked by another process, and stays so, or cannot be locked. */
+/* Lock @fd, and wait up to LOCK_WAIT_MS.  False, with errno: another process keeps the lock, or @fd
+ * cannot be locked. */
 static bool lock_soon(int fd)
 {
     int64_t until_ms = monotonic_ms() + LOCK_WAIT_MS;
@@ -54,7 +55,8 @@ static bool lock_soon(int fd)
     return true;
 }
 
-/* Lock @dir.  -1 and @error: another process holds the lock, or the lock cannot be made. */
+/* Lock @dir.  Returns the lock's descriptor.  -1, and @error: another process holds the lock, or
+ * the lock cannot be made. */
 static int lock(const char *dir, char *error, size_t room)
 {
     char path[PATH_MAX + 16];
@@ -120,7 +122,7 @@ bool data_dir_full(const struct data_dir *dir)
     if (statvfs(dir->path, &fs) != 0) {
         return false;
     }
-    uint64_t blocks = geteuid() == 0 ? fs.f_bfree : fs.f_bavail; /* some are root's alone */
+    uint64_t blocks = geteuid() == 0 ? fs.f_bfree : fs.f_bavail; /* only root may use some blocks */
     return blocks * fs.f_frsize < FULL_BYTES || (fs.f_files > 0 && fs.f_ffree == 0);
 }
 

@@ -4,11 +4,11 @@
  *
  * A missing directory is created for its owner alone (0700); its parent must exist.  The lock is a
  * flock on the file tallyd.lock.  So the lock ends with the process, however the process ends.  The
- * lock's descriptor is O_CLOEXEC, so a Redis that outlives tallyd does not hold the lock; a process
- * that is about to become Redis does, for a moment, which is waited for.  The file is never
- * removed: two processes could then lock two files of one name.
+ * lock's descriptor is O_CLOEXEC, so a Redis that outlives tallyd does not hold the lock.  A
+ * process that is about to become Redis holds the lock for a moment, and data_dir_open() waits for
+ * that.  The file is never removed: two processes could then lock two files of one name.
  *
- * Thread safety: one struct, one thread.
+ * Thread safety: one thread at a time may use a struct.
  */
 #ifndef SERVICE_REDIS_DATA_DIR_H
 #define SERVICE_REDIS_DATA_DIR_H

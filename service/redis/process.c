@@ -37,7 +37,7 @@ bool process_end(int pidfd, int signal, int64_t deadline_ms)
         if (n > 0) {
             return true;
         }
-        if (n < 0 && errno != EINTR) { /* ENOMEM, which passes */
+        if (n < 0 && errno != EINTR) { /* ENOMEM: try again */
             (void)nanosleep(&(struct timespec){0, POLL_AGAIN_NS}, NULL);
         }
         if (n <= 0 && left_ms <= 0) {
@@ -51,7 +51,7 @@ bool process_end(int pidfd, int signal, int64_t deadline_ms)
 struct child {
     const struct process_spec *spec;
     const char *program;
-    char *const *argv; /* the spec's: exec takes pointers to char for history's sake */
+    char *const *argv; /* the spec's, in the type that exec takes for history's sake */
     pid_t parent;
     int input, output, report; /* >= FIRST_FD */
 };
@@ -134,7 +134,7 @@ static pid_t fork_quietly(const struct child *child)
     return pid;
 }
 
-/* The child's errno, if it failed; 0 when exec closed the pipe. */
+/* The child's errno, if the child failed; 0 when exec closed the pipe. */
 static int read_report(int fd)
 {
     int fault = 0;
@@ -152,7 +152,7 @@ static void reap(pid_t pid)
     }
 }
 
-/* A descriptor that @text can be read from; NULL: nothing can.  -1: see errno. */
+/* A descriptor from which @text can be read, or nothing where @text is NULL.  -1: see errno. */
 static int open_input(const char *text)
 {
     int fd =

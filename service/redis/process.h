@@ -17,10 +17,10 @@
 #include "storage/base/compiler.h"
 
 struct process_spec {
-    const char *program; /* looked up in PATH if it has no slash; NULL: argv[0] */
+    const char *program; /* looked up in PATH if there is no slash in the name; NULL: argv[0] */
     const char *const *argv;
-    const char *input;  /* the text of stdin; NULL: none */
-    const char *dir;    /* working directory */
+    const char *input;  /* the text of stdin; NULL: stdin is empty */
+    const char *dir;    /* the child's working directory */
     const char *output; /* file, created 0600 if missing, that stdout and stderr are appended to */
     bool short_slices;  /* ask for short time slices, if the kernel lets us: scheduler.h */
 };
@@ -40,7 +40,8 @@ struct process {
 bool process_start(
     const struct process_spec *spec, struct process *ret, char *error, size_t room) MUST_CHECK;
 
-/* SIGKILL ends a process at once, unless it is stuck in the kernel: longest wait for that. */
+/* SIGKILL ends a process at once, unless the process is stuck in the kernel: wait so long at
+ * most. */
 #define PROCESS_KILL_MS 5000
 
 /* Send @signal (0: none) through @pidfd, and wait until @deadline_ms (CLOCK_MONOTONIC) for the end

@@ -19,7 +19,7 @@
 #include "storage/base/clock.h"
 
 #define BACKOFF_MIN_MS     100
-#define BACKOFF_MAX_MS     1000  /* less than the 2 s until events must be taken again */
+#define BACKOFF_MAX_MS     1000  /* less than the 2 s after which events must be taken again */
 #define STEADY_MS          10000 /* a server that ran this long is not failing over and over */
 #define ORPHAN_PATIENCE_MS 10000
 #define LOG_MAX            (1024 * 1024)
@@ -32,13 +32,13 @@ struct redis_child {
     int64_t maxmemory;
     enum redis_fsync fsync;
     int orphan_patience_ms;
-    char log[PATH_MAX + 16]; /* the server's */
+    char log[PATH_MAX + 16]; /* the path of the server's log */
     char url[sizeof("unix:") + sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 
-    struct process process; /* pidfd -1: does not run */
+    struct process process; /* pidfd -1: no server runs */
     int64_t started_ms;
     int64_t next_ms;
-    int64_t backoff_ms; /* before the next start */
+    int64_t backoff_ms; /* how long the next start waits after an end */
 };
 
 /* The socket's path must fit into a sockaddr_un: hiredis would cut a longer path silently. */
@@ -151,20 +151,20 @@ static bool spawn(struct redis_child *child, char *error)
         "--appendonly", "yes",
         "--appendfsync", fsync_names[child->fsync],
         "--save", "",
-        /* 100,000 events a second write 64 MB, Redis's default, in 4 s.  While a child rewrites the
-         * file it takes one core, and a third of the rate on two.  So the file grows to three times
-         * what the last rewrite left.  A start reads 512 MB in about 6 s. */
+        /* 100,000 events a second write 64 MB, Redis's default, in 4 s.  A child that rewrites the
+         * file takes one core, and on two cores a third of the rate.  So the file grows to three
+         * times what the last rewrite left.  A start reads 512 MB in about 6 s. */
         "--auto-aof-rewrite-percentage", "200",
         "--auto-aof-rewrite-min-size", "512mb",
-        /* Full: refuse, never forget. */
+        /* A full Redis must refuse writes, and forget nothing. */
         "--maxmemory", maxmemory,
         "--maxmemory-policy", "noeviction",
-        /* No stops for freeing large keys. */
+        /* Redis must not stop while large keys are freed. */
         "--lazyfree-lazy-expire", "yes",
         "--lazyfree-lazy-server-del", "yes",
         "--lazyfree-lazy-user-del", "yes",
         /* A listpack is searched from its beginning: one of 512 pages, Redis's default, costs 7 %
-         * of batches. */
+         * of the rate of batches. */
         "--hash-max-listpack-entries", "128",
         NULL,
     };
@@ -174,7 +174,8 @@ static bool spawn(struct redis_child *child, char *error)
     return process_start(&spec, &child->process, error, REDIS_CHILD_TEXT);
 }
 
-/* A server that ends at each start writes its head into the log each time. */
+/* Keep the log from growing without bound: a server that ends at each start writes to it each
+ * time. */
 static void bound_log(const struct redis_child *child)
 {
     struct stat is;

@@ -2,7 +2,7 @@
  *
  * Layer: service.  Has no thread and does not log.  The main loop polls redis_child_fd().  When
  * that is readable, the loop calls redis_child_on_exit().  When redis_child_next_ms() is reached,
- * the loop calls redis_child_tick().  The loop logs the reports that these give.
+ * the loop calls redis_child_tick().  The loop logs the reports that these functions give.
  *
  * The server works in the data directory, which is locked while the struct lives (data_dir.h).  The
  * server listens on the socket redis.sock there and on no port, keeps an append-only file, and
@@ -44,20 +44,20 @@ struct redis_child_config {
 
 enum redis_child_outcome {
     REDIS_CHILD_NOTHING, /* there was nothing to do */
-    REDIS_CHILD_STARTED,
-    REDIS_CHILD_EXITED,
-    REDIS_CHILD_FAILED, /* could not be started */
+    REDIS_CHILD_STARTED, /* the server was started */
+    REDIS_CHILD_EXITED,  /* the server has ended */
+    REDIS_CHILD_FAILED,  /* the server could not be started */
 };
 
 /* What happened, for operators. */
 struct redis_child_report {
     enum redis_child_outcome outcome;
-    pid_t pid;                   /* STARTED, EXITED */
+    pid_t pid;                   /* STARTED, EXITED: the server's */
     pid_t orphan;                /* STARTED: the orphan that was ended before, 0: none */
     bool orphan_forced;          /* the orphan had to be killed */
     int64_t cut;                 /* STARTED: bytes of an unfinished write that were taken away */
-    int64_t retry_in_ms;         /* EXITED, FAILED: until the next start; -1: none */
-    bool disk_full;              /* the data directory's disk has no room; not of NOTHING */
+    int64_t retry_in_ms;         /* EXITED, FAILED: ms until the next start; -1: there is none */
+    bool disk_full;              /* the data directory's disk has no room; not for NOTHING */
     char text[REDIS_CHILD_TEXT]; /* EXITED: how the server ended; FAILED: why */
 };
 

@@ -15,12 +15,12 @@
 
 #define FILES     "appendonlydir/"
 #define MANIFEST  FILES "appendonly.aof.manifest"
-#define NAME_SIZE 256 /* of a file, with its NUL */
+#define NAME_SIZE 256 /* bytes of a file's name, with the NUL */
 
 /* The files that Redis reads at its start, by lines `file NAME seq N type T`. */
 struct files {
-    char base[NAME_SIZE], last[NAME_SIZE]; /* the one that was written to last; "": none */
-    unsigned n_written;                    /* since the base */
+    char base[NAME_SIZE], last[NAME_SIZE]; /* `last` was written to last; "": there is none */
+    unsigned n_written;                    /* files that were written after the base */
 };
 
 static void read_manifest(const char *manifest, struct files *ret)
@@ -50,7 +50,8 @@ static int64_t size_of(const char *path)
     return stat(path, &status) == 0 ? (int64_t)status.st_size : 0;
 }
 
-/* Tell of a file that cannot be read, or is damaged where redis-check-aof must not cut: false. */
+/* Say in @error that a file cannot be read, or is damaged where redis-check-aof must not cut.
+ * Always false. */
 static bool refuse(
     enum aof_state state, const char *path, int64_t at, const char *name, char *error, size_t room)
 {
@@ -97,7 +98,7 @@ bool redis_mend(const char *dir, const char *server, const char *log, int64_t *r
     *ret_cut = 0;
     (void)snprintf(manifest, sizeof(manifest), "%s/" MANIFEST, dir);
     if (access(manifest, F_OK) != 0) {
-        return true; /* nothing has been written here */
+        return true; /* Redis has written nothing here yet */
     }
     read_manifest(manifest, &files);
     if (files.n_written == 0 && files.base[0] == '\0') {
@@ -113,7 +114,7 @@ bool redis_mend(const char *dir, const char *server, const char *log, int64_t *r
     if (state == AOF_DAMAGED || (state == AOF_UNREADABLE && !missing)) {
         return refuse(state, path, at, files.last, error, room);
     }
-    if (state == AOF_WHOLE && files.n_written == 1) { /* then the base is all that is left */
+    if (state == AOF_WHOLE && files.n_written == 1) { /* only the base is left to check */
         (void)snprintf(path, sizeof(path), "%s/" FILES "%s", dir, files.base);
         return files.base[0] == '\0' || check(dir, server, log, path, false, error, room);
     }

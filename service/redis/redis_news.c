@@ -17,7 +17,8 @@ void redis_news_init(struct redis_news *news)
     mutex_init(&news->lock);
 }
 
-/* Was the reason not told within a minute?  It is then, and takes the place of the oldest one. */
+/* Was @reason not told in the last minute?  Then it counts as told now, and takes the place of the
+ * oldest reason. */
 static bool is_news(struct redis_news *news, enum storage_notice what, const char *reason)
 {
     const int64_t now_ms = monotonic_ms();
@@ -38,7 +39,7 @@ static bool is_news(struct redis_news *news, enum storage_notice what, const cha
     return is;
 }
 
-/* What was told is over: the same is news again. */
+/* The reasons that were told are over: each of them is news again. */
 static void forget_told(struct redis_news *news)
 {
     pthread_mutex_lock(&news->lock);
@@ -46,9 +47,9 @@ static void forget_told(struct redis_news *news)
     pthread_mutex_unlock(&news->lock);
 }
 
-/* The record that tells of a notice.  A field without a value has the notice's detail.  A notice
- * without a message is not told.  One that repeats, because what fails is tried again, is told when
- * it is news, with the address of Redis. */
+/* The record that tells of a notice.  A field without a value gets the notice's detail.  A notice
+ * without a message is not told.  A notice that repeats, because storage tries again, is told only
+ * when its reason is news, with the address of Redis. */
 static const struct {
     enum log_level level;
     const char *message;
@@ -139,7 +140,7 @@ void redis_news_storage(void *data, enum storage_notice what, const char *detail
 void redis_news_child(struct redis_news *news, const struct redis_child_report *report)
 {
     if (report->outcome != REDIS_CHILD_NOTHING) {
-        storage_err_note_disk(report->disk_full); /* answers say why, too */
+        storage_err_note_disk(report->disk_full); /* then answers name the full disk, too */
     }
     switch (report->outcome) {
     case REDIS_CHILD_NOTHING:
@@ -168,8 +169,8 @@ void redis_news_child(struct redis_news *news, const struct redis_child_report *
     }
 }
 
-/* Times of arrival, windows and expiries are of Redis's clock.  People who look at this machine's
- * clock should know when the two differ. */
+/* Times of arrival, windows and expiries are taken from Redis's clock.  People who look at this
+ * machine's clock should know when the two differ. */
 void redis_news_clocks(struct redis_news *news, int64_t redis_ms, int64_t here_ms)
 {
     int64_t ahead_ms = redis_ms - here_ms;

@@ -1,14 +1,14 @@
-/* redis_news.h - tell operators what happens to Redis, and the main thread what it must act on.
+/* redis_news.h - tell operators what happens to Redis, and tell the main thread when it must act.
  *
  * Layer: service.  Storage reports about its connection and about rollups (storage.h).  The
  * embedded Redis reports about its process (redis_child.h).  These functions turn reports into
  * log records, and into three flags.  The main thread looks at the flags when `fd` is readable.
  *
- * What storage tries again and again fails again and again for the same reason.  Such a reason is
- * told once a minute while it holds, and anew after it was over.
+ * Storage tries again what has failed, and fails again for the same reason.  Such a reason is told
+ * once a minute while it holds, and anew after Redis was well in between.
  *
- * Ownership: the struct is the caller's, who closes `fd`.  The logger outlives the struct.
- * Thread safety: redis_news_storage() from storage's threads, the others from the main thread.
+ * Ownership: the struct is the caller's, and so is `fd`.  The logger outlives the struct.
+ * Thread safety: redis_news_storage() may be called from any thread, the others from the main one.
  */
 #ifndef SERVICE_REDIS_REDIS_NEWS_H
 #define SERVICE_REDIS_REDIS_NEWS_H
@@ -23,22 +23,22 @@
 #include "storage/job/config.h"
 
 #define REDIS_NEWS_SERVER 512 /* bytes of an address, which is cut to fit */
-#define REDIS_NEWS_TOLD   4   /* reasons at the same time; of more some are told more often */
+#define REDIS_NEWS_TOLD   4   /* reasons that are remembered; of more, some are told more often */
 
 struct redis_news {
     struct logger *logger;
-    int fd;                         /* eventfd: look at the flags */
-    char server[REDIS_NEWS_SERVER]; /* which Redis it is, for operators; no password is in it */
-    int64_t starting_until_ms;      /* until then an unreachable Redis is no warning */
-    _Atomic bool connected;         /* storage has been connected, at least once */
-    _Atomic bool unfit;             /* Redis, or the data in it, is not for this process */
-    _Atomic bool clock_news;        /* compare the clocks, and clear this flag */
+    int fd;                         /* an eventfd; when it is readable, look at the flags */
+    char server[REDIS_NEWS_SERVER]; /* the name of the Redis, for operators, without passwords */
+    int64_t starting_until_ms; /* CLOCK_MONOTONIC; before, an unreachable Redis is no warning */
+    _Atomic bool connected;    /* storage has been connected, at least once */
+    _Atomic bool unfit;        /* Redis, or the data in it, is not for this process */
+    _Atomic bool clock_news;   /* the main thread should compare the clocks, and clear this */
 
     /* Private. */
-    pthread_mutex_t lock; /* of `told` */
+    pthread_mutex_t lock; /* guards `told` */
     struct {
         uint64_t hash; /* of the notice and its reason */
-        int64_t at_ms; /* 0: none */
+        int64_t at_ms; /* when it was told, CLOCK_MONOTONIC; 0: nothing was */
     } told[REDIS_NEWS_TOLD];
     int64_t clock_ahead_ms; /* Redis's clock minus this machine's, as last told */
 };

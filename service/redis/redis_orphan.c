@@ -18,13 +18,13 @@
 #include "service/redis/process.h"
 #include "storage/base/clock.h"
 
-#define NAME_MAX_BYTES 15 /* of /proc/PID/comm */
-/* Once the first thread of a killed process has ended, the process has no directory, and it cannot
- * be told whose it was.  Its socket answers until the last thread has ended. */
+#define NAME_MAX_BYTES 15 /* the kernel cuts /proc/PID/comm to so many */
+/* Once the first thread of a killed process has ended, the process has no working directory, so it
+ * cannot be told whose the process was.  But its socket answers until the last thread has ended. */
 #define END_WAIT_MS  1000
 #define END_AGAIN_NS 10000000
 
-/* The first line of a small file, without its end; empty if there is none. */
+/* Read the first line of a small file, without the line's end.  Empty: there is none. */
 static void read_text(const char *path, char *text, size_t room)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -48,8 +48,8 @@ static pid_t pid_of_file(const char *dir)
     return (pid_t)pid;
 }
 
-/* The pid of the process that listens on @dir's socket.  0: no process does.  -1: one does that has
- * no pid here, as in another container. */
+/* The pid of the process that listens on @dir's socket.  0: no process listens.  -1: one listens
+ * that has no pid here, as in another container, or that does not accept. */
 static pid_t pid_of_socket(const char *dir)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -104,7 +104,7 @@ static enum found end_orphan(
     }
     enum found found = FOUND_OTHER;
     bool forced = false;
-    /* Still alive after the check: the pidfd means the process that was checked. */
+    /* If the process is alive after the check, the pidfd names the process that was checked. */
     if (!is_server_in(pid, server, dir) || process_end(pidfd, 0, 0)) {
         goto out;
     }
@@ -122,7 +122,8 @@ out:
     return found;
 }
 
-/* End whoever listens on @dir's socket, if that is an orphan.  *ret_pid: who did at last. */
+/* End the process that listens on @dir's socket, if that is an orphan.  *ret_pid: the process that
+ * was found listening last, as pid_of_socket() has it. */
 static enum found end_listener(
     const char *dir, const char *server, int patience_ms, struct orphan *ret, pid_t *ret_pid)
 {
