@@ -10,18 +10,18 @@
 
 #include "storage/base/compiler.h"
 
-/* Read names of dimensions into @ret, bits 1 << enum dimension; `off` alone is none of them.  NULL,
- * or what is wrong, a static text. */
+/* Read names of dimensions into *ret, as bits 1 << enum dimension; `off` alone means none.  NULL,
+ * or what is allowed, a static text; then *ret is of no use. */
 const char *dimension_option_parse(const char *text, uint16_t *ret) MUST_CHECK;
-const char *dimension_option_check(const char *text) MUST_CHECK;
+const char *dimension_option_check(const char *text) MUST_CHECK; /* the same, without *ret */
 
-/* NULL, or what is wrong with a site's list of properties. */
+/* Check a site's list of properties.  NULL, or what is allowed, a static text. */
 const char *dimension_option_check_props(const char *text) MUST_CHECK;
 
-/* NULL, or what is wrong with a list of hosts that are no source. */
+/* Check a list of hosts that are no source.  NULL, or what is allowed, a static text. */
 const char *dimension_option_check_hosts(const char *text) MUST_CHECK;
 
-/* NULL, or what is wrong with the name of a header field. */
+/* Check the name of a header field.  NULL, or what is allowed, a static text. */
 const char *dimension_option_check_header(const char *text) MUST_CHECK;
 
 #endif

@@ -66,7 +66,8 @@ struct part {
 _Static_assert(WORDS_MAX *WORD_SIZE <= LIMIT_TEXT_SIZE, "the words of a part fit its text");
 
 /* Split the part at the beginning of @text, up to a '+' or the end.  Returns what is behind the
- * '+', or NULL at the end.  A part with too many or too long words gets none: it has no form. */
+ * '+', or NULL at the end.  A part with too many or too long words gets no words, and so is
+ * refused. */
 static const char *split_part(const char *text, struct part *ret)
 {
     bool fits = true;

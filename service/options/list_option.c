@@ -29,7 +29,7 @@ const char *list_option_check_networks(const char *text)
     return fault;
 }
 
-/* NULL, or @form: not all entries are origins, or one is "*" without @any. */
+/* NULL, or @form if not all entries are origins, or if one is "*" and @any is false. */
 static const char *check_origins(const char *text, bool any, const char *form)
 {
     struct slice rest = slice_of(text);

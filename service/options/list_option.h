@@ -15,7 +15,8 @@
 /* Cut the next entry and its comma off @rest, which is not empty. */
 struct slice list_option_take(struct slice *rest);
 
-/* NULL, or what is wrong with the list, a static text. */
+/* Check a list.  NULL, or a static text: what is wrong with networks, what is allowed of
+ * origins. */
 const char *list_option_check_networks(const char *text) MUST_CHECK;
 const char *list_option_check_origins(const char *text) MUST_CHECK;
 const char *list_option_check_site_origins(const char *text) MUST_CHECK; /* without "*" */
@@ -23,7 +24,7 @@ const char *list_option_check_site_origins(const char *text) MUST_CHECK; /* with
 /* The *ret_n entries of a checked text.  The caller frees the array.  NULL: out of memory. */
 struct network *list_option_networks(const char *text, size_t *ret_n) MUST_CHECK;
 
-/* The same for texts, which point into @text. */
+/* The same for texts, but the entries point into @text, which must outlive them. */
 struct slice *list_option_texts(const char *text, size_t *ret_n) MUST_CHECK;
 
 #endif

@@ -33,7 +33,7 @@ size_t loader_find(struct slice name)
 /* The form that a character of an option's name takes in the environment. */
 static char environment_form(char c)
 {
-    return c == '-' ? '_' : (char)toupper((unsigned char)c); /* in the C locale, always */
+    return c == '-' ? '_' : (char)toupper((unsigned char)c); /* the locale is always C */
 }
 
 bool loader_is_variable(const char *option, struct slice name)

@@ -21,17 +21,17 @@
 
 #define LOADER_SHOWN_MAX 200 /* bytes of a value in an error text */
 #define LOADER_NONE      SIZE_MAX
-#define LOADER_PREFIX    "TALLYD_" /* of every option's name in the environment */
+#define LOADER_PREFIX    "TALLYD_" /* in the environment an option's name begins so */
 
 /* Flags and environment are gathered before any option is set, because either may name the file. */
 struct loader {
     struct options *options;
     const char *flags[OPTIONS_MAX];       /* borrowed; NULL: not given */
     const char *environment[OPTIONS_MAX]; /* borrowed */
-    unsigned lines[OPTIONS_MAX];          /* of the file; 0: not given */
-    const char *path;                     /* the file, NULL: none */
-    bool again;                           /* the file was read before */
-    char *error;
+    unsigned lines[OPTIONS_MAX];          /* an option's line in the file; 0: it has none */
+    const char *path;                     /* the file's; NULL: there is no file */
+    bool again;                           /* the process has read the file before */
+    char *error;                          /* borrowed, OPTIONS_ERROR bytes */
 };
 
 /* Write the error.  Returns false, so that a caller can return the result. */
@@ -41,7 +41,7 @@ __attribute__((format(printf, 2, 3))) bool loader_fail(
 /* The index of the option in option_table, or LOADER_NONE. */
 size_t loader_find(struct slice name);
 
-/* Is @name, behind the prefix, the environment's form of the option @option? */
+/* Is @name, which follows LOADER_PREFIX, the environment's form of the option @option? */
 bool loader_is_variable(const char *option, struct slice name);
 
 /* Write where the value of option @at stands, for an error: --name, TALLYD_NAME, file:line: name,
@@ -49,7 +49,7 @@ bool loader_is_variable(const char *option, struct slice name);
 void loader_place(
     const struct loader *loader, size_t at, enum option_source source, char *text, size_t room);
 
-/* Check @text, which is from @source, and set option @at to it.  False: the error says why. */
+/* Check @text, which is from @source, and set option @at to a copy.  False: the error says why. */
 bool loader_set(
     struct loader *loader, size_t at, const char *text, enum option_source source) MUST_CHECK;
 

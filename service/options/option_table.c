@@ -19,7 +19,7 @@
 #define GIB (INT64_C(1) << 30)
 #define TIB (INT64_C(1) << 40)
 
-/* The least times that a level is kept for.  The buckets of a level must outlive the bucket of the
+/* The shortest times that a level may be kept for.  The buckets of a level must outlive that of the
  * next level that is made from them, and the rollup that makes it.  That takes two hours of
  * minutes, two days of hours, and a month and a day of days.  Months feed no level; their bound is
  * a year, because days serve shorter times. */
@@ -36,7 +36,7 @@ static const char *const format_words[] = {"logfmt", "json", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 static const char *const bots_words[] = {"count", "drop", NULL};
 static const char *const guard_words[] = {"token", "ip", "site", NULL};
-/* For a switch that takes its word: `--seen off`.  An OPTION_BOOL would take none. */
+/* For a switch with a word behind it, as `--seen off`.  An OPTION_BOOL takes no such word. */
 static const char *const off_on_words[] = {"off", "on", NULL};
 
 static const char *check_listen(const char *text)
@@ -51,7 +51,8 @@ static const char *check_ingest_limit(const char *text)
     return *text == '\0' ? NULL : limit_option_rate(text, &limit);
 }
 
-/* The rate is for all months together.  A filter must be able to keep a month's share of it. */
+/* The rate is for all months together.  A filter must be able to keep a month's share of the
+ * rate. */
 static const char *check_seen_error(const char *text)
 {
     double rate;

@@ -29,23 +29,23 @@ struct option {
     size_t offset;                          /* in struct options */
     const char *fallback;                   /* the default */
     int64_t min, max;                       /* of the numbers, in the field's unit */
-    const char *word;                       /* allowed beside the numbers, or NULL */
+    const char *word;                       /* a word allowed beside the numbers; NULL: none */
     int64_t word_value;                     /* what `word` stands for */
-    const char *const *words;               /* OPTION_ENUM: NULL ends */
+    const char *const *words;               /* OPTION_ENUM: the values' names; NULL ends them */
     const char *(*check)(const char *text); /* OPTION_STRING: NULL, or what is allowed */
-    bool is_judged;                         /* check() says what is wrong in place of that */
-    bool secret;                            /* a URL: shown through redis_url_mask */
+    bool is_judged;                         /* check() says what is wrong, not what is allowed */
+    bool secret;                            /* the value is shown through redis_url_mask() */
     bool not_in_file;
-    bool live;        /* read again at SIGHUP: see live.h */
+    bool live;        /* SIGHUP can change the value: see live.h */
     const char *unit; /* for people */
     const char *help;
 };
 
-/* A family of options with a name in them, <before><name><after> = value.  These stand in the
- * configuration file only, once for each name. */
+/* A family of options that have a name of the user's in theirs: <before><name><after> = value.
+ * They stand in the configuration file only, once for each name. */
 struct option_family {
     const char *before, *after; /* static; after may be "" */
-    /* NULL, or what is wrong, a static text. */
+    /* Both return NULL, or what is wrong, a static text. */
     const char *(*check_name)(struct slice name);
     const char *(*check)(const char *value);
     const char *unit, *help; /* for people */
@@ -62,7 +62,7 @@ enum {
     OPTION_FAMILY_SECTION
 }; /* positions in option_families */
 
-#define OPTION_SITE "site." /* families that begin so are about a site */
+#define OPTION_SITE "site." /* the families that begin so are about a site */
 
 extern const struct option_family option_families[];
 extern const size_t option_families_n;

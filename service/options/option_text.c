@@ -18,7 +18,7 @@ _Static_assert(
 struct number_form {
     bool (*parse)(const char *text, int64_t *ret);
     const char *(*format)(int64_t value, char *text);
-    int64_t scale; /* these two have so many of what is one in the field */
+    int64_t scale; /* so many units of parse() and format() are one unit of the field */
     const char *name, *examples;
 };
 
@@ -90,7 +90,7 @@ bool option_set(const struct option *option, const char *text, struct options *o
     return false;
 }
 
-/* "NAME from MIN to MAX<EXAMPLES>, or WORD" */
+/* Write "NAME from MIN to MAX<EXAMPLES>, or WORD". */
 static void describe_range(const struct option *option, char *text, size_t room)
 {
     const struct number_form *form = &number_forms[option->type];

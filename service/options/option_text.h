@@ -14,11 +14,12 @@ struct options;
  * @text is not allowed, and the field is untouched. */
 bool option_set(const struct option *option, const char *text, struct options *options) MUST_CHECK;
 
-/* Write what @option allows, which has refused the value @refused, cut to @room bytes. */
+/* Write to @text, cut to @room bytes, why @option has refused the value @refused, or what it
+ * allows. */
 void option_describe(const struct option *option, const char *refused, char *text, size_t room);
 
-/* Write @value, a value of @option, fit to be shown: escaped, and without passwords.  Cut to @room
- * bytes. */
+/* Write to @text, cut to @room bytes, @value of @option as it may be shown: escaped, and without
+ * passwords. */
 void option_show(const struct option *option, const char *value, char *text, size_t room);
 
 #endif

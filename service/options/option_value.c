@@ -13,7 +13,7 @@ struct unit {
     int64_t factor;
 };
 
-/* From small to large; NULL ends. */
+/* The units that a value may have, from small to large; NULL ends them. */
 static const struct unit number_units[] = {{"", 1}, {NULL, 0}};
 static const struct unit size_units[] = {
     {"", 1},
@@ -113,5 +113,5 @@ const char *option_format_size(int64_t bytes, char *text)
 
 const char *option_format_duration(int64_t ms, char *text)
 {
-    return format(ms, ms == 0 ? &duration_units[1] : duration_units, text); /* "0s" */
+    return format(ms, ms == 0 ? &duration_units[1] : duration_units, text); /* 0 is "0s" */
 }

@@ -14,7 +14,7 @@
 #include "service/options/options_file.h"
 #include "service/options/redis_url.h"
 
-/* The argument may be a URL with a password, given without --redis: its password is not shown. */
+/* The argument may be the URL of --redis, given without the flag.  So its password is not shown. */
 static bool refuse_argument(const struct loader *loader, const char *argument)
 {
     char shown[LOADER_SHOWN_MAX];
@@ -56,8 +56,8 @@ static bool read_flags(struct loader *loader, int argc, char *const *argv)
     return true;
 }
 
-/* Is @name, behind TALLYD_, one of the clients', the tests' or the build's?  A shell may have those
- * of `tallyd import`, too. */
+/* Does the variable TALLYD_<@name> belong to the clients' commands, the tests or the build?  A
+ * shell that starts the service may have such variables, too. */
 static bool is_foreign(struct slice name)
 {
     static const char *const names[] = {"TOOLS", "BIN", "URL", "TOKEN", "SITE", "FORMAT",
@@ -116,8 +116,8 @@ static bool set_defaults(struct loader *loader)
     return true;
 }
 
-/* A number that has no fixed meaning, as `auto`, becomes @value, also in what `tallyd config`
- * prints. */
+/* Where the option @name has a word whose number is not fixed, as `auto`, make the number @value,
+ * also in what `tallyd config` prints. */
 static bool resolve(struct loader *loader, struct slice name, int64_t value)
 {
     size_t at = loader_find(name);
@@ -144,7 +144,7 @@ static bool resolve_memory(struct loader *loader)
     return resolve(loader, SLICE("redis-memory"), (int64_t)pages / 2 * page);
 }
 
-/* Where there is a limit: all that a period allows at once. */
+/* Where there is a limit, all that a period allows may come at once: one event, and the burst. */
 static bool resolve_burst(struct loader *loader)
 {
     const char *rate = loader->options->ingest_limit;
@@ -153,7 +153,7 @@ static bool resolve_burst(struct loader *loader)
            resolve(loader, SLICE("ingest-burst"), limit.count - 1);
 }
 
-/* What depends on other options, or on the machine. */
+/* Resolve the values that depend on other options, or on the machine. */
 static bool resolve_all(struct loader *loader)
 {
     const char *redis = loader->options->redis;
@@ -182,7 +182,7 @@ static bool is_section(const struct option_entry *entry)
     return entry->family == &option_families[OPTION_FAMILY_SECTION];
 }
 
-/* In how many sections is a page that begins as section @at does? */
+/* In how many sections is a page that begins with the prefix of section @at? */
 static size_t sections_around(const struct options *options, const struct option_entry *at)
 {
     size_t n = 0;
@@ -193,8 +193,8 @@ static size_t sections_around(const struct options *options, const struct option
     return n;
 }
 
-/* A page is counted for so many sections, and no more.  One that it were left out of would have
- * wrong figures. */
+/* Refuse more sections than a page can be counted for.  A section that lacks some of its pages
+ * would have wrong figures. */
 static bool check_sections(const struct loader *loader)
 {
     const struct options *options = loader->options;

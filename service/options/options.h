@@ -13,7 +13,7 @@
  * blank lines and lines that begin with # are passed over.  A # behind a value belongs to the
  * value.
  *
- * Thread safety: load and release from one thread.
+ * Thread safety: load and release from one thread; printing only reads.
  */
 #ifndef SERVICE_OPTIONS_OPTIONS_H
 #define SERVICE_OPTIONS_OPTIONS_H
@@ -25,8 +25,8 @@
 #include "storage/base/compiler.h"
 
 /* Fill @options from the @argc flags at @argv, from @environment, and from the file that one of
- * them names.  @argv begins behind the names of program and command, and --help is the caller's.
- * @environment is like environ.  Release what was loaded.
+ * them names.  @argv begins behind the names of program and command, and the caller has looked for
+ * --help.  @environment is like environ.  The caller releases what was loaded.
  * False: nothing is owned, and *ret_error, OPTIONS_ERROR bytes, names the option, the value, where
  * the value stands, and what is allowed. */
 bool options_load(struct options *options, int argc, char *const *argv, char *const *environment,

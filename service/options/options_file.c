@@ -50,7 +50,7 @@ static bool add_entry(struct loader *loader, const struct option_family *family,
                family->before, entry->name, family->after, entry->value, fault);
 }
 
-/* @line has @n bytes and room for one more, and is changed. */
+/* Read line @number of the file.  @line has @n bytes and room for one more, and is changed. */
 static bool read_line(struct loader *loader, unsigned number, char *line, size_t n)
 {
     struct slice all = slice_trim((struct slice){line, n}, blanks);
@@ -91,7 +91,7 @@ static bool read_line(struct loader *loader, unsigned number, char *line, size_t
     return loader_set(loader, at, value.p, OPTION_FILE);
 }
 
-/* @text has @n bytes and room for one more, and is changed. */
+/* Read all lines.  @text has @n bytes and room for one more, and is changed. */
 static bool read_lines(struct loader *loader, char *text, size_t n)
 {
     unsigned number = 0;
@@ -147,6 +147,6 @@ bool options_file_read(struct loader *loader)
             loader->again ? " again" : "", why);
     }
     bool ok = read_text(loader, file);
-    (void)fclose(file); /* only read: nothing can be lost */
+    (void)fclose(file); /* the file was only read: nothing can be lost */
     return ok;
 }

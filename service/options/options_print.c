@@ -8,7 +8,7 @@
 
 #define CELL      4200 /* bytes that hold a shown value: a path */
 #define COLUMNS   5
-#define WIDTH_MAX 40 /* of a column; longer values stick out */
+#define WIDTH_MAX 40 /* a column is at most so wide; longer values stick out */
 
 /* Print the option's name, and what stands for its value. */
 static void print_name(const struct option *option, FILE *out)
@@ -64,7 +64,7 @@ struct row {
     char cells[COLUMNS][CELL];
 };
 
-/* Quotes stand around a value that is empty or could be taken for two. */
+/* Put quotes around a value that is empty, or could be taken for two. */
 static void fill_cell(const struct option *option, const char *value, char *cell)
 {
     char shown[CELL - 2];
@@ -100,7 +100,7 @@ static void fill_entry(const struct options *options, size_t at, struct row *row
     (void)snprintf(row->cells[4], CELL, "file %s:%u", options->config, entry->line);
 }
 
-/* The options, and behind them the entries. */
+/* Fill row @at of the table, which has the options first, and then the entries. */
 static void fill_row(const struct options *options, size_t at, struct row *row)
 {
     if (at < option_table_n) {

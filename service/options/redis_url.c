@@ -33,7 +33,7 @@ int64_t redis_url_ack_replicas(const char *url)
     return behind(url, "redis-cluster://") != NULL || behind(url, "redis-sentinel://") != NULL;
 }
 
-/* In a malformed URL nearly anything may be the password: show only what surely is none. */
+/* In a malformed URL nearly anything may be the password.  So show only what surely is none. */
 static void mask_malformed(const char *url, char *text, size_t room)
 {
     size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz-");
@@ -149,7 +149,7 @@ static void mask_good(const char *url, char *text, size_t room)
     append(text, room, &used, url, (size_t)(end - url));
 }
 
-/* Is it a URL that storage can read, though --redis may not take it yet? */
+/* Is @url one that storage can read, with a server or servers in it, and no path of a socket? */
 static bool is_well_formed(const char *url)
 {
     struct redis_url parsed;

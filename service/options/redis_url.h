@@ -1,4 +1,4 @@
-/* redis_url.h - check the value of --redis before anybody connects, and show it without a password.
+/* redis_url.h - check the value of --redis before a connection is tried, and mask its password.
  *
  * Layer: service, pure.  Thread-safe.  storage/redis/url.h says what a URL holds.
  *
@@ -24,8 +24,8 @@ const char *redis_url_check(const char *url) MUST_CHECK;
  * Each URL stands once.  The list has 1 URL, or 3 to 9: a majority of two servers is both. */
 const char *redis_url_list_check(const char *urls) MUST_CHECK;
 
-/* How many partitions are good for the Redis of @url, which is none that was refused: its data is
- * cut into so many at the first start.  tests/bench/README.md has what they cost. */
+/* How many partitions are good for the Redis of @url, which redis_url_check() has passed: the data
+ * is cut into so many at the first start.  tests/bench/README.md says what partitions cost. */
 int64_t redis_url_partitions(const char *url);
 
 /* How many replicas must acknowledge a request at the Redis of @url: 1 where a replica may take

@@ -20,7 +20,7 @@
 
 struct option_family;
 
-#define OPTIONS_MAX   80   /* at least the options of the table */
+#define OPTIONS_MAX   80   /* the table has no more options than this */
 #define OPTIONS_ERROR 1024 /* bytes that hold any error text and a NUL */
 
 enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_ENVIRONMENT, OPTION_FLAG };
@@ -31,7 +31,7 @@ enum redis_fsync { REDIS_FSYNC_ALWAYS, REDIS_FSYNC_EVERYSEC };
 /* Strings belong to the struct.  Counts and sizes are int64_t, in the ranges of the table. */
 struct options {
     const char *listen;     /* see listen.h */
-    const char *redis;      /* see redis_url.h; "": embedded.  May hold a password */
+    const char *redis;      /* see redis_url.h; "": the embedded one.  May hold a password */
     const char *lock_redis; /* see redis_url.h; "": none.  May hold passwords */
     const char *data_dir;
     const char *config; /* "": none */
@@ -55,7 +55,7 @@ struct options {
     int64_t threads; /* 0: by the number of cores */
     int64_t readers;
     int64_t cache_mb;
-    int64_t queue; /* events */
+    int64_t queue; /* events that may wait */
     int64_t log_hold_ms;
     int64_t ack_replicas;
     enum log_syntax log_format;
@@ -74,9 +74,9 @@ struct options {
     const char *dimensions, *visitors_by;      /* see dimension_option.h */
     const char *deny_sources, *country_header; /* the same */
     const char *geo_db;                        /* path; "": none */
-    int64_t max_pages, max_values, max_events; /* 0: as many as come */
+    int64_t max_pages, max_values, max_events; /* 0: no cap */
 
-    /* Lines as `site.<name>.tz = value`, in the order of the file; see entries.h. */
+    /* Lines of families, such as `site.<name>.tz = value`, in the order of the file; see entries.h. */
     struct option_entry {
         const struct option_family *family;
         char *name, *value; /* owned */
@@ -89,7 +89,7 @@ struct options {
     struct option_origin {
         char *text; /* as given, owned */
         enum option_source source;
-        unsigned line; /* OPTION_FILE */
+        unsigned line; /* the line in the file, if `source` is OPTION_FILE */
     } origins[OPTIONS_MAX];
 };
 
