@@ -9,11 +9,11 @@ enum alb_field {
     ALB_STATUS = 8,
     ALB_REQUEST = 12,
     ALB_UA,
-    ALB_FIELDS, /* so many are looked at */
+    ALB_FIELDS, /* so many fields are looked at */
 };
 
 /* Cut the next field off @rest: a word, or a quoted text in which a backslash takes the next byte
- * with it.  False: there is none, or no blank behind. */
+ * with it.  False: there is no field, or no blank behind the field. */
 static bool cut_field(struct slice *rest, struct slice *ret)
 {
     bool is_quoted = rest->n > 0 && rest->p[0] == '"';
@@ -43,8 +43,8 @@ static bool is_type(struct slice type)
            slice_equal(type, SLICE("ws")) || slice_equal(type, SLICE("wss"));
 }
 
-/* Take the URL "SCHEME://HOST/PATH", which has been taken for the page, apart.  An empty path is
- * "/". */
+/* Split line->page, which has the URL "SCHEME://HOST/PATH" so far, into host and page.  An empty
+ * path is "/". */
 static const char *split_url(struct log_line *line)
 {
     const char *end = line->page.p + line->page.n;

@@ -5,8 +5,8 @@
  *     TYPE TIME ELB CLIENT:PORT TARGET:PORT SECONDS SECONDS SECONDS STATUS TARGET-STATUS
  *     BYTES BYTES "METHOD SCHEME://HOST:PORT/TARGET HTTP/x" "USER AGENT" ..
  *
- * What follows the user agent is not looked at.  The page is the path of the URL, and the host is
- * the URL's.  STATUS is what the client got.
+ * What follows the user agent is not looked at.  Page and host are those of the URL in the request.
+ * STATUS is what the client got.
  *
  * Source: docs.aws.amazon.com/elasticloadbalancing/latest/application/
  * load-balancer-access-logs.html (access log entries: syntax).

@@ -79,8 +79,8 @@ static bool take_number(struct slice *rest, struct slice *ret)
     return true;
 }
 
-/* "REQUEST" STATUS BYTES ["REFERRER" "USER AGENT"].  NULL, or what is wrong.  *ret_clean: the last
- * field ends at a blank or at the line's end. */
+/* Take "REQUEST" STATUS BYTES ["REFERRER" "USER AGENT"].  NULL, or what is wrong.  *ret_clean: the
+ * last field ends at a blank or at the line's end. */
 static const char *split_rest(
     struct slice rest, enum apache_format format, struct log_line *line, bool *ret_clean)
 {
@@ -113,8 +113,8 @@ static const char *split_rest(
     return NULL;
 }
 
-/* Take "HOST IDENT USER", with the virtual host before.  The last blank and what follows is left:
- * a user's name may hold blanks. */
+/* Take "HOST IDENT USER", and the virtual host before, if the format has one.  Only the first word
+ * of USER is taken, because a user's name may hold blanks: take_time() skips the others. */
 static const char *split_client(
     struct slice *rest, enum apache_format format, struct log_line *line)
 {
@@ -124,7 +124,7 @@ static const char *split_client(
     }
     const char *host = line->host.p;
     if (line->host.n > 0 && host[0] == '-' && (line->host.n == 1 || host[1] == ':')) {
-        line->host = (struct slice){0}; /* the request named none; a port may follow */
+        line->host = (struct slice){0}; /* the request named no host; a port may follow */
     }
     if (!take_word(rest, &client)) {
         return rest->n == 0 ? "empty line" : "no host";
@@ -140,8 +140,8 @@ static const char *split_client(
  *
  * A user's name may hold blanks and brackets.  So the time is the first bracket behind which the
  * rest of the line reads as it should.  Sometimes two records ran into each other.  Then the first
- * is cut off, and its user agent does not end cleanly.  The second is taken if it is whole, else
- * the first. */
+ * record is cut off, and its user agent does not end cleanly.  The second record is taken if it is
+ * whole, else the first. */
 static const char *split(struct slice text, enum apache_format format, struct log_line *line)
 {
     const char *detail = split_client(&text, format, line);

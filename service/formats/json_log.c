@@ -4,7 +4,7 @@
 
 #define DEPTH_MAX 32
 
-/* Names that are a parent, too, are compared by their address. */
+/* These names are parents of others, and so are compared by their addresses. */
 static const char caddy_request[] = "request", caddy_headers[] = "headers";
 
 static const struct log_member caddy[] = {
@@ -74,7 +74,7 @@ static bool take_scalar(struct json_scan *scan, struct slice *ret_text)
     return true;
 }
 
-/* Take a value: itself, or the first of an array. */
+/* Take a text or a number, or the first one in an array. */
 static bool take_value(struct json_scan *scan, struct slice *ret_text)
 {
     if (json_scan_peek(scan) != SCAN_ARRAY) {
@@ -87,7 +87,8 @@ static bool take_value(struct json_scan *scan, struct slice *ret_text)
         if (!(is_first ? take_scalar(scan, ret_text) : json_scan_skip(scan))) {
             return false;
         }
-        scan->fault = is_first ? scan->fault : fault; /* only the first matters */
+        scan->fault =
+            is_first ? scan->fault : fault; /* only a fault of the first element matters */
         is_first = false;
     }
     return step == SCAN_CLOSED;
@@ -95,8 +96,8 @@ static bool take_value(struct json_scan *scan, struct slice *ret_text)
 
 static bool take_object(struct json_log *log, const char *parent);
 
-/* Take the value of a member, which has a place in the table or none.  A text that is unusable
- * matters only in the table's members. */
+/* Take the value of a member; NULL: the table does not have the member.  A text that is unusable
+ * matters only in members of the table. */
 static bool take_member(struct json_log *log, const struct log_member *member)
 {
     bool is_object = json_scan_peek(&log->scan) == SCAN_OBJECT;
@@ -125,7 +126,7 @@ static bool take_member(struct json_log *log, const struct log_member *member)
     return true;
 }
 
-/* Take an object, whose members are those of @parent in the table.  The depth is the table's. */
+/* Take an object, whose members are those of @parent in the table.  The table bounds the depth. */
 static bool take_object(struct json_log *log, const char *parent)
 {
     enum scan_step step = json_scan_open(&log->scan, '}');
@@ -139,7 +140,7 @@ static bool take_object(struct json_log *log, const char *parent)
     return step == SCAN_CLOSED;
 }
 
-/* NULL, or what is wrong. */
+/* Read a line into log->fields.  NULL, or what is wrong. */
 static const char *scan_line(struct json_log *log, char *text, size_t n)
 {
     json_scan_init(&log->scan, text, n, DEPTH_MAX);

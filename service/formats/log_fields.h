@@ -14,19 +14,19 @@
 enum log_field {
     LOG_FIELD_CLIENT,  /* address, perhaps with a port */
     LOG_FIELD_TIME,    /* in any form of log_time_any() */
-    LOG_FIELD_DATE,    /* with CLOCK, both UTC: in place of TIME */
-    LOG_FIELD_CLOCK,   /* */
-    LOG_FIELD_METHOD,  /* of a log without a method every request is a GET */
+    LOG_FIELD_DATE,    /* in UTC; DATE and CLOCK stand in place of TIME */
+    LOG_FIELD_CLOCK,   /* in UTC */
+    LOG_FIELD_METHOD,  /* in a log without a method every request is a GET */
     LOG_FIELD_TARGET,  /* what was asked for, with or without the query */
-    LOG_FIELD_REQUEST, /* METHOD TARGET HTTP/x: in place of METHOD and TARGET */
-    LOG_FIELD_PATH,    /* in place of TARGET, if REQUEST is missing, too */
-    LOG_FIELD_QUERY,   /* of a log that keeps it apart from the target */
+    LOG_FIELD_REQUEST, /* "METHOD TARGET HTTP/x", in place of METHOD and TARGET */
+    LOG_FIELD_PATH,    /* used in place of TARGET, if REQUEST is missing, too */
+    LOG_FIELD_QUERY,   /* in a log that keeps the query apart from the target */
     LOG_FIELD_STATUS,
     LOG_FIELD_UA,
     LOG_FIELD_HOST,
     LOG_FIELD_REFERRER,
     LOG_FIELD_COUNT,
-    LOG_FIELD_OBJECT = LOG_FIELD_COUNT, /* of JSON: members inside are looked at, too */
+    LOG_FIELD_OBJECT = LOG_FIELD_COUNT, /* a JSON object, whose members are looked at, too */
 };
 
 /* A name in a format.  @parent is the name of the JSON object around; NULL: the line itself. */
@@ -40,10 +40,11 @@ struct log_table {
     size_t n;
 };
 
-/* Zeroed it has no field. */
+/* A zeroed struct has no field. */
 struct log_fields {
     struct slice of[LOG_FIELD_COUNT];
-    size_t rank[LOG_FIELD_COUNT]; /* 1 is the first member of the table; 0: none yet */
+    size_t
+        rank[LOG_FIELD_COUNT]; /* place in the table, from 1, of the name that gave it; 0: none */
 };
 
 /* Find a member.  NULL: the table does not have it.  @parent is compared by its address: it is NULL

@@ -42,7 +42,7 @@ static bool is_object(struct slice line)
     return slice_begins(slice_trim(line, " \t"), SLICE("{"));
 }
 
-/* JSON is changed while it is read. */
+/* A copy of @text for the readers of JSON, which change what they read. */
 static char *copy(struct log_parser *parser, struct slice text)
 {
     if (text.n > 0) {
@@ -59,7 +59,7 @@ static const struct log_table *const json_tables[LOG_FORMAT_TEMPLATE + 1] = {
     [LOG_FORMAT_CLOUDFLARE] = &json_log_cloudflare,
 };
 
-/* A line of @format.  NULL, or what is wrong. */
+/* Parse a line of @format.  NULL, or what is wrong. */
 static const char *parse_line(
     struct log_parser *parser, enum log_format format, struct slice text, struct log_line *ret)
 {
@@ -89,7 +89,7 @@ static const char *parse_line(
     return apache_parse(text, APACHE_COMBINED, ret);
 }
 
-/* The format of a JSON object; LOG_FORMAT_AUTO if it has none of them. */
+/* The format of a JSON object; LOG_FORMAT_AUTO if no format fits. */
 static enum log_format detect_object(struct log_parser *parser, struct slice text)
 {
     struct log_line ignored;
@@ -104,8 +104,8 @@ static enum log_format detect_object(struct log_parser *parser, struct slice tex
     return LOG_FORMAT_AUTO;
 }
 
-/* The format of @line; LOG_FORMAT_AUTO if the line has none of them.  The order matters: a line
- * with a virtual host reads as a combined one, too. */
+/* The format of @line; LOG_FORMAT_AUTO if no format fits.  The order matters: a line with a virtual
+ * host reads as a combined one, too. */
 static enum log_format detect(struct log_parser *parser, struct slice line)
 {
     static const enum log_format formats[] = {
@@ -123,7 +123,8 @@ static enum log_format detect(struct log_parser *parser, struct slice line)
     return LOG_FORMAT_AUTO;
 }
 
-/* Take a directive of the W3C's where there may be one.  False: the line is none. */
+/* Take a directive of the W3C's, where the format may have one.  False: the line is no
+ * directive. */
 static bool take_directive(struct log_parser *parser, struct slice text)
 {
     enum log_format format = parser->format;
@@ -139,7 +140,7 @@ static bool take_directive(struct log_parser *parser, struct slice text)
     return true;
 }
 
-/* May a line of @format be blank?  Programs that write JSON end it with blank lines. */
+/* May a line of @format be blank?  Programs that write JSON end their files with blank lines. */
 static bool allows_blank(enum log_format format)
 {
     return format == LOG_FORMAT_NDJSON || json_tables[format] != NULL;

@@ -27,11 +27,11 @@
 #define LOG_FORMAT_VALUE(name, text) LOG_FORMAT_##name,
 enum log_format {
     LOG_FORMATS(LOG_FORMAT_VALUE) LOG_FORMAT_COUNT,
-    LOG_FORMAT_TEMPLATE = LOG_FORMAT_COUNT, /* nginx's, by a log_format of one's own */
+    LOG_FORMAT_TEMPLATE = LOG_FORMAT_COUNT, /* nginx's, with a log_format of the user's */
 };
 #undef LOG_FORMAT_VALUE
 
-/* The name of a format. */
+/* The name of a format, a static text.  LOG_FORMAT_TEMPLATE has none, and must not be given. */
 const char *log_format_name(enum log_format format);
 
 /* The format with the name @name.  False: there is none. */
@@ -39,17 +39,17 @@ bool log_format_find(const char *name, enum log_format *ret) MUST_CHECK;
 
 /* What a line is. */
 enum log_result {
-    LOG_REQUEST,   /* of which the log says what *ret has */
-    LOG_EVENT,     /* an event of POST /events, to be sent as it stands; or no JSON at all */
-    LOG_BLANK,     /* nothing, or a directive, where a line may be that */
-    LOG_MALFORMED, /* none of the format: *ret_detail says why */
+    LOG_REQUEST,   /* a request: *ret has what the log says of it */
+    LOG_EVENT,     /* a line of NDJSON, to be sent as it stands, whatever it is */
+    LOG_BLANK,     /* a blank line or a directive, where the format may have such lines */
+    LOG_MALFORMED, /* not of the format: *ret_detail says why */
 };
 
 struct log_parser {
-    enum log_format format; /* LOG_FORMAT_AUTO until a line has shown it */
+    enum log_format format; /* LOG_FORMAT_AUTO until a line has shown the format */
 
     /* Fields below are the parser's own. */
-    const struct nginx_template *tmpl; /* borrowed */
+    const struct nginx_template *tmpl; /* borrowed; NULL: none */
     struct w3c w3c;                    /* what the last "#Fields:" line said */
     char scratch[LOG_LINE_MAX];
 };
@@ -59,9 +59,9 @@ void log_parser_init(
     struct log_parser *parser, enum log_format format, const struct nginx_template *tmpl);
 
 /* Read @text, a line without its end, of at most LOG_LINE_MAX bytes.  Lines of W3C logs are read by
- * the "#Fields:" line before them, so a parser must have read that, too.  *ret is written for
- * LOG_REQUEST only, and its slices are valid until the next call, while @text lives.  *ret_detail,
- * a static text, is written for LOG_MALFORMED only. */
+ * the "#Fields:" line before them, so the parser must have read that line, too.  *ret is written
+ * for LOG_REQUEST only, and its slices are valid until the next call, while @text lives.
+ * *ret_detail, a static text, is written for LOG_MALFORMED only. */
 enum log_result log_parser_read(struct log_parser *parser, struct slice text, struct log_line *ret,
     const char **ret_detail) MUST_CHECK;
 

@@ -40,7 +40,7 @@ static bool is_protocol(struct slice text)
     return true;
 }
 
-/* The target ends at the protocol, not at the first blank. */
+/* The target ends where the protocol begins, not at the first blank. */
 const char *log_line_take_request(struct log_line *line, struct slice request)
 {
     const char *end = request.p + request.n;

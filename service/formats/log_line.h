@@ -24,7 +24,7 @@ enum log_method { LOG_GET, LOG_HEAD, LOG_POST, LOG_OTHER };
 
 /* Slices point into the line, or into what the parser has unescaped. */
 struct log_line {
-    struct slice client; /* who asked: never empty */
+    struct slice client; /* the client's address or name, never empty */
     bool client_is_ip;   /* IPv4 or IPv6; else a host name, or anything else */
     int64_t at_s;        /* UTC, the log's offset applied; never negative */
     enum log_method method;
@@ -34,7 +34,7 @@ struct log_line {
     struct slice query;    /* where the log keeps it apart from the target; any bytes */
     struct slice referrer; /* any bytes; n is 0 if the log does not say */
     struct slice ua;       /* UTF-8 without NUL.  p is NULL if the log has no such field */
-    struct slice host;     /* that was asked, perhaps with a port; n is 0 if the log does not say */
+    struct slice host;     /* the one asked, perhaps with a port; n is 0 if the log does not say */
 };
 
 /* Take "METHOD TARGET HTTP/x", the protocol optional.  Servers log what came, so a target may hold
@@ -49,7 +49,7 @@ const char *log_line_take_target(struct log_line *line, struct slice target) MUS
 /* Take an address or a host's name. */
 const char *log_line_take_client(struct log_line *line, struct slice client) MUST_CHECK;
 
-/* Take a status, or anything else for none. */
+/* Take a status of three digits; anything else counts as no status. */
 void log_line_take_status(struct log_line *line, struct slice status);
 
 /* Is the line, now complete, one that the server would take?  Only the fields that are sent must be

@@ -13,7 +13,7 @@
 /* The most digits of a number: nanoseconds in the year 2999 have 20. */
 #define NUMBER_DIGITS 20
 
-/* Exactly @n digits, or -1. */
+/* The number that the @n digits at @p make; -1: not all of them are digits. */
 static int digits(const char *p, unsigned n)
 {
     int value = 0;
@@ -26,7 +26,7 @@ static int digits(const char *p, unsigned n)
     return value;
 }
 
-/* 1..12, or 0. */
+/* The month that the three letters at @name mean, 1..12; 0: none. */
 static int month_number(const char *name)
 {
     static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -38,7 +38,7 @@ static int month_number(const char *name)
     return 0;
 }
 
-/* The offset "+hhmm" in seconds. */
+/* Read the offset "+hhmm" into *ret_s, in seconds. */
 static bool parse_offset(const char *p, int *ret_s)
 {
     int hours = digits(p + 1, 2), minutes = digits(p + 3, 2);
@@ -84,7 +84,7 @@ bool log_time_apache(const char *p, int64_t *ret_s)
     return true;
 }
 
-/* RFC 3339, also with the offset as "+hhmm". */
+/* Read RFC 3339, also with the offset as "+hhmm". */
 static bool read_rfc3339(struct slice text, int64_t *ret_s)
 {
     int64_t at_s;
@@ -117,7 +117,7 @@ bool log_time_utc(struct slice date, struct slice clock, int64_t *ret_s)
     return read_rfc3339((struct slice){text, date.n + clock.n + 2}, ret_s);
 }
 
-/* How many of @n digits stand behind the seconds. */
+/* How many of a number's @n digits are fractions of a second. */
 static size_t sub_second_digits(size_t n)
 {
     return n >= 18 ? 9 : n >= 15 ? 6 : n >= 12 ? 3 : 0;

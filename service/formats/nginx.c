@@ -29,7 +29,7 @@ static bool is_name(char c)
     return ascii_is_alnum(c) || c == '_';
 }
 
-/* Take "$name" or "${name}" at *p, which moves behind.  False: that is none. */
+/* Take "$name" or "${name}" at *p, and move *p behind it.  False: this is no variable. */
 static bool take_variable(const char **p, struct slice *ret_name)
 {
     const char *at = *p + 1;
@@ -47,7 +47,8 @@ static bool take_variable(const char **p, struct slice *ret_name)
     return true;
 }
 
-/* What a page view needs, and the template does not have.  NULL: nothing. */
+/* What the log_format must be, if the template lacks something that a page view needs.  NULL: the
+ * template lacks nothing. */
 static const char *find_missing(const struct nginx_template *tmpl)
 {
     bool has[LOG_FIELD_COUNT] = {false};
@@ -99,7 +100,8 @@ const char *nginx_template_compile(const char *format, struct nginx_template *re
     return missing;
 }
 
-/* Where the text of the variable before part @i ends; NULL if the line does not go on so. */
+/* Where the text of the variable before part @i ends; NULL if the line does not go on as part
+ * @i. */
 static const char *find_end(
     const struct nginx_template *tmpl, size_t i, const char *p, const char *end)
 {
@@ -110,7 +112,7 @@ static const char *find_end(
     if (next->has_variable) {
         return memmem(p, (size_t)(end - p), next->text.p, next->text.n);
     }
-    /* The line ends there.  memmem() would find the text in a variable, too. */
+    /* The line must end with this text.  memmem() would find the text in a variable, too. */
     const char *last = end - next->text.n;
     return (size_t)(end - p) >= next->text.n && memcmp(last, next->text.p, next->text.n) == 0
                ? last

@@ -1,13 +1,13 @@
-/* nginx.h - the logs that nginx writes by a log_format of one's own.
+/* nginx.h - the logs that nginx writes with a log_format of the user's.
  *
  * Layer: service/formats, pure.  Thread-safe.
  *
  * nginx's variables have names, whether a log_format writes a JSON object whose members are named
  * as the variables (json_log.h, with the table below), or a line of text: a template.
  *
- * A template is taken apart once.  In a line, a variable's text ends where the text behind the
- * variable begins, at the first place where that text stands; the last one takes the rest.  nginx
- * writes a quote inside a variable as \x22, so a quoted variable ends at its quote.  Variables that
+ * A template is taken apart once.  In a line, a variable's text ends at the first place where the
+ * text stands that follows the variable; the last variable takes the rest.  nginx writes a quote
+ * inside a variable as \x22, so a quoted variable ends at its quote.  Variables that
  * say nothing of a page view are passed over.
  *
  * Source: nginx.org/en/docs/http/ngx_http_log_module.html#log_format, and ngx_http_core_module
@@ -23,7 +23,7 @@
 /* remote_addr, time_local, request, status, http_user_agent, host.. */
 extern const struct log_table nginx_variables;
 
-/* A text, and the variable behind the text.  The last part may have no variable. */
+/* A text, and the variable that follows the text.  The last part may have no variable. */
 struct nginx_part {
     struct slice text; /* borrowed from the format */
     bool has_variable;

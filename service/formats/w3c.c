@@ -2,7 +2,7 @@
 
 #include "handlers/text/utf8.h"
 
-/* A host's name in the request goes before the name of the distribution. */
+/* The order matters: a host's name in the request goes before the name of the distribution. */
 static const struct log_member w3c_members[] = {
     {NULL, "date", LOG_FIELD_DATE},
     {NULL, "time", LOG_FIELD_CLOCK},
@@ -85,8 +85,8 @@ static size_t unescape_percent(const char *from, size_t n, char *to)
     return length;
 }
 
-/* Undo what @server did to a user agent, in @scratch.  What would be no text then stays as it was
- * written. */
+/* Undo, in @scratch, what @server did to a user agent.  A user agent that would be no text then
+ * stays as it was written. */
 static struct slice unescape(struct slice ua, enum w3c_server server, char *scratch)
 {
     size_t n = server == W3C_IIS ? unescape_plus(ua.p, ua.n, scratch)

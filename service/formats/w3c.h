@@ -22,16 +22,17 @@
 
 enum w3c_server { W3C_IIS, W3C_CLOUDFRONT };
 
-/* Zeroed it knows no columns. */
+/* A zeroed struct knows no columns. */
 struct w3c {
     size_t n;                                          /* 0: no "#Fields:" was read */
-    const struct log_member *columns[W3C_COLUMNS_MAX]; /* NULL: passed over */
+    const struct log_member *columns[W3C_COLUMNS_MAX]; /* NULL: the column is passed over */
 };
 
 /* Is @line a directive?  Its name must be one that the W3C defines. */
 bool w3c_is_directive(struct slice line) MUST_CHECK;
 
-/* Take a directive.  True: it named the columns, and *ret_server writes such. */
+/* Take a directive.  True: the directive named the columns, and *ret_server is the server that
+ * writes such columns. */
 bool w3c_take_directive(struct w3c *w3c, struct slice line, enum w3c_server *ret_server);
 
 /* Parse @line.  @scratch, LOG_LINE_MAX bytes, holds what is unescaped; *ret points there or into

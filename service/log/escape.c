@@ -2,7 +2,7 @@
 
 #include "handlers/text/utf8.h"
 
-/* U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069. */
+/* Is this U+061C, U+200E, U+200F, U+202A to U+202E, or U+2066 to U+2069? */
 static bool is_direction(const unsigned char *p, size_t length)
 {
     if (length == 2) {
@@ -67,7 +67,7 @@ static size_t escape_code(unsigned code, char *out)
     return 6;
 }
 
-/* Write the character at @p, @length bytes of UTF-8, or one stray byte if @length is 0. */
+/* Escape the character at @p, @length bytes of UTF-8, or one stray byte if @length is 0. */
 static size_t escape_character(const unsigned char *p, size_t length, char *out)
 {
     if (length == 0) {
@@ -80,7 +80,7 @@ static size_t escape_character(const unsigned char *p, size_t length, char *out)
         out[1] = letters[at - plain];
         return 2;
     }
-    if (is_control(p, length)) { /* a terminal may obey it */
+    if (is_control(p, length)) { /* a terminal may obey such a character */
         return escape_code(code_of(p, length), out);
     }
     memcpy(out, p, length);

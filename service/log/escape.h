@@ -1,6 +1,6 @@
 /* escape.h - make text of any origin safe for one line of a log, or for a terminal.
  *
- * Layer: service; pure, but that escape_print() writes.  Thread-safe.
+ * Layer: service; pure, except that escape_print() writes.  Thread-safe.
  * The result may stand between the quotes of a JSON string.  A quote, a backslash and the control
  * characters below are escaped.  A byte that is not UTF-8 becomes \ufffd.  Readers of logfmt take
  * the same form, so both log formats share it.
@@ -27,8 +27,8 @@ void escape_print(const char *text, FILE *out);
 void escape_in_place(char *text);
 
 /* Write @text, escaped, to @out, as far as it fits into @room bytes.  Half a character is never
- * written, and no NUL is added.  Returns the bytes written.  *ret_taken is the bytes of @text that
- * these stand for. */
+ * written, and no NUL is added.  Returns how many bytes were written.  *ret_taken: so many bytes of
+ * @text they stand for. */
 size_t escape_text(struct slice text, char *out, size_t room, size_t *ret_taken);
 
 /* Write @text as an escaped string with a NUL.  A text that does not fit into @room >= 4 bytes is

@@ -18,7 +18,7 @@ struct repeat {
     const char *message; /* NULL: free */
     enum log_level level;
     int64_t second;
-    unsigned written; /* in that second */
+    unsigned written; /* records that were written in that second */
     uint64_t suppressed;
 };
 
@@ -30,7 +30,7 @@ struct logger {
     int64_t (*now_ms)(void *clock);
     void *clock;
     atomic_uint_fast64_t lost;
-    pthread_mutex_t mu; /* guards `repeats`, and is held by who writes */
+    pthread_mutex_t mu; /* guards `repeats`, and is held while a record is written */
     struct repeat repeats[REPEAT_PLACES];
 };
 
@@ -76,8 +76,8 @@ uint64_t logger_lost(const struct logger *logger)
 }
 
 /* Is there room for a record?  A pipe that has room takes LOG_RECORD_MAX bytes, which is PIPE_BUF.
- * A pipe that nobody reads must not stop the service, and O_NONBLOCK would be set for all who have
- * the descriptor. */
+ * A pipe that nobody reads must not stop the service, and O_NONBLOCK would be set for all processes
+ * that have the descriptor. */
 static bool has_room(const struct logger *logger)
 {
     struct pollfd out = {.fd = logger->fd, .events = POLLOUT};
@@ -85,7 +85,7 @@ static bool has_room(const struct logger *logger)
     do {
         n = poll(&out, 1, 0);
     } while (n < 0 && errno == EINTR);
-    return n != 0; /* what cannot be polled is written to, and says what is wrong */
+    return n != 0; /* where poll() fails, write() finds out what is wrong */
 }
 
 static void emit(struct logger *logger, const struct log_record *record)
@@ -93,7 +93,7 @@ static void emit(struct logger *logger, const struct log_record *record)
     char line[LOG_RECORD_MAX];
     size_t n = log_record_print(record, logger->syntax, line);
     ssize_t written;
-    (void)pthread_mutex_lock(&logger->mu); /* nobody else takes the room; cannot fail */
+    (void)pthread_mutex_lock(&logger->mu); /* no other thread takes the room; cannot fail */
     bool room = has_room(logger);
     do {
         written = room ? write(logger->fd, line, n) : 0;

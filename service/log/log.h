@@ -4,8 +4,9 @@
  *
  * A record is one write(2).  Records of one message that come faster than a limit are left out. The
  * next record of that message, in a later second, says how many were left out (`suppressed=N`).
- * What is unsaid when the logger is freed is said then.  A record that the descriptor does not take
- * at once is lost, and counted.  So logging never fails, never waits, and never changes errno.
+ * What was left out and is not told yet is told when the logger is freed.  A record that the
+ * descriptor does not take at once is lost, and counted.  So logging never fails, never waits, and
+ * never changes errno.
  *
  * Thread safety: logger_new() and logger_free() from one thread, all others from any thread.
  *
@@ -40,7 +41,7 @@ void logger_set_level(struct logger *logger, enum log_level level);
 /* How many records the descriptor has not taken. */
 uint64_t logger_lost(const struct logger *logger);
 
-/* This machine's clock, UTC: what records are dated with, unless the logger has a clock. */
+/* This machine's clock, UTC.  Records are dated with this clock, unless the logger has its own. */
 int64_t log_now_ms(void);
 
 /* Write a record.  @message must live as long as the logger: the macros below take a literal. */

@@ -106,7 +106,7 @@ static void put_field(struct line *line, const struct log_field *field)
     }
 }
 
-/* RFC 3339 in UTC with milliseconds; a clock of the years 0 to 9999. */
+/* Write the time as RFC 3339, in UTC with milliseconds, for the years 0 to 9999. */
 static void put_time(struct line *line, int64_t at_ms)
 {
     int64_t ms = (at_ms % 1000 + 1000) % 1000;

@@ -33,7 +33,7 @@ struct log_field {
     } value;
 };
 
-/* NULL is written as an empty text. */
+/* These functions make a field.  A text that is NULL is written as an empty one. */
 static inline struct log_field log_text(const char *key, const char *text)
 {
     return (struct log_field){key, LOG_TEXT, {.text = slice_of(text != NULL ? text : "")}};
@@ -68,7 +68,8 @@ struct log_record {
     uint64_t suppressed; /* records of this message left out before; 0 is not written */
 };
 
-/* Write @record and a newline, without a NUL, to @line, LOG_RECORD_MAX bytes.  Returns how many. */
+/* Write @record and a newline, without a NUL, to @line, which has LOG_RECORD_MAX bytes.  Returns
+ * how many bytes were written. */
 size_t log_record_print(const struct log_record *record, enum log_syntax syntax, char *line);
 
 #endif

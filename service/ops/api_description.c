@@ -4,7 +4,7 @@
 #include "handlers/reply/reply.h"
 #include "handlers/web/embed.h"
 
-/* The JSON lies in the build's directory. */
+/* The build makes openapi.json in its own directory. */
 EMBED(openapi_yaml, "openapi.yaml");
 EMBED(openapi_json, "openapi.json");
 

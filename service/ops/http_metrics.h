@@ -15,14 +15,15 @@
 
 struct http_metrics;
 
-/* Append what is formatted, less than 512 bytes: lines of Prometheus's text format. */
+/* Append formatted lines of Prometheus's text format.  What exceeds 511 bytes is cut off. */
 void metrics_put(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Counters for @n_routes routes, and for requests that no route served.  NULL: out of memory. */
+/* Counters for @n_routes routes, and for requests that no route served.  @routes must outlive the
+ * result.  NULL: out of memory. */
 struct http_metrics *http_metrics_new(const struct route *routes, size_t n_routes) MUST_CHECK;
 void http_metrics_free(struct http_metrics *metrics); /* NULL is fine */
 
-/* Count an answer.  @route is n_routes if no route served the request. */
+/* Count an answer.  @route is an index, or n_routes if no route served the request. */
 void http_metrics_observe(
     struct http_metrics *metrics, size_t route, unsigned status, int64_t latency_us);
 

@@ -15,8 +15,8 @@
 #include "storage/base/buffer.h"
 #include "storage/base/clock.h"
 
-#define PROBE_AGE_MS 1000 /* the result of a probe holds so long */
-#define PROBE_MS     2000 /* with a probe that takes longer the service is not ready */
+#define PROBE_AGE_MS 1000 /* the result of a probe holds for so long */
+#define PROBE_MS     2000 /* the service is not ready if a probe takes longer */
 
 static const struct ops *ops_of(const struct http_exchange *exchange)
 {
@@ -34,7 +34,7 @@ static enum handler_result healthz_start(struct http_exchange *exchange)
 
 /* ---- /readyz ---- */
 
-/* The lines of @text. */
+/* The lines of @text as a JSON array of texts.  NULL: out of memory. */
 static json_t *list_of(const char *text)
 {
     json_t *list = json_array();
@@ -95,7 +95,7 @@ static enum handler_result readyz_start(struct http_exchange *exchange)
     }
     int64_t now_ms = monotonic_ms();
     pthread_mutex_lock(&probe->lock);
-    /* While a probe is under way the result before it holds: but not that of an hour ago. */
+    /* While a probe is under way the last result holds, but not a result of an hour ago. */
     int64_t holds_ms = probe->under_way ? PROBE_AGE_MS + PROBE_MS : PROBE_AGE_MS;
     bool fresh = probe->known && now_ms - probe->at_ms < holds_ms;
     enum storage_err err = probe->err;
@@ -231,7 +231,7 @@ static void print_server(const struct ops *ops, struct buffer *out)
 #undef X
 }
 
-/* The second number of /proc/self/statm is resident pages. */
+/* The process's resident memory: the second number of /proc/self/statm, in pages. */
 static int64_t resident_bytes(void)
 {
     char text[128];

@@ -32,7 +32,7 @@ struct ops {
         char detail[96];
         char degraded[PROBE_DEGRADED];
         int64_t at_ms;  /* CLOCK_MONOTONIC */
-        uint64_t fault; /* storage_write_fault() at its beginning; a later fault ends its word */
+        uint64_t fault; /* storage_write_fault() when the probe began: see probed() in ops.c */
     } * probe;
 };
 

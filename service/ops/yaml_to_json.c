@@ -7,7 +7,7 @@
  * (yes, 0x1f, 1_000, 2026-11-20, ~), a name that is given twice or is no string, anchors, aliases
  * and tags.  Put quotes around it.
  *
- * The process is short: what it holds when it fails is not freed.
+ * The process lives for a moment only, so memory is not freed when it fails.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -68,7 +68,7 @@ static const char *text_of(const yaml_event_t *event)
     return (const char *)event->data.scalar.value;
 }
 
-/* Words that some version of YAML reads as a boolean or null, in any case of letters. */
+/* Is @text a word that some version of YAML reads as a boolean, null or merge key, in any case? */
 static bool is_doubtful(const char *text)
 {
     static const char *const words[] = {
@@ -81,7 +81,8 @@ static bool is_doubtful(const char *text)
     return false;
 }
 
-/* Numbers, times and dates in any version of YAML begin like this; text may, but then in quotes. */
+/* Does @text begin as numbers, times and dates do in some version of YAML?  A text that does must
+ * be in quotes. */
 static bool looks_like_a_number(const char *text)
 {
     if (*text == '-' || *text == '+') {

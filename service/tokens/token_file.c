@@ -87,7 +87,8 @@ static bool take_hash(const struct parser *p, struct slice word, struct access *
     return true;
 }
 
-/* The slices move while the array grows.  So a token has only a number of sites until the end. */
+/* The array of slices moves while it grows.  So until the end a token has only a number of
+ * sites. */
 static bool take_sites(struct parser *p, struct slice list, struct access *token)
 {
     struct token_set *set = p->set;
@@ -157,7 +158,8 @@ static bool take_line(struct parser *p, struct slice line)
     if (!token_name_valid(name)) {
         return fail(p, "the name must be 1 to 64 printable ASCII characters");
     }
-    ((char *)(uintptr_t)name.p)[name.n] = '\0'; /* in the set's own text: a blank or the line end */
+    ((char *)(uintptr_t)name.p)[name.n] =
+        '\0'; /* in the set's own text, in place of a blank or a line's end */
     token.name = name.p;
     set->tokens[set->n++] = token;
     return true;
@@ -185,7 +187,8 @@ static int by_hash(const void *a, const void *b)
         ((const struct access *)a)->hash, ((const struct access *)b)->hash, ACCESS_HASH_SIZE);
 }
 
-/* NULL, or what is wrong, perhaps in the @n bytes of @room. */
+/* Check that names and hashes are unique, and sort by hash.  NULL, or what is wrong: a static text,
+ * or one in the @n bytes of @room. */
 static const char *check_unique(struct token_set *set, size_t n, char *room)
 {
     qsort(set->tokens, set->n, sizeof(*set->tokens), by_name);
@@ -284,7 +287,7 @@ struct token_set *token_file_read(const char *path, bool again, char *ret_error)
         set = token_file_parse(path, text, n, ret_error);
     }
     free(text);
-    (void)fclose(file); /* only read: nothing can be lost */
+    (void)fclose(file); /* the file was only read: nothing can be lost */
     return set;
 }
 

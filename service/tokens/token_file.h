@@ -1,6 +1,6 @@
 /* token_file.h - read the file that says which tokens there are, and what each may do.
  *
- * Layer: service, pure but for reading the file.  One line a token:
+ * Layer: service, pure except for reading the file.  A token has a line:
  *
  *     sha256hex scope[,scope] [site=a,b] name
  *
@@ -27,16 +27,16 @@
 
 struct token_set {
     _Atomic unsigned holders; /* see tokens.h */
-    struct access *tokens;    /* n of them, in order of their hashes; owned */
+    struct access *tokens;    /* owned; n tokens in order of their hashes */
     size_t n;
-    size_t first[257];   /* by a hash's first byte: the index of the first such token */
-    char *text;          /* names and sites point into this; owned */
-    struct slice *sites; /* owned */
+    size_t first[257];   /* by the first byte of a hash: index of the first token from there on */
+    char *text;          /* owned; names and sites point into this */
+    struct slice *sites; /* owned; the sites of all tokens */
 };
 
-/* Read @path; @again, where it was read before, only from a regular file.  NULL: *ret_error,
- * TOKEN_FILE_ERROR bytes, says what is wrong, with the number of the line and none of its content.
- */
+/* Read @path.  @again: the process has read @path before, and reads only a regular file.  The caller
+ * frees the set.  NULL: *ret_error, TOKEN_FILE_ERROR bytes, says what is wrong, with the number of
+ * the line, and shows no hash. */
 struct token_set *token_file_read(const char *path, bool again, char *ret_error) MUST_CHECK;
 
 /* The same from @text, @n bytes.  @name stands in errors. */
@@ -45,14 +45,14 @@ struct token_set *token_file_parse(
 
 void token_set_free(struct token_set *set); /* NULL is fine */
 
-/* The token whose text is @shown, or NULL.  The time of the search tells nothing about a token.
+/* The token whose text is @shown, or NULL.  The time that the search takes tells nothing of tokens.
  * Hashes are compared in constant time, and only the hash of @shown decides which are compared. */
 const struct access *token_set_find(const struct token_set *set, struct slice shown);
 
 /* The SHA-256 hash of @token. */
 void token_hash(struct slice token, uint8_t ret[static ACCESS_HASH_SIZE]);
 
-/* Parse "ingest,read" into bits of enum access_scope.  False: no word, or one that is no scope. */
+/* Parse "ingest,read" into bits of enum access_scope.  False: a word is missing, or is no scope. */
 bool token_scopes_parse(struct slice text, unsigned *ret) MUST_CHECK;
 
 /* May @name be a token's name?  A name that begins with "site=" would be read as sites. */

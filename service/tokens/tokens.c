@@ -13,7 +13,7 @@
 struct tokens {
     char *path;
     bool open_too;
-    pthread_mutex_t lock; /* guards the pointer `set`, until that set has one holder more */
+    pthread_mutex_t lock; /* guards the pointer `set`, also while a holder is added to that set */
     struct token_set *set;
 };
 
@@ -89,8 +89,8 @@ size_t tokens_count(struct tokens *tokens)
 
 /* ---- judging ---- */
 
-/* What stands behind @scheme, in upper or lower case, and blanks.  False: another scheme, or
- * nothing. */
+/* Take what follows @scheme, whose case does not matter, and blanks.  False: the scheme is another
+ * one, or nothing follows. */
 static bool read_scheme(struct slice field, struct slice scheme, struct slice *ret)
 {
     size_t at = scheme.n;
@@ -109,7 +109,7 @@ static bool read_bearer(struct slice field, struct slice *ret)
     return read_scheme(field, SLICE("bearer"), ret) && ret->n <= TOKEN_MAX;
 }
 
-/* The user name of Basic (RFC 7617), decoded into @to.  Whatever the password is. */
+/* Take the user name of Basic (RFC 7617), decoded into @to.  The password does not matter. */
 static bool read_basic(struct slice field, char to[static TOKEN_MAX + 1], struct slice *ret)
 {
     struct slice coded;
@@ -127,7 +127,7 @@ static bool refuse(struct http_response *response, const char *detail, const cha
 {
     problem_reply(response, PROBLEM_UNAUTHORIZED, "%s", detail);
     (void)problem_add_header(
-        response, "WWW-Authenticate", challenge); /* the first: there is room */
+        response, "WWW-Authenticate", challenge); /* the first header: there is room */
     return false;
 }
 

@@ -3,8 +3,8 @@
  * Layer: service.  The set of tokens is replaced as a whole when the file is read again.  A request
  * under way keeps the set that it was judged by.
  *
- * Thread safety: tokens_admit(), tokens_let_go() and tokens_count() from any thread; open, reload
- * and close from one.  Close after all requests have ended.
+ * Thread safety: open, reload and close from one thread, the others from any thread.  Close after
+ * all requests have ended.
  */
 #ifndef SERVICE_TOKENS_TOKENS_H
 #define SERVICE_TOKENS_TOKENS_H
@@ -16,11 +16,12 @@
 struct tokens;
 
 /* Read the file @path; the path is copied.  NULL: *ret_error, TOKEN_FILE_ERROR bytes, says why.
- * @open_too: routes about the process ask for a token, too (access_needed). */
+ * @open_too: routes about the process ask for a token, too (access_needed()). */
 struct tokens *tokens_open(const char *path, bool open_too, char *ret_error) MUST_CHECK;
 void tokens_close(struct tokens *tokens); /* NULL is fine */
 
-/* Read the file again.  False: *ret_error says why, and the tokens of before stay. */
+/* Read the file again.  False: *ret_error, TOKEN_FILE_ERROR bytes, says why, and the old tokens
+ * stay. */
 bool tokens_reload(struct tokens *tokens, char *ret_error) MUST_CHECK;
 
 /* How many tokens there are. */
@@ -37,7 +38,8 @@ size_t tokens_count(struct tokens *tokens);
 bool tokens_admit(struct tokens *tokens, const struct route *route, struct http_exchange *exchange,
     struct token_set **ret_held) MUST_CHECK;
 
-/* The same for the token @shown, which a body had, where tokens_admit() said tokenless. */
+/* The same for the token @shown, which the request's body has, after tokens_admit() has set
+ * exchange->tokenless. */
 bool tokens_show(struct tokens *tokens, const struct route *route, struct slice shown,
     struct http_exchange *exchange, struct token_set **ret_held) MUST_CHECK;
 
