@@ -97,7 +97,7 @@ int cluster_main(int argc, char **argv)
             return 0;
         }
         if (strcmp(argv[i], "--redis") == 0) {
-            url = argv[++i]; /* NULL behind the last */
+            url = argv[++i]; /* NULL behind the last argument */
         } else if (strncmp(argv[i], "--redis=", 8) == 0) {
             url = argv[i] + 8;
         } else if (argv[i][0] == '-' || n == 2) {

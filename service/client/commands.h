@@ -1,8 +1,8 @@
 /* commands.h - the commands of a client: tallyd import, query, cluster and token.
  *
  * Layer: service/client.  Each function runs one command: argv[0] is its name, and the result is
- * the exit status.  For all of them 2 means that the command line is wrong.  Whether standard
- * output took all that was printed is for the caller to see.
+ * the exit status.  For all of them 2 means that the command line is wrong.  The caller checks
+ * whether standard output took all that was printed.
  */
 #ifndef SERVICE_CLIENT_COMMANDS_H
 #define SERVICE_CLIENT_COMMANDS_H
@@ -25,8 +25,8 @@ int import_main(int argc, char **argv);
  *   1  the server did not answer, or refused the question */
 int query_main(int argc, char **argv);
 
-/* `tallyd cluster`: look at the servers that have the data.  It talks to Redis itself, so it works
- * where no service does.
+/* `tallyd cluster`: look at the servers that have the data.  The command talks to Redis itself, so
+ * it needs no running service.
  *
  *   1  something is wrong with the servers, or nothing could be done */
 int cluster_main(int argc, char **argv);

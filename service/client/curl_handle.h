@@ -12,8 +12,8 @@
 #include "storage/base/compiler.h"
 
 /* Make @easy ready for HTTP/1.1 requests of @url by the name @agent.  The answer's bytes go to
- * @take, with @data.  @error, CURL_ERROR_SIZE bytes that outlive the handle, gets curl's word on a
- * failure.  A request ends after a minute, which is well over the server's own deadline
+ * @take, with @data.  @error, CURL_ERROR_SIZE bytes that outlive the handle, gets curl's text about
+ * a failure.  A request ends after a minute, which is well over the server's own deadline
  * (--request-timeout, 10 s).  False: out of memory. */
 bool curl_handle_set_up(CURL *easy, const char *url, const char *agent, curl_write_callback take,
     void *data, char *error) MUST_CHECK;

@@ -2,7 +2,7 @@
  *
  * Layer: service/client.  Thread-safe.
  *
- * Only the commands of a client need libcurl.  It brings 22 other libraries with it.  Were tallyd
+ * Only the commands of a client need libcurl, which brings 22 other libraries with it.  Were tallyd
  * linked with them, each `tallyd serve` would hold 3 MiB for nothing.  So this file has the
  * functions that the client calls, by their own names, and each hands its call on.  A program that
  * lacks a library ends as it does when the system's loader misses one.
@@ -21,7 +21,7 @@
 #undef curl_easy_getinfo
 
 #define LIBRARY           "libcurl.so.4"
-#define STATUS_NO_LIBRARY 127 /* ld.so's */
+#define STATUS_NO_LIBRARY 127 /* with this status ld.so exits, too */
 
 /* The type of an option's argument is in its number: see curl.h. */
 #define TYPE_STEP (CURLOPTTYPE_OBJECTPOINT - CURLOPTTYPE_LONG)
@@ -54,12 +54,12 @@ static void find(const char *name, void *ret)
     memcpy(ret, &address, sizeof(address));
 }
 
-/* A pointer `real` to libcurl's function of the name. */
+/* Declare a pointer `real` to libcurl's function @name. */
 #define REAL(name)                                                                                 \
     __typeof__(&(name)) real;                                                                      \
     find(#name, &real)
 
-/* A function of libcurl's that hands its call on. */
+/* Define a function of libcurl's name that hands its call on. */
 #define HAND_ON(type, name, parameters, ...)                                                       \
     type name parameters                                                                           \
     {                                                                                              \
@@ -87,7 +87,7 @@ HAND_ON(CURLUcode, curl_url_get, (CURLU * url, CURLUPart part, char **text, unsi
 HAND_ON(CURLUcode, curl_url_set,
     (CURLU * url, CURLUPart part, const char *text, unsigned int flags), url, part, text, flags)
 
-/* ---- those with a variable argument ---- */
+/* ---- functions with a variable argument ---- */
 
 CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
 {
@@ -104,7 +104,7 @@ CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
         size = va_arg(arguments, curl_off_t);
         code = real(easy, option, size);
         break;
-    default: /* of data or a function */
+    default: /* a pointer to data or to a function */
         code = real(easy, option, va_arg(arguments, void *));
         break;
     }

@@ -113,7 +113,7 @@ static void say_unreadable(struct import *import)
     }
 }
 
-/* Read and send the whole file.  False: that ended early. */
+/* Read and send the whole file.  False: the import ended early. */
 static bool run(struct import *import)
 {
     for (;;) {

@@ -13,7 +13,7 @@
 #include "service/client/line_reader.h"
 #include "storage/job/event.h"
 
-/* A line whose every byte is escaped as \u00XX, and what stands around its parts. */
+/* The most bytes of an event: every byte of its line escaped as \u00XX, and names and quotes. */
 #define EVENT_BYTES_MAX (6 * LINE_READER_MAX + 768)
 
 #define CAMPAIGN_QUERY_MAX                                                                         \
@@ -21,7 +21,7 @@
 
 #define HOST_HASH_BYTES 16
 
-/* A line of NDJSON, with a site in front. */
+/* The most bytes of a line of NDJSON with a site in front. */
 #define JSON_BYTES_MAX (LINE_READER_MAX + EVENT_SITE_MAX + 16)
 #define JSON_DEPTH_MAX 2048 /* the server takes less, and says so */
 
@@ -31,7 +31,7 @@ struct import_batch {
     size_t starts[IMPORT_BATCH_EVENTS + 1]; /* event i is body[starts[i], starts[i + 1]) */
     uint64_t lines[IMPORT_BATCH_EVENTS];
     char body[IMPORT_BATCH_BYTES];
-    char scratch[JSON_BYTES_MAX]; /* JSON is changed while it is read */
+    char scratch[JSON_BYTES_MAX]; /* a copy of JSON, because reading changes the bytes */
 };
 
 struct import_batch *import_batch_new(const char *site)
@@ -107,7 +107,7 @@ static char *put_host_user(char *p, const struct log_line *line)
     unsigned char hash[HOST_HASH_BYTES];
     char user[sizeof("host-") + 2 * sizeof(hash)] = "host-";
     crypto_generichash_state state;
-    /* Fails only for sizes out of range, and these are constants. */
+    /* This fails only for sizes out of range, and these are constants. */
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
     (void)crypto_generichash_update(&state, (const unsigned char *)line->client.p, line->client.n);
     (void)crypto_generichash_update(&state, (const unsigned char *)"|", 1);
@@ -143,7 +143,7 @@ static bool is_own_referrer(const struct log_line *line)
            source_host(line->referrer, from_room, &from) && slice_equal(own, from);
 }
 
-/* What was asked for, with its query, also where the log keeps the two apart.  @room has
+/* The target with its query, also where the log keeps the two apart.  The result may lie in @room,
  * CAMPAIGN_QUERY_MAX bytes. */
 static struct slice whole_target(const struct log_line *line, char *room)
 {
@@ -155,8 +155,8 @@ static struct slice whole_target(const struct log_line *line, char *room)
     return (struct slice){room, (size_t)(end - room)};
 }
 
-/* Where the visitor came from, as far as the server would take it: no page view is lost because of
- * its referrer. */
+/* Put where the visitor came from, as far as the server would take that: no page view is lost
+ * because of its referrer. */
 static char *put_origin(char *p, const struct log_line *line)
 {
     struct slice utm[UTM_N] = {{NULL, 0}};
@@ -219,8 +219,7 @@ struct json_facts {
     bool is_empty, has_site;
 };
 
-/* Is @text a JSON object whose texts are usable?  It is read as the server reads it: a number of
- * any size is one. */
+/* Is @text a JSON object whose texts are usable?  As for the server, numbers may have any size. */
 static bool is_object(struct import_batch *batch, struct slice text, struct json_facts *ret)
 {
     struct json_scan scan;

@@ -34,11 +34,11 @@ void import_batch_clear(struct import_batch *batch);
 bool import_batch_full(const struct import_batch *batch);
 
 /* Add the request of line @number as an event of @site, or of the batch's site if @site is empty.
- * Its visitor is `ip` and `ua` as in the log.
+ * The event's visitor is `ip` and `ua` as in the log.
  *
  * A host that is no address cannot be an `ip`, and counts no address.  Such a host becomes the
  * `user` "host-<32 hex digits>", BLAKE2b-128 of "HOST|UA".  So the same host with the same browser
- * is one visitor, and its name is not in the clear.  The hash has no key: a guessed name can be
+ * is one visitor, and the host's name is not sent.  The hash has no key: a guessed name can be
  * checked. */
 void import_batch_add_event(
     struct import_batch *batch, const struct log_line *line, struct slice site, uint64_t number);

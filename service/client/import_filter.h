@@ -47,15 +47,16 @@ struct import_filter {
     unsigned included, excluded; /* classes that --include and --exclude name, as bits */
     size_t n_only, n_exclude;
     struct slice only[IMPORT_PREFIXES_MAX];    /* beginnings of paths; borrowed */
-    struct slice exclude[IMPORT_PREFIXES_MAX]; /* likewise */
+    struct slice exclude[IMPORT_PREFIXES_MAX]; /* the same */
 };
 
-/* Leave out what no person looked at. */
+/* Make a filter that leaves out what no person looked at. */
 void import_filter_init(struct import_filter *filter);
 
 const char *import_class_name(enum import_class class);
 
-/* Take the value of --include, --exclude or --only.  NULL, or what it should have been (static). */
+/* Take the value of --include, --exclude or --only, which must outlive the filter.  NULL, or what
+ * the value should have been (static). */
 const char *import_filter_include(struct import_filter *filter, struct slice value) MUST_CHECK;
 const char *import_filter_exclude(struct import_filter *filter, struct slice value) MUST_CHECK;
 const char *import_filter_only(struct import_filter *filter, struct slice value) MUST_CHECK;

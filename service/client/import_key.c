@@ -3,7 +3,7 @@
 #include <sodium.h>
 #include <stdio.h>
 
-/* Two numbers as bytes: the same on every machine. */
+/* Put two numbers as bytes, least significant byte first on every machine. */
 static void put_numbers(uint64_t a, uint64_t b, uint8_t ret[16])
 {
     for (int i = 0; i < 8; i++) {
@@ -18,7 +18,7 @@ static void digest(const struct import_chain *chain, uint64_t line, unsigned att
     crypto_generichash_state state;
     uint8_t place[16];
     put_numbers(line, attempt, place);
-    /* Fails only for sizes out of range, and these are constants. */
+    /* This fails only for sizes out of range, and these are constants. */
     (void)crypto_generichash_init(&state, NULL, 0, n);
     (void)crypto_generichash_update(&state, chain->bytes, sizeof(chain->bytes));
     (void)crypto_generichash_update(&state, place, sizeof(place));
@@ -53,7 +53,8 @@ void import_piece_key(const struct import_file_id *id, int64_t from, int64_t to,
     memcpy(piece, id->bytes, sizeof(id->bytes));
     put_numbers((uint64_t)from, (uint64_t)to, piece + sizeof(id->bytes));
     put_numbers(attempt, 0, piece + sizeof(id->bytes) + 16);
-    /* The first key is that of before there were others: a piece may be in doubt since then. */
+    /* The first key leaves @attempt out, as older versions did: a piece of theirs may be in
+     * doubt. */
     size_t n = attempt == 0 ? sizeof(piece) - 16 : sizeof(piece);
     (void)crypto_generichash(bytes, sizeof(bytes), piece, n, NULL, 0);
     char text[2 * sizeof(bytes) + 1];

@@ -32,17 +32,17 @@ struct import_chain {
 void import_key(const struct import_chain *chain, uint64_t line, struct slice event,
     unsigned attempt, char ret[IMPORT_KEY_TEXT]);
 
-/* What one file is called in the keys of its pieces: random bytes. */
+/* The name of a file in the keys of its pieces: random bytes. */
 struct import_file_id {
     uint8_t bytes[16];
 };
 
-/* The key of bytes [@from, @to) of the file @id.  A piece that is sent once more has the same.
- * @attempt is 0, or another number for another key of the same bytes. */
+/* The key of bytes [@from, @to) of the file @id: the same, whenever that piece is sent.  @attempt
+ * is 0, or another number for another key of the same bytes. */
 void import_piece_key(const struct import_file_id *id, int64_t from, int64_t to, unsigned attempt,
     char ret[IMPORT_KEY_TEXT]);
 
-/* Set *ret to @chain with @event of line @line behind.  @chain and @ret may be the same. */
+/* Set *ret to @chain, extended by @event of line @line.  @chain and @ret may be the same. */
 void import_chain_add(
     const struct import_chain *chain, uint64_t line, struct slice event, struct import_chain *ret);
 

@@ -10,7 +10,7 @@
 #include "service/client/import_filter.h"
 #include "storage/time/units.h"
 
-/* The server cuts hours and days in its sites' zones.  Here they are those of UTC. */
+/* The server cuts hours and days in its sites' zones.  This function cuts them in UTC. */
 static void find_oldest(struct import_lines *lines)
 {
     static const int64_t length_s[IMPORT_LEVELS] = {MINUTE_S, HOUR_S, DAY_S, 31 * DAY_S};
@@ -59,7 +59,7 @@ void import_lines_answered(struct import_lines *lines, size_t first, size_t coun
         take_reject(lines, first + answer->rejects[i].index, answer->rejects[i].detail);
         next = answer->rejects[i].index + 1;
     }
-    /* The server lists only the first rejects.  The others may still be seen to be no JSON. */
+    /* The server lists only the first rejects.  Of the others, those that are no JSON are found. */
     for (; unlisted > 0 && next < count && lines->parser.format == LOG_FORMAT_NDJSON; next++) {
         if (!import_batch_is_object(lines->batch, first + next)) {
             take_reject(lines, first + next, "");
@@ -181,7 +181,7 @@ static void say_old(const struct import_lines *lines, unsigned levels)
         report->kept[levels], lines->options->keep[coarsest].text, kept, gone, longer);
 }
 
-/* An old log is not seen in the windows that are usually asked for. */
+/* Say when the page views were: an old log is not in the windows that people usually ask for. */
 static void say_window(const struct import_lines *lines)
 {
     char first[TIMESTAMP_TEXT], last[TIMESTAMP_TEXT];

@@ -2,8 +2,8 @@
  *
  * Layer: service/client, no I/O but what import_report.h prints.  Not thread-safe.
  *
- * `tallyd import` and its --follow read their files in different ways.  What a line is, they both
- * ask here.  So the same bytes give the same events in both.
+ * `tallyd import` and its --follow read their files in different ways, but both use these functions
+ * for the lines.  So the same bytes give the same events in both.
  */
 #ifndef SERVICE_CLIENT_IMPORT_LINES_H
 #define SERVICE_CLIENT_IMPORT_LINES_H
@@ -23,9 +23,9 @@ struct import_lines {
     struct import_batch *batch;
     struct import_report *report;
     struct log_parser parser;
-    int64_t oldest_s[IMPORT_LEVELS]; /* the level keeps nothing older */
-    int64_t first_s, last_s;         /* the times of an access log's page views, if there are any */
-    uint64_t without_host;           /* page views whose log line names no host, for the site */
+    int64_t oldest_s[IMPORT_LEVELS]; /* UTC; a level keeps nothing older */
+    int64_t first_s, last_s; /* UTC; times of the first and last page view of an access log */
+    uint64_t without_host;   /* page views whose log line names no host, for the site */
 };
 
 /* Lines go to @batch, and are counted in @report.  All arguments outlive @ret. */
@@ -45,7 +45,7 @@ void import_lines_answered(struct import_lines *lines, size_t first, size_t coun
  * have it, as [2001:db8::1]. */
 bool import_site_of_host(struct slice host, char *to, struct slice *ret) MUST_CHECK;
 
-/* All lines were taken: say what there is to say about all of them. */
+/* All lines were taken: print the notes about the file as a whole. */
 void import_lines_finish(const struct import_lines *lines);
 
 #endif

@@ -14,7 +14,7 @@
 /* Check @value and store it in an option's field.  NULL, or what the value should have been. */
 typedef const char *option_taker(void *field, const char *value);
 
-/* The same for one of several values. */
+/* The same for an option that may be repeated. */
 typedef const char *option_adder(struct import_filter *filter, struct slice value);
 
 static const char *take_format(void *field, const char *value)
@@ -38,7 +38,7 @@ static const char *take_nginx_format(void *field, const char *value)
     return nginx_template_compile(value, field);
 }
 
-/* "on", also for a flag on the command line, or "off". */
+/* Take "on", which a flag on the command line means, or "off". */
 static const char *take_flag(void *field, const char *value)
 {
     bool *flag = field;
@@ -46,7 +46,7 @@ static const char *take_flag(void *field, const char *value)
     return *flag || strcmp(value, "off") == 0 ? NULL : "on or off";
 }
 
-/* @expected, unless @is_valid. */
+/* Keep the text @value.  Returns @expected, unless @is_valid. */
 static const char *take_text(void *field, const char *value, bool is_valid, const char *expected)
 {
     const char **text = field;
@@ -260,7 +260,7 @@ static int take_option(
     return 0;
 }
 
-/* Take what the variable of option @i holds. */
+/* Take the value or values that the variable of option @i holds. */
 static const char *take_variable(struct import_options *options, size_t i, const char *value)
 {
     if (option_table[i].add == NULL) {

@@ -1,6 +1,6 @@
 /* import_options.h - the command line of `tallyd import`.
  *
- * Layer: service/client, pure but for getenv().
+ * Layer: service/client, pure except for getenv().
  * Every option is also TALLYD_<NAME> in the environment.  The command line goes before the
  * environment.  An empty variable counts as not set.  The variable of an option that may be
  * repeated holds its values with commas between, and that of a flag is on or off.
@@ -22,19 +22,19 @@
 /* Texts point into argv, the environment or static storage. */
 struct import_options {
     enum log_format format;
-    struct nginx_template nginx; /* the format, if it has parts */
+    struct nginx_template nginx; /* the format, if nginx.n is not 0 */
     struct import_filter filter; /* what counts */
-    bool site_from_host;         /* the site is the host that was asked; else `site` */
+    bool site_from_host;         /* the site is the host that was asked; `site` if there is none */
     bool json;                   /* the summary is one JSON object */
     const char *site;            /* NULL: not given */
-    const char *url;             /* of the server, as given: it may end in '/' */
+    const char *url;             /* the server's, as given: it may end in '/' */
     const char *token;           /* NULL: none */
     const char *path;            /* "-": standard input */
     bool follow;                 /* go on as the file grows and rotates */
-    const char *state;           /* where to remember how far that has come; NULL: beside path */
+    const char *state;           /* the state file of `follow`; NULL: beside path */
     /* How long the server keeps minutes, hours, days and months.  For messages only. */
     struct import_keep {
-        int64_t s; /* or IMPORT_KEEP_FOREVER */
+        int64_t s; /* seconds, or IMPORT_KEEP_FOREVER */
         const char *text;
     } keep[IMPORT_LEVELS];
 };
@@ -43,7 +43,7 @@ enum import_options_result {
     IMPORT_OPTIONS_RUN,
     IMPORT_OPTIONS_HELP, /* --help was given: nothing else was checked */
     IMPORT_OPTIONS_WRONG,
-    IMPORT_OPTIONS_STARVED, /* there was no memory to check them */
+    IMPORT_OPTIONS_STARVED, /* there was no memory to check the options */
 };
 
 /* Parse @argv; argv[0] is the command's name.  IMPORT_OPTIONS_WRONG and IMPORT_OPTIONS_STARVED:

@@ -57,7 +57,7 @@ void import_report_rejected(struct import_report *report, uint64_t number, const
     }
 }
 
-/* "[######..............]  30 %  5.1 of 17.1 MB" */
+/* Draw "[######..............]  30 %  5.1 of 17.1 MB". */
 static void draw_share(int64_t consumed, int64_t total)
 {
     char cells[BAR_CELLS + 1];
@@ -114,7 +114,8 @@ static uint64_t sum_left_out(const struct import_report *report)
     return sum;
 }
 
-/* "; dropped by the server: 12 (its --bots or ignore-ip)" */
+/* Print "; dropped by the server: 12 (its --bots or ignore-ip)", and the number of rejected
+ * events. */
 static void print_dropped(const struct import_report *report)
 {
     if (report->dropped > 0) {
@@ -125,7 +126,7 @@ static void print_dropped(const struct import_report *report)
     }
 }
 
-/* "2161 of 10000 lines are page views; left out: 1 malformed, 2169 robot, 5699 file (..)" */
+/* Print "2161 of 10000 lines are page views; left out: 1 malformed, 2169 robot, 5699 file (..)". */
 static void print_left_out(const struct import_report *report, uint64_t lines)
 {
     uint64_t left_out = sum_left_out(report);

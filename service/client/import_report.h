@@ -15,11 +15,11 @@
 #define IMPORT_REPORT_NAMED 10
 
 struct import_report {
-    uint64_t accepted, rejected;
-    uint64_t before;                       /* counted by an earlier import */
-    uint64_t dropped;                      /* by the server: its --bots and ignore-ip */
-    uint64_t in_doubt;                     /* sent, and not known to be counted */
-    uint64_t blank;                        /* lines that need not be anything */
+    uint64_t accepted, rejected;           /* events */
+    uint64_t before;                       /* events that an earlier import had counted */
+    uint64_t dropped;                      /* events that the server dropped: --bots, ignore-ip */
+    uint64_t in_doubt;                     /* events that were sent, and may be counted */
+    uint64_t blank;                        /* blank lines and directives */
     uint64_t left_out[IMPORT_CLASS_COUNT]; /* lines of each class */
     uint64_t kept[16]; /* events by the levels that keep their time: 1 minutes, 2 hours, .. */
 
@@ -45,7 +45,7 @@ void import_report_say(struct import_report *report, const char *format, ...)
 /* Is stderr a terminal, and is the bar to be drawn again?  Cheap enough for every line. */
 bool import_report_due(const struct import_report *report);
 
-/* Draw the bar.  @total is -1 if not known. */
+/* Draw the bar: @consumed of @total bytes.  @total is -1 if not known. */
 void import_report_progress(struct import_report *report, int64_t consumed, int64_t total);
 
 /* Wipe the bar, and print the summary of @lines lines, and a sentence that says what was left out.

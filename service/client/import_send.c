@@ -14,7 +14,7 @@
 
 /* What is posted under a key of event @first. */
 struct offer {
-    size_t first, largest; /* the most events that may begin there */
+    size_t first, largest; /* at most `largest` events from event `first` on */
     unsigned attempt;
     bool is_mark;
 };
@@ -27,12 +27,12 @@ static void sleep_ms(int64_t ms)
     }
 }
 
-/* May the same request help if it is sent again?  With its key that is always safe. */
+/* May it help to send the same request again?  With its key that is always safe. */
 static bool may_try_again(const struct import_sender *sender, enum import_upload_result result)
 {
     switch (result) {
     case IMPORT_UPLOAD_UNREACHABLE:
-        /* A server that has answered before is being restarted; another one is not there. */
+        /* A server that has answered before may be restarting; one that never has may not exist. */
         return sender->answered;
     case IMPORT_UPLOAD_BUSY:
     case IMPORT_UPLOAD_IN_DOUBT:
@@ -56,10 +56,10 @@ static enum import_upload_result post_patiently(struct import_sender *sender, co
         enum import_upload_result result =
             import_upload_post(sender->upload, key, body, count, ret);
         if (result == IMPORT_UPLOAD_ANSWERED && doubted) {
-            ret->replayed = false; /* this import had it counted, without an answer */
+            ret->replayed = false; /* this import had the events counted, without an answer */
         }
         if (result == IMPORT_UPLOAD_KEY_USED) {
-            return result; /* by another body: this one was never counted, whatever was in doubt */
+            return result; /* another body has the key: this one was never counted */
         }
         if (!may_try_again(sender, result) || waited_ms >= PATIENCE_MS) {
             return doubted && result != IMPORT_UPLOAD_ANSWERED ? IMPORT_UPLOAD_IN_DOUBT : result;
@@ -127,7 +127,7 @@ static enum import_upload_result offer(struct import_sender *sender, const struc
     return used ? IMPORT_UPLOAD_KEY_USED : IMPORT_UPLOAD_TOO_LARGE;
 }
 
-/* Offer events under one key, or under the next if the key is another file's. */
+/* Offer events under one key, or under the next one if the key is used for another file. */
 static enum import_upload_result offer_any(struct import_sender *sender, struct offer *what,
     size_t *ret_n, struct import_upload_answer *ret)
 {

@@ -28,12 +28,13 @@ struct import_sender {
     struct import_batch *batch;
     struct import_report *report;
     size_t request_max;    /* the most events that the server takes at once */
-    bool answered, waited; /* at least once */
-    /* [i] is of the events before event i of the batch; [0] is carried from batch to batch. */
+    bool answered, waited; /* the server has answered, or was waited for, at least once */
+    /* [i] is the digest of all events before event i of the batch; [0] goes on from batch to
+     * batch. */
     struct import_chain chains[IMPORT_BATCH_EVENTS + 1];
 };
 
-/* The batch is complete: compute what its keys are made of. */
+/* The batch is complete: compute the digests that its keys are made of. */
 void import_sender_begin(struct import_sender *sender);
 
 /* The batch was sent, and will be cleared. */

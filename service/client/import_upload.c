@@ -18,9 +18,9 @@ struct import_upload {
     CURL *easy;
     struct curl_slist *headers;
     char *url;
-    const volatile sig_atomic_t *stop; /* NULL: nothing ends a post */
-    int64_t stop_patience_ms, stopped_ms;
-    struct slice unsent; /* of the body; borrowed during a post */
+    const volatile sig_atomic_t *stop;    /* NULL: nothing ends a post */
+    int64_t stop_patience_ms, stopped_ms; /* stopped_ms: CLOCK_MONOTONIC; 0: not stopped yet */
+    struct slice unsent; /* the part of the body that curl has not got; borrowed during a post */
     size_t answer_n;
     bool answer_too_long;
     char error[CURL_ERROR_SIZE];
@@ -171,7 +171,7 @@ static bool read_counts(const json_t *answer, size_t count, struct import_upload
     return ret->accepted + ret->rejected + ret->dropped == count;
 }
 
-/* "503 Service Unavailable: storage is not reachable" */
+/* Write "the server answers 503 Service Unavailable: storage is not reachable". */
 static void describe(long status, const json_t *problem, struct import_upload_answer *ret)
 {
     const char *title = text_of(problem, "title"), *detail = text_of(problem, "detail");
@@ -216,8 +216,8 @@ static enum import_upload_result judge(
     }
 }
 
-/* There was no answer.  As long as a part of the body has not been handed to curl, the server
- * cannot have all of it, and a server does nothing with a part. */
+/* Judge a post without an answer.  As long as a part of the body has not been handed to curl, the
+ * server cannot have all of the body, and a server does nothing with a part. */
 static enum import_upload_result judge_failure(
     const struct import_upload *upload, CURLcode code, struct import_upload_answer *ret)
 {

@@ -54,7 +54,8 @@ struct import_upload *import_upload_new(
     const char *url, const char *token, bool count_robots) MUST_CHECK;
 void import_upload_free(struct import_upload *upload); /* NULL is fine */
 
-/* From now on a post ends @patience_ms after *@stop was set, as if the server had not answered. */
+/* From now on a post ends about @patience_ms after *@stop was set, as if the server had not
+ * answered.  @stop must outlive @upload. */
 void import_upload_stop_at(
     struct import_upload *upload, const volatile sig_atomic_t *stop, int64_t patience_ms);
 

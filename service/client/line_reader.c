@@ -106,7 +106,7 @@ static void fail(struct line_reader *reader)
     (void)snprintf(reader->error, sizeof(reader->error), "%s", text);
 }
 
-/* False, with the reader's error: the @n bytes that the file begins with are another program's. */
+/* Can the reader read a file that begins with these @n bytes?  False: the reader has an error. */
 static bool check_head(struct line_reader *reader, size_t n)
 {
     const char *program = line_reader_packed(reader->buffer, n);
@@ -152,7 +152,7 @@ static bool fill(struct line_reader *reader)
 }
 
 /* Find the line's end in the buffer, and read on as needed.  NULL: the file ends before the line
- * does. A line that outgrows its bound is dropped on the way. */
+ * does.  A line that outgrows its bound is dropped on the way. */
 static const char *find_end(struct line_reader *reader)
 {
     for (;;) {

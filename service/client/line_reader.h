@@ -15,7 +15,7 @@
 /* The longest line that is delivered, in bytes, without its line end. */
 #define LINE_READER_MAX 65536
 
-/* Bytes that are read at once, at most: some of the longest lines. */
+/* Bytes that are read at once, at most.  Several of the longest lines fit. */
 #define LINE_READER_BUFFER (4 * LINE_READER_MAX)
 
 enum line_reader_result {
@@ -27,13 +27,13 @@ enum line_reader_result {
 
 struct line_reader;
 
-/* The program, as "xz", that compressed a file which begins with the @n bytes of @head, if the
- * reader does not read what that program writes.  NULL: none such. */
+/* The program, such as "xz", that has compressed a file which begins with the @n bytes of @head, if
+ * the reader cannot read what that program writes.  NULL: the reader can read the file. */
 const char *line_reader_packed(const char *head, size_t n);
 
-/* Open @path, "-" for standard input.  Gzip is recognised by its content, also with several members
- * behind each other; what another such program wrote is an error of the first line.  NULL: errno
- * says why.  Close the reader with line_reader_close(). */
+/* Open @path, "-" for standard input.  Gzip is recognised by its content, and may have several
+ * members.  A file that another such program wrote is an error at its first line.  NULL: errno says
+ * why.  Close the reader with line_reader_close(). */
 struct line_reader *line_reader_open(const char *path) MUST_CHECK;
 void line_reader_close(struct line_reader *reader); /* NULL is fine */
 
@@ -50,9 +50,9 @@ bool line_reader_is_open(const struct line_reader *reader);
 /* The text of LINE_READER_ERROR, valid until the reader is closed. */
 const char *line_reader_error(const struct line_reader *reader);
 
-/* The bytes of the file, as stored, that were read so far, and all of them.  Of a pipe the first
- * are decompressed bytes, and the second is -1.  Both functions ask the system: not for every line.
- */
+/* How many bytes of the file, as stored, were read so far, and how many there are.  For a pipe the
+ * first figure counts decompressed bytes, and the second is -1.  line_reader_consumed() may ask the
+ * system, so do not call it for every line. */
 int64_t line_reader_consumed(const struct line_reader *reader);
 int64_t line_reader_total(const struct line_reader *reader);
 

@@ -16,7 +16,7 @@
 enum server_url_verdict {
     SERVER_URL_GOOD,
     SERVER_URL_WRONG,
-    SERVER_URL_UNCHECKED, /* for want of memory */
+    SERVER_URL_UNCHECKED, /* there was no memory to check the address */
 };
 
 /* Is @url an http:// or https:// address without user, query and fragment?  A password would be

@@ -6,7 +6,7 @@
 
 #include "service/tokens/token_file.h"
 
-#define PREFIX       "tally_" /* so that scanners for leaked secrets, and people, know what it is */
+#define PREFIX       "tally_" /* by this, people and scanners for leaked secrets know a token */
 #define RANDOM_BYTES 32
 #define TEXT_SIZE    (sizeof(PREFIX) + 44) /* base64url of 32 bytes: 43 characters */
 

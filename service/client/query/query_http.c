@@ -30,7 +30,7 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
     return length;
 }
 
-/* The question's whole address, NUL-terminated in @to. */
+/* Put the question's whole address, with a NUL, into @to.  False: out of memory. */
 static bool put_url(CURL *easy, const struct query_options *options, struct buffer *to)
 {
     buffer_append(to, options->url, server_url_length(options->url));

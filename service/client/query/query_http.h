@@ -9,12 +9,12 @@
 
 #include "service/client/query/query_options.h"
 
-/* What came back.  Zeroed it is empty.  query_answer_release() frees it. */
+/* An answer.  A zeroed struct is empty.  query_answer_release() frees the text. */
 struct query_answer {
-    long status; /* 0: no answer came */
+    long status; /* HTTP; 0: no answer came */
     char *text;  /* owned, NUL-terminated */
     size_t n;
-    bool is_starved; /* not all of the text had room */
+    bool is_starved; /* memory was out, so a part of the text is missing */
     char error[320]; /* with status 0: the reason, as one line */
 };
 

@@ -30,8 +30,8 @@ static const struct {
 
 #define N_QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
-/* Without a value_name the option is a flag.  Each option behind `help` is a parameter of that
- * name, with '_' for '-'. */
+/* An option without a value_name is a flag.  Each option that follows `help` here is a parameter of
+ * the question, with '_' for '-' in its name. */
 static const struct option {
     const char *name, *value_name, *help;
 } option_table[] = {
@@ -111,7 +111,7 @@ static const char *take(struct query_options *options, size_t i, const char *val
         return other ? "alone: --json and --csv exclude each other" : NULL;
     }
     if (strcmp(name, "url") == 0) {
-        options->url = value; /* where memory is short it passes, and is checked again */
+        options->url = value; /* if memory is short: query_options_parse() checks it again */
         return server_url_judge(value) != SERVER_URL_WRONG ? NULL : SERVER_URL_EXPECTED;
     }
     if (strcmp(name, "token") == 0) {

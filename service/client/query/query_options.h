@@ -1,6 +1,6 @@
 /* query_options.h - the command line of `tallyd query`.
  *
- * Layer: service/client, pure but for getenv().
+ * Layer: service/client, pure except for getenv().
  * TALLYD_URL, TALLYD_TOKEN and TALLYD_SITE stand for options that are not given.  An empty variable
  * counts as not set.
  *
@@ -21,10 +21,10 @@ enum query_format { QUERY_TABLE, QUERY_JSON, QUERY_CSV };
 
 /* Texts point into argv, the environment or static storage. */
 struct query_options {
-    /* "/uv", or with what the question always has: "/breakdown?by=event" */
+    /* "/uv", or with a parameter that the question always has: "/breakdown?by=event" */
     const char *path;
     enum query_format format;
-    const char *url;   /* of the server, as given: it may end in '/' */
+    const char *url;   /* the server's, as given: it may end in '/' */
     const char *token; /* NULL: none */
     struct query_parameter {
         const char *name, *value;
@@ -36,7 +36,7 @@ enum query_options_result {
     QUERY_OPTIONS_RUN,
     QUERY_OPTIONS_HELP, /* --help was given: nothing else was checked */
     QUERY_OPTIONS_WRONG,
-    QUERY_OPTIONS_STARVED, /* there was no memory to check them */
+    QUERY_OPTIONS_STARVED, /* there was no memory to check the options */
 };
 
 /* Parse @argv; argv[0] is the command's name.  QUERY_OPTIONS_WRONG and QUERY_OPTIONS_STARVED:

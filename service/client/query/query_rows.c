@@ -25,7 +25,7 @@ static json_t *rows_of_overlap(const json_t *answer)
     json_t *rows = json_array();
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const json_t *figure = json_object_get(answer, names[i]);
-        if (figure == NULL) { /* new: of two windows only */
+        if (figure == NULL) { /* "new" is there for two windows only */
             continue;
         }
         json_t *page = json_object_get(figure, "page");
@@ -61,7 +61,7 @@ static void add_cohort(json_t *rows, const json_t *cohort)
     } while (++i < json_array_size(returned));
 }
 
-/* The rows of /retention: of one cohort, or of several. */
+/* Make the rows of /retention, for one cohort or for several. */
 static json_t *rows_of_retention(const json_t *answer)
 {
     const json_t *cohorts = json_object_get(answer, "cohorts");

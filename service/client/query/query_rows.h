@@ -16,8 +16,8 @@
 #include "storage/base/compiler.h"
 
 /* The rows of @answer, an array: a new one, or the answer's own list.  The caller owns a reference.
- * A row is an object, or of a list of names a name.  NULL: the answer has no list, and is its only
- * row itself. */
+ * A row is an object, or a name if the list is one of names.  NULL: the answer has no list, and is
+ * itself the only row. */
 json_t *query_rows(const json_t *answer) MUST_CHECK;
 
 #endif

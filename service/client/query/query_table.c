@@ -11,7 +11,7 @@
 #include "storage/base/buffer.h"
 
 #define COLUMNS_MAX 24
-#define WIDTH_MAX   60 /* of a column; longer texts stick out: one long name bends no other row */
+#define WIDTH_MAX   60 /* a column is at most so wide; a longer text sticks out of its row alone */
 #define NUMBER_TEXT 32
 
 struct query_table {
@@ -20,9 +20,9 @@ struct query_table {
     size_t n_columns;
     struct column {
         const char *name;
-        const char *parent; /* the member it is in; NULL: the row's own */
-        bool number;
-        size_t width; /* in code points */
+        const char *parent; /* the row's member that has the column; NULL: the row has it */
+        bool number;        /* cells stand to the right */
+        size_t width;       /* in code points */
     } columns[COLUMNS_MAX];
 };
 
@@ -67,7 +67,7 @@ static const char *text_of(const json_t *value, char number[NUMBER_TEXT])
     return json_is_true(value) ? "true" : json_is_false(value) ? "false" : "";
 }
 
-/* Code points of UTF-8. */
+/* The number of code points of @text, which is UTF-8. */
 static size_t width_of(const char *text)
 {
     size_t n = 0;
@@ -97,7 +97,7 @@ static void add_column(
         table->columns[table->n_columns++] = (struct column){
             .name = name,
             .parent = parent,
-            .number = json_is_number(value) || json_is_null(value), /* (no figure) */
+            .number = json_is_number(value) || json_is_null(value), /* null: no figure */
             .width = width_of(name),
         };
     }
@@ -120,7 +120,8 @@ static void add_columns(struct query_table *table, json_t *row)
     }
 }
 
-/* Does @answer have the member @name, and is it @value?  A NULL is any. */
+/* Does @answer have the member @name, and is that @value?  A @name or @value of NULL always
+ * fits. */
 static bool has_member(const json_t *answer, const char *name, const char *value)
 {
     const json_t *member = name != NULL ? json_object_get(answer, name) : answer;
@@ -128,7 +129,7 @@ static bool has_member(const json_t *answer, const char *name, const char *value
     return member != NULL && (value == NULL || (text != NULL && strcmp(text, value) == 0));
 }
 
-/* Add the columns of a list without rows.  A series always has rows. */
+/* Add the columns of an answer whose list has no rows.  A series always has rows. */
 static void add_known_columns(struct query_table *table)
 {
     static const struct {
@@ -282,7 +283,7 @@ void query_table_print(const struct query_table *table, FILE *out)
 
 /* ---- CSV ---- */
 
-/* False: out of memory. */
+/* Print a text as a cell of CSV.  False: out of memory. */
 static bool put_csv_text(const char *text, FILE *out)
 {
     struct buffer cell;

@@ -16,13 +16,13 @@
 
 struct query_table;
 
-/* A table of @answer, which must live as long.  NULL: out of memory, or @answer is no object.  That
- * jansson was short of memory only json_memory.h tells. */
+/* A table of @answer, which must outlive the table.  NULL: out of memory, or @answer is no object.
+ * Out of memory is also what json_memory.h tells of jansson. */
 struct query_table *query_table_new(json_t *answer) MUST_CHECK;
 void query_table_free(struct query_table *table); /* NULL is fine */
 
-/* Print columns side by side, numbers to the right.  Control characters, which could be for the
- * terminal, become '?'.  The figures of the whole window stand under a series. */
+/* Print columns side by side, with numbers to the right.  Control characters, which a terminal
+ * could obey, become '?'.  The figures of the whole window stand under a series. */
 void query_table_print(const struct query_table *table, FILE *out);
 
 /* Print CSV: RFC 4180, with LF.  Without rows only the names of the columns are printed.  False:
