@@ -17,7 +17,7 @@
 
 #define TICK_MS     100
 #define PATIENCE_MS 400
-#define FAREWELL_MS 3000 /* what is there at SIGTERM is sent for so long */
+#define FAREWELL_MS 3000 /* after SIGTERM, bytes that are there are sent for so long */
 
 struct follow {
     const struct import_options *options;
@@ -31,12 +31,13 @@ struct follow {
     struct follow_files *files;
     struct follow_reader *reader;
     struct follow_sender sender;
-    bool is_said;     /* where the log is taken up */
-    size_t read_last; /* the file that was read last */
-    uint64_t n_lines; /* that were read */
+    bool is_said;     /* a message has said where the log is taken up */
+    size_t read_last; /* the index of the file that was read last, or FOLLOW_NONE */
+    uint64_t n_lines; /* lines that were read */
 };
 
-/* What a step of the loop came to. */
+/* The result of a step of the loop: something was done, nothing is due, or the follower must
+ * stop. */
 enum step { STEP_DONE, STEP_IDLE, STEP_STOP };
 
 static volatile sig_atomic_t stop_asked;
@@ -49,12 +50,12 @@ static void ask_to_stop(int number)
 
 static void handle_signals(void)
 {
-    struct sigaction action = {.sa_handler = ask_to_stop}; /* no SA_RESTART: a sleep ends */
+    struct sigaction action = {.sa_handler = ask_to_stop}; /* without SA_RESTART a sleep ends */
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
 }
 
-/* ".access.log.tallyd" beside access.log */
+/* The state of access.log lies beside it in .access.log.tallyd, unless --state says otherwise. */
 static void find_state_path(struct follow *follow)
 {
     const struct import_options *options = follow->options;
@@ -68,8 +69,8 @@ static void find_state_path(struct follow *follow)
     }
 }
 
-/* Make the parser ready for file @file, which is open as @fd: for the format that its lines were
- * seen to have, and what a line before its place said of the fields.  False: errno says why not. */
+/* Make the parser ready for @file, which is open as @fd: for the format that its lines were seen to
+ * have, and for the fields that a line before its place named.  False: errno says why not. */
 static bool begin_file(struct follow *follow, const struct follow_file *file, int fd)
 {
     enum log_format format = follow->options->format;
@@ -99,7 +100,7 @@ static bool follow_save(struct follow *follow)
     return false;
 }
 
-/* False, for the caller: the log cannot be read, as errno says. */
+/* Say that the log cannot be read, as errno says.  Always false, for the caller to return. */
 static bool say_unreadable(struct follow *follow)
 {
     import_report_say(
@@ -107,7 +108,7 @@ static bool say_unreadable(struct follow *follow)
     return false;
 }
 
-/* Read file @index up to @limit into the batch.  False: it was said why not. */
+/* Read file @index up to offset @limit into the batch.  False: a message says why not. */
 static bool follow_take(struct follow *follow, size_t index, int64_t limit, enum follow_end end)
 {
     struct follow_file *file = &follow->state.files[index];
@@ -128,7 +129,7 @@ static bool follow_take(struct follow *follow, size_t index, int64_t limit, enum
     return true;
 }
 
-/* No piece of file @index is being sent any more. */
+/* No piece of file @index is being sent any more: if the file is gone, say what is missing. */
 static void give_up_if_gone(struct follow *follow, size_t index)
 {
     if (follow->files->open[index].is_gone) {
@@ -136,7 +137,8 @@ static void give_up_if_gone(struct follow *follow, size_t index)
     }
 }
 
-/* The piece that another process may have sent cannot be sent again as it was. */
+/* The piece that another process may have sent cannot be sent again as it was: find out whether it
+ * was counted. */
 static enum step resolve_piece(struct follow *follow, int64_t now_ms)
 {
     size_t index = follow->state.piece.file;
@@ -223,10 +225,10 @@ static enum step follow_step(struct follow *follow, int64_t now_ms)
 static void sleep_tick(void)
 {
     struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
-    (void)nanosleep(&tick, NULL); /* a signal may end it */
+    (void)nanosleep(&tick, NULL); /* a signal may end the sleep */
 }
 
-/* Say where the log is taken up, which is there now. */
+/* Say where the log is taken up, once there is a log. */
 static void say_begin(struct follow *follow)
 {
     const struct follow_state *state = &follow->state;
@@ -235,7 +237,7 @@ static void say_begin(struct follow *follow)
     follow->is_said = true;
 }
 
-/* Follow until a signal comes.  False: it was said why that is not possible. */
+/* Follow until a signal comes.  False: a message says why that is not possible. */
 static bool follow_loop(struct follow *follow, bool is_first)
 {
     int64_t stop_ms = -1;
@@ -294,7 +296,7 @@ static bool follow_set_up(struct follow *follow, bool *ret_is_first)
 
 bool follow_run(const struct import_options *options)
 {
-    static struct follow follow; /* large, and there is one */
+    static struct follow follow; /* too large for the stack; one call a process */
     bool is_first, is_ended = false;
     follow = (struct follow){.options = options, .store = {.fd = -1}};
     handle_signals();

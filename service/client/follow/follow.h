@@ -2,13 +2,13 @@
  *
  * Layer: service/client.  Blocking.  Handles SIGTERM and SIGINT.  One call a process.
  *
- *   follow_files    which files there are, and which have grown
- *   follow_piece    what they have grown by, as a batch of events
- *   follow_send     the batch is counted once
- *   follow_store    how far all that has come, on the disk
+ *   follow_files    finds which files there are, and which have grown
+ *   follow_piece    reads the bytes by which a file has grown, as a batch of events
+ *   follow_send     sends the batch such that it is counted once
+ *   follow_store    keeps on the disk how far all files were sent
  *
- * What was written is sent half a second later at the most, or when it is much.  A server that is
- * away is waited for, however long: the log is the queue.
+ * What was written to the log is sent half a second later at the most, and sooner when it is much.
+ * The follower waits for a server that is away, however long: the log is the queue.
  */
 #ifndef SERVICE_CLIENT_FOLLOW_FOLLOW_H
 #define SERVICE_CLIENT_FOLLOW_FOLLOW_H
@@ -16,8 +16,8 @@
 #include "service/client/import_options.h"
 #include "storage/base/compiler.h"
 
-/* Follow the log of @options.  False: that ended by something other than a signal, and it was said
- * what.  Everything that was not counted is found by the next call. */
+/* Follow the log of @options.  False: something other than a signal has ended that, and a message
+ * says what.  The next process finds everything that was not counted. */
 bool follow_run(const struct import_options *options) MUST_CHECK;
 
 #endif

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOOK_AGAIN_MS 1000
+#define LOOK_AGAIN_MS 1000 /* between looks, while the log is absent or a look could not do all */
 
-/* follow_files.said */
+/* The bits of follow_files.said. */
 enum said { SAID_ABSENT = 1, SAID_UNREADABLE = 2, SAID_DIRECTORY = 4 };
 
 struct follow_files *follow_files_new(
@@ -51,8 +51,9 @@ static void say_once(struct follow_files *files, enum said what, const char *ver
 
 /* ---- what is missing ---- */
 
-/* What @entry has behind @from is missing.  A line of a W3C log is nothing without the line that
- * names its fields, so the command has that line, too. */
+/* Say that the bytes of @entry behind @from are missing, and which command counts them.  A line of
+ * a W3C log is nothing without the line that names its fields, so the command has that line,
+ * too. */
 static void say_packed(struct follow_files *files, const struct follow_entry *entry, int64_t size,
     const struct follow_place *from)
 {
@@ -107,7 +108,7 @@ void follow_files_give_up(struct follow_files *files, size_t index)
             "missing: at least %" PRId64 " bytes of %s, from byte %" PRId64
             " on: the file was deleted or truncated before they were read",
             least, files->path, file->place.offset);
-    } else if (files->open[index].grew_ms == 0) { /* it was never open here */
+    } else if (files->open[index].grew_ms == 0) { /* this process has never had the file open */
         import_report_say(files->report,
             "a file of %s is not there any more: it was read up to byte %" PRId64
             "; whether more was written is not known",
@@ -115,19 +116,19 @@ void follow_files_give_up(struct follow_files *files, size_t index)
     }
     files->open[index].is_gone = false;
     file->is_done = files->is_changed = true;
-    file->inode = 0; /* another file may get it */
+    file->inode = 0; /* another file may get the inode */
 }
 
 /* ---- a look at the directory ---- */
 
-/* File @index has another name by now.  False, for the caller. */
+/* File @index has another name by now: look again.  Always false, for the caller to return. */
 static bool is_renamed(struct follow_files *files, size_t index)
 {
     files->open[index].is_moving = files->is_moving = true;
     return false;
 }
 
-/* Open @entry for file @index.  False: not now. */
+/* Open @entry for file @index.  False: try again at the next look. */
 static bool open_entry(struct follow_files *files, size_t index, size_t entry, int64_t now_ms)
 {
     const struct follow_entry *found = &files->listing.entries[entry];
@@ -148,8 +149,8 @@ static bool open_entry(struct follow_files *files, size_t index, size_t entry, i
     return true;
 }
 
-/* Had @file rotated at the first look, and has it not become the log since?  That is remembered as
- * long as the file is there, as @entry. */
+/* Had @file rotated at the first look, and has it not become the log since?  The file's is_past
+ * stays set as long as the file is there, as @entry. */
 static bool stays_past(const struct follow_files *files, struct follow_file *file, size_t entry)
 {
     bool is_there = entry != FOLLOW_NONE;
@@ -159,7 +160,7 @@ static bool stays_past(const struct follow_files *files, struct follow_file *fil
     return stays;
 }
 
-/* Find file @index, which is not open, where the plan says.  False: not now. */
+/* Find file @index, which is not open, where the plan says.  False: try again at the next look. */
 static bool find_file(struct follow_files *files, size_t index, int64_t now_ms)
 {
     struct follow_file *file = &files->state->files[index];
@@ -191,7 +192,7 @@ static bool find_file(struct follow_files *files, size_t index, int64_t now_ms)
            open_entry(files, index, entry, now_ms);
 }
 
-/* Remember @entry.  False: not now. */
+/* Remember @entry as a file.  False: try again at the next look. */
 static bool add_file(struct follow_files *files, size_t entry, bool is_first, int64_t now_ms)
 {
     const struct follow_entry *found = &files->listing.entries[entry];
@@ -225,13 +226,13 @@ static void add_files(struct follow_files *files, bool is_first, int64_t now_ms)
     for (size_t i = first; i < plan->n_new; i++) {
         if (!add_file(files, plan->new_entries[i], is_first, now_ms)) {
             files->must_look = true;
-            return; /* the order is kept: what comes behind waits */
+            return; /* later files wait, so that the order is kept */
         }
     }
 }
 
-/* The log was seen only empty, and still is.  If it was written and truncated meanwhile, the look
- * at the directory has found the copy. */
+/* The log was seen only empty, and still is: take its time.  If the log was written and truncated
+ * meanwhile, the look at the directory has found the copy. */
 static void note_empty_log(struct follow_files *files)
 {
     size_t last = files->state->n - 1;
@@ -242,7 +243,7 @@ static void note_empty_log(struct follow_files *files)
     }
 }
 
-/* Can the log itself be read, now or later?  False: it was said why not. */
+/* Can the log itself be read, now or later?  False: a message says why not. */
 static bool may_read(struct follow_files *files)
 {
     const struct follow_entry *first = &files->listing.entries[0];
@@ -287,8 +288,8 @@ static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
     }
     for (size_t i = 0; i < files->plan.n_unread; i++) {
         const struct follow_entry *entry = &files->listing.entries[files->plan.unread[i]];
-        /* While nothing has taken its place, a file may still become readable.  Later, only files
-         * that this follower has read are compressed. */
+        /* While nothing has taken its place, a file may still become readable.  After the first
+         * look, only files that this follower has read are compressed. */
         if (entry->kind == FOLLOW_UNREADABLE ? files->plan.n_new > 0 : !files->has_looked) {
             say_unread(files, entry);
         }
@@ -297,8 +298,8 @@ static bool look(struct follow_files *files, bool is_first, int64_t now_ms)
     return true;
 }
 
-/* The inode at the log's path; 0: there is nothing.  Where that cannot be seen it is that of the
- * last file, which may still be written. */
+/* The inode at the log's path; 0: there is nothing.  Where the path cannot be looked at, the result
+ * is the inode of the last file, which may still be written. */
 static uint64_t log_inode(struct follow_files *files)
 {
     struct stat about;
@@ -319,7 +320,7 @@ static uint64_t log_inode(struct follow_files *files)
     return 0;
 }
 
-/* Look at one open file.  True: only a look at the directory tells what became of it. */
+/* Look at one open file.  True: only a look at the directory tells what became of the file. */
 static bool watch_file(struct follow_files *files, size_t index, int64_t now_ms)
 {
     struct follow_open *open = &files->open[index];
@@ -360,7 +361,7 @@ bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_m
 
 /* ---- reading ---- */
 
-/* Is it not known yet what file @index has?  What is behind it must wait. */
+/* Is it not known yet what file @index has?  Then the files behind it must wait. */
 static bool is_in_question(const struct follow_files *files, size_t index)
 {
     const struct follow_open *open = &files->open[index];
@@ -370,7 +371,7 @@ static bool is_in_question(const struct follow_files *files, size_t index)
 size_t follow_files_due(
     const struct follow_files *files, int64_t now_ms, int64_t patience_ms, enum follow_end *ret_end)
 {
-    size_t first = FOLLOW_NONE; /* with bytes, however long they have waited */
+    size_t first = FOLLOW_NONE; /* the first with bytes, however long they have waited */
     enum follow_end end;
     for (size_t i = 0; i < files->state->n && !is_in_question(files, i); i++) {
         const struct follow_open *open = &files->open[i];

@@ -17,46 +17,48 @@ struct follow_files {
     const char *path; /* borrowed, like the next two */
     struct follow_state *state;
     struct import_report *report;
-    bool is_changed; /* the state has news that are not saved */
+    bool is_changed; /* the state was changed, and is not saved yet */
 
     /* Fields below are the module's own. */
-    struct follow_open open[FOLLOW_FILES]; /* of the state's files */
-    bool must_look;                        /* something was not as it should be at the last look */
+    struct follow_open open[FOLLOW_FILES]; /* by index of the state's files */
+    bool must_look;                        /* the last look could not do all: look again */
     bool is_moving;                        /* a file was renamed during the last look */
     bool has_looked;
-    uint64_t looked_inode; /* of the log then; 0: there was none */
-    int64_t looked_ms;
-    unsigned said; /* what need not be said again */
+    uint64_t looked_inode; /* the log's at the last look; 0: there was no log */
+    int64_t looked_ms;     /* when that look was, CLOCK_MONOTONIC */
+    unsigned said;         /* bits of messages that need not be repeated */
     struct follow_listing listing;
     struct follow_plan plan;
 };
 
-/* NULL: out of memory.  The state's files are opened by the first follow_files_watch(). */
+/* All arguments outlive the result.  The first follow_files_watch() opens the state's files.  NULL:
+ * out of memory. */
 struct follow_files *follow_files_new(
     const char *path, struct follow_state *state, struct import_report *report) MUST_CHECK;
 void follow_files_free(struct follow_files *files); /* NULL is fine */
 
-/* Look for growth and rotation.  @is_first: nothing was ever remembered.  What is missing is said,
- * but for a file that has the state's piece: its `is_gone` is set, and follow_files_give_up() is to
- * follow.  False: it was said why the path can never be followed. */
+/* Look for growth and rotation.  @is_first: nothing was ever remembered.  Messages say which bytes
+ * are missing, except of the file that has the state's piece: there `is_gone` is set, and the
+ * caller calls follow_files_give_up() later.  False: a message says why the path can never be
+ * followed. */
 bool follow_files_watch(struct follow_files *files, bool is_first, int64_t now_ms) MUST_CHECK;
 
-/* The first file that has bytes to be read now.  They are if they have waited for @patience_ms, or
- * are many.  *ret_end says how its end is to be taken.  FOLLOW_NONE: there is none.  Lines are read
- * in the order of their files, for visits count in the order of arrival: a file comes behind the
- * bytes of those before it, and is not due behind one which is just being renamed, or was seen only
- * empty until now. */
+/* The first file with bytes that must be read now, because they have waited for @patience_ms, or
+ * are many.  *ret_end says how the file's end is to be taken.  FOLLOW_NONE: there is no such file.
+ * Lines are read in the order of their files, because visits count in the order of arrival.  So a
+ * file waits until those before it are read, and while one before it is being renamed, or was seen
+ * only empty until now. */
 size_t follow_files_due(const struct follow_files *files, int64_t now_ms, int64_t patience_ms,
     enum follow_end *ret_end) MUST_CHECK;
 
 /* File @index was read up to @cut's end, which has become its place. */
 void follow_files_read(struct follow_files *files, size_t index, const struct follow_cut *cut);
 
-/* Forget files that are done, the oldest first, if there are many, but none that is never to be
- * read.  True: indices have changed. */
+/* If there are many files, forget those that are done, the oldest first, except files that must
+ * never be read.  True: indices have changed. */
 bool follow_files_forget(struct follow_files *files);
 
-/* File @index is gone, and the state has no piece of it any more: say what is missing. */
+/* File @index is gone, and the state has no piece of the file any more: say what is missing. */
 void follow_files_give_up(struct follow_files *files, size_t index);
 
 #endif

@@ -14,8 +14,8 @@
 #include "service/client/line_reader.h"
 
 #define INFLATE_BYTES 65536
-#define TICK_NS       10000000 /* of the system's clock, or longer */
-#define LISTINGS      4        /* while files are renamed; others may write there all the time */
+#define TICK_NS       10000000 /* as long as a tick of the system's clock, or longer */
+#define LISTINGS      4        /* at most: other programs may write to the directory all the time */
 
 /* The length of what a rotation puts into a name, at the beginning of @text: ".1", "-20261122",
  * ".2026-11-22_10:00".  0: something else stands there. */
@@ -92,7 +92,7 @@ int follow_entry_open(const struct follow_listing *listing, const struct follow_
 {
     char path[PATH_MAX + 256];
     (void)snprintf(path, sizeof(path), "%s%s", listing->directory, entry->name);
-    /* Not to wait for a writer, should a pipe have taken the file's place. */
+    /* O_NONBLOCK: if a pipe has taken the file's place, do not wait for its writer. */
     return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
@@ -124,15 +124,15 @@ bool follow_says_absent(int number)
     return number == ENOENT || number == ENOTDIR || number == ELOOP;
 }
 
-/* What @entry, whose name is set, is, without its bytes.  False: there is no such file, or no
- * regular one, or listing->error says why that is not known. */
+/* Fill in @entry, whose name is set, without looking at its bytes.  False: there is no such file,
+ * or no regular one, or listing->error says why that is not known. */
 static bool look_at(struct follow_listing *listing, struct follow_entry *entry)
 {
     char path[PATH_MAX + 256];
     struct stat about;
     (void)snprintf(path, sizeof(path), "%s%s", listing->directory, entry->name);
     if (stat(path, &about) != 0) {
-        /* A link beside the log may lead to where nothing can be seen, for good. */
+        /* A link beside the log may lead to a directory that can never be looked into. */
         bool is_absent = follow_says_absent(errno) || (errno == EACCES && !entry->is_log);
         listing->error = is_absent ? listing->error : errno;
         return false;
@@ -170,8 +170,8 @@ static bool knows_inode(const struct follow_state *state, uint64_t inode)
     return false;
 }
 
-/* Where @entry goes.  Where there is no room, files that are known stay, and of the others those
- * that were written last.  NULL: nowhere. */
+/* The place of @entry in the listing.  Where there is no room, files that are known stay, and of
+ * the others those that were written last.  NULL: there is no place for @entry. */
 static struct follow_entry *place_for(struct follow_listing *listing,
     const struct follow_state *state, const struct follow_entry *entry)
 {
@@ -209,7 +209,7 @@ static void add(struct follow_listing *listing, const struct follow_state *state
     }
 }
 
-/* Can @path be followed, now or when it comes to be? */
+/* Can @path be followed, now or once it exists?  False: @ret_error says why not. */
 static bool may_follow(const char *path, char *ret_error, size_t error_n)
 {
     struct stat about;
@@ -228,7 +228,7 @@ bool follow_may_have_moved(struct timespec before, struct timespec after, struct
            (age_ns > -TICK_NS && age_ns < TICK_NS);
 }
 
-/* Add what lies beside the log.  False: a file may have been passed over, because it was renamed
+/* Add the files beside the log.  False: a file may have been passed over, because it was renamed
  * meanwhile. */
 static bool list_others(struct follow_listing *listing, const struct follow_state *state,
     const char *base, const char *name)

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MANY_BYTES (256 * 1024)
+#define MANY_BYTES (256 * 1024) /* so many bytes are read without patience */
 
 void follow_open_close(struct follow_open *open)
 {
@@ -47,7 +47,8 @@ bool follow_open_watch(struct follow_open *open, struct follow_file *file, int64
     }
     if (size != file->size || mtime_ns != open->mtime_ns) {
         if (!follow_open_check(open, file, size)) {
-            follow_open_close(open); /* truncated: the caller finds out what became of the rest */
+            /* The file was truncated: the caller finds out what became of the rest. */
+            follow_open_close(open);
             return false;
         }
         open->grew_ms = now_ms;

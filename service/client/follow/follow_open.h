@@ -17,32 +17,32 @@
 
 struct follow_open {
     int fd;             /* -1: not open */
-    bool is_gone;       /* what was not read of the file is not there any more */
-    bool is_moving;     /* it was renamed while it was looked for: the next look finds it */
-    bool is_unsure;     /* it was seen only empty, and written since, perhaps truncated, too */
-    bool is_replaced;   /* the log's path leads elsewhere */
-    bool has_half_line; /* the bytes from offset to the end are no whole line */
+    bool is_gone;       /* bytes that were not read yet are not there any more */
+    bool is_moving;     /* the file was renamed during the last look: the next look finds it */
+    bool is_unsure;     /* the file was seen only empty, and was written since, or truncated, too */
+    bool is_replaced;   /* the log's path leads to another file */
+    bool has_half_line; /* the bytes from place.offset to the end are no whole line */
     int64_t grew_ms;    /* when the file was last seen to be longer */
-    int64_t mtime_ns;   /* when it was last written */
-    int64_t noticed_ms; /* when bytes behind offset were first seen; -1: there are none */
+    int64_t mtime_ns;   /* when the file was last written, UTC */
+    int64_t noticed_ms; /* when bytes behind place.offset were first seen; -1: there are none */
 };
 
 #define FOLLOW_NOT_OPEN ((struct follow_open){.fd = -1, .noticed_ms = -1})
 
-void follow_open_close(struct follow_open *open); /* one that is not open is fine */
+void follow_open_close(struct follow_open *open); /* a file that is not open is fine */
 
-/* Look at an open file, and bring @file up to date, unless it is_unsure now.  The file is closed if
- * it was truncated, or if it is done and was deleted.  True: nothing more will be written to it, so
- * file->is_done is news. */
+/* Look at an open file, and bring @file up to date, unless the file is_unsure now.  A file is
+ * closed that was truncated, or that is done and was deleted.  True: file->is_done has become true,
+ * because nothing more will be written. */
 bool follow_open_watch(
     struct follow_open *open, struct follow_file *file, int64_t now_ms) MUST_CHECK;
 
-/* Has the open file, of @size bytes, what was read of it?  Its head is read again, and may be
- * longer now. */
+/* Does the open file, of @size bytes, still have the bytes that were read?  Its head is read again,
+ * and file->head becomes longer if the file did. */
 bool follow_open_check(const struct follow_open *open, struct follow_file *file, int64_t size);
 
-/* Has the file bytes to be read now?  They are if they have waited for @patience_ms, or are many.
- * *ret_end says how its end is to be taken. */
+/* Has the file bytes that must be read now, because they have waited for @patience_ms, or are many?
+ * *ret_end says how the file's end is to be taken. */
 bool follow_open_due(const struct follow_open *open, const struct follow_file *file, int64_t now_ms,
     int64_t patience_ms, enum follow_end *ret_end) MUST_CHECK;
 

@@ -59,7 +59,7 @@ bool follow_read_header(int fd, const struct follow_file *file, struct import_li
     return n >= 0;
 }
 
-/* Take the line of @n bytes at start, behind which the next begins after @ending bytes. */
+/* Take the line of @n bytes at `start`, whose line end has @ending bytes. */
 static void reading_take(struct reading *reading, size_t n, size_t ending)
 {
     struct follow_place *to = &reading->cut->to;
@@ -77,7 +77,7 @@ static void reading_take(struct reading *reading, size_t n, size_t ending)
         return;
     }
     line = at == 0 ? utf8_without_mark(line) : line;
-    if (slice_begins(line, SLICE("#Fields:"))) { /* of a W3C log */
+    if (slice_begins(line, SLICE("#Fields:"))) { /* this line of a W3C log names the fields */
         to->header = at;
     }
     import_lines_take(reading->lines, line, to->lines);
@@ -86,7 +86,7 @@ static void reading_take(struct reading *reading, size_t n, size_t ending)
     }
 }
 
-/* Deal with the lines in the buffer, as long as the piece is not full. */
+/* Take the lines in the buffer, as long as the piece is not full. */
 static void reading_take_lines(struct reading *reading)
 {
     while (reading->start < reading->end && !reading_is_full(reading)) {

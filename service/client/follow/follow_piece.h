@@ -22,30 +22,30 @@
 /* How the end of a file is taken. */
 enum follow_end {
     FOLLOW_END_OPEN, /* more may be written: a line without its end waits */
-    FOLLOW_END_LAST, /* nothing more is written: the last line needs no end */
+    FOLLOW_END_LAST, /* nothing more will be written: the last line needs no end */
 };
 
 struct follow_cut {
-    int64_t from; /* offset in the file; that of `to` if there was no whole line */
-    struct follow_place to;
-    bool is_full; /* the file did not end the piece: there may be more */
-    int64_t seen; /* up to there the file was read: behind `to` stands a piece of a line */
-    struct follow_place ends[IMPORT_BATCH_EVENTS]; /* behind the line of each event of the batch */
+    int64_t from; /* offset in the file; to.offset is the same if there was no whole line */
+    struct follow_place to; /* the place behind the piece */
+    bool is_full;           /* the piece ends before the file does: there may be more */
+    int64_t seen; /* the file was read up to this offset: from `to` on there is a part of a line */
+    struct follow_place ends[IMPORT_BATCH_EVENTS]; /* the place behind the line of each event */
 };
 
 struct follow_reader;
 
-/* NULL: out of memory. */
+/* A reader with its buffer.  NULL: out of memory. */
 struct follow_reader *follow_reader_new(void) MUST_CHECK;
 void follow_reader_free(struct follow_reader *reader); /* NULL is fine */
 
-/* Tell the parser of @lines which fields the lines of @file have, if a line before its place said
- * so.  False: the file could not be read, and errno says why. */
+/* Tell the parser of @lines which fields the lines of @file have, if a line before the file's place
+ * named them.  False: the file could not be read, and errno says why. */
 bool follow_read_header(
     int fd, const struct follow_file *file, struct import_lines *lines) MUST_CHECK;
 
-/* Read @file, open as @fd, from its place on, up to @limit at most.  Events go to the batch of
- * @lines, which is empty before.  False: the file could not be read, and errno says why; lines
+/* Read @file, open as @fd, from its place on, up to offset @limit at most.  Events go to the batch
+ * of @lines, which must be empty.  False: the file could not be read, and errno says why; lines
  * before the fault were taken, and *ret is written. */
 bool follow_read(struct follow_reader *reader, int fd, const struct follow_file *file,
     int64_t limit, enum follow_end end, struct import_lines *lines,

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* What follow_plan() works on. */
+/* The arguments of follow_plan(), and which entries are used already. */
 struct planner {
     const struct follow_state *state;
     const struct follow_listing *listing;
@@ -21,7 +21,7 @@ static bool is_same(const struct follow_file *file, const struct follow_entry *e
     if (entry->inode != file->inode || entry->size < file->place.offset) {
         return false;
     }
-    return entry->kind == FOLLOW_UNREADABLE || /* as far as can be seen */
+    return entry->kind == FOLLOW_UNREADABLE || /* its bytes cannot be compared */
            (entry->kind == FOLLOW_PLAIN && follow_head_fits(&file->head, head_of(entry)));
 }
 
@@ -70,7 +70,8 @@ static void find_same(struct planner *planner)
     }
 }
 
-/* The newest first: of files that begin alike, that one was copied last. */
+/* Find copies and gzipped files.  The newest file comes first: of files that begin alike, that one
+ * was copied last. */
 static void find_copies(struct planner *planner)
 {
     for (size_t f = planner->state->n; f-- > 0;) {
@@ -92,7 +93,7 @@ static void find_copies(struct planner *planner)
     }
 }
 
-/* Put @entry where its time belongs among the @n of @list. */
+/* Put @entry into @list, which has *n entries in the order of their times. */
 static void insert(const struct planner *planner, size_t *list, size_t *n, size_t entry)
 {
     const struct follow_entry *entries = planner->listing->entries;
@@ -104,14 +105,15 @@ static void insert(const struct planner *planner, size_t *list, size_t *n, size_
     ++*n;
 }
 
-/* Rotated files that no look has found yet were written at these times, or later. */
+/* Rotated files that no look has found yet were written at these times, or later: plain files, and
+ * others. */
 struct since {
     int64_t plain_ns, other_ns;
 };
 
 #define SINCE_EVER ((struct since){INT64_MIN, INT64_MIN})
 
-/* @at_ns, or when @entry was written, if that is earlier. */
+/* @at_ns, or the time at which @entry was written, if that is earlier. */
 static int64_t earlier(const struct planner *planner, int64_t at_ns, size_t entry)
 {
     return entry != FOLLOW_NONE && planner->listing->entries[entry].mtime_ns < at_ns
@@ -119,10 +121,11 @@ static int64_t earlier(const struct planner *planner, int64_t at_ns, size_t entr
                : at_ns;
 }
 
-/* No later file was written before the newest remembered one, unless the clock was set back.  Then
- * that file, if it was written once more, has an earlier time than it had, or the log has.  How far
- * the clock went is not known.  But what was found and is not remembered is older than all that is,
- * and plain files are all remembered until some were forgotten. */
+/* No later file was written before the newest remembered one, unless the clock was set back.  In
+ * that case the newest remembered file, if it was written once more, or the log has an earlier time
+ * than the newest file had.  How far the clock was set back is not known.  But a file that was
+ * found before and is not remembered is older than all remembered files, and all plain files are
+ * remembered until some were forgotten. */
 static struct since last_look(const struct planner *planner)
 {
     const struct follow_state *state = planner->state;
@@ -138,7 +141,7 @@ static struct since last_look(const struct planner *planner)
     return (struct since){state->n < FOLLOW_FILES_KEPT ? INT64_MIN : since_ns, since_ns};
 }
 
-/* Rotated files that are not remembered, and that were written @since then. */
+/* Find rotated files that are not remembered, and were written @since. */
 static void find_rotated(struct planner *planner, struct since since)
 {
     struct follow_plan *plan = planner->plan;
@@ -169,9 +172,9 @@ static bool may_be_copy(const struct follow_entry *entry, const struct follow_en
     return entry->size <= log->size && memcmp(entry->head, log->head, n) == 0;
 }
 
-/* The log was seen only empty.  Rotated files that are newer, and no copies of it, have what it
- * held before it was truncated: the oldest takes the place of the remembered file, and the log is
- * new. */
+/* The log was seen only empty.  Rotated files that are newer, and no copies of the log's present
+ * bytes, have bytes that the log held before it was truncated.  The oldest of them takes the place
+ * of the remembered file, and the log is new. */
 static void find_first_copies(struct planner *planner)
 {
     struct follow_plan *plan = planner->plan;

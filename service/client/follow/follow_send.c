@@ -5,8 +5,8 @@
 
 #include "service/client/import_cut.h"
 
-#define RETRY_AFTER_MAX 600 /* seconds of a Retry-After that are believed */
-#define KEYS_IN_A_ROW   8   /* of a piece: more are not all used */
+#define RETRY_AFTER_MAX 600 /* a Retry-After of more seconds counts as so many */
+#define KEYS_IN_A_ROW   8   /* if so many keys of a piece were used, the fault lies elsewhere */
 
 void follow_sender_init(struct follow_sender *ret, struct import_upload *upload,
     struct import_lines *lines, struct follow_store *store, struct follow_state *state,
@@ -47,7 +47,7 @@ static bool save(struct follow_sender *sender)
     return false;
 }
 
-/* Wait, as long as the server says, or each time longer. */
+/* Wait for as long as the server says, or else each time for longer. */
 static enum follow_sent wait_for(
     struct follow_sender *sender, int64_t now_ms, const struct import_upload_answer *answer)
 {
@@ -78,7 +78,7 @@ static struct follow_place place_behind(const struct follow_sender *sender, size
     return end == total(sender) ? sender->cut.to : sender->cut.ends[end - 1];
 }
 
-/* Name the next piece, @n events of the batch. */
+/* Make the next @n events of the batch the state's piece. */
 static void name_piece(struct follow_sender *sender, size_t n)
 {
     size_t end = sender->first + n;
@@ -100,11 +100,11 @@ static size_t piece_count(const struct follow_sender *sender)
     return n;
 }
 
-/* The piece, of @n events, is dealt with. */
+/* The piece, of @n events, is dealt with: the file's place moves on. */
 static void pass(struct follow_sender *sender, size_t n)
 {
     sender->first += n;
-    /* Of a piece that an older process left, only the offset is known. */
+    /* Of a piece that an older version left, only the offset is known. */
     sender->state->piece.to = place_behind(sender, sender->first);
     follow_state_pass(sender->state);
     sender->is_doubted = sender->is_doubt_ours = false;
@@ -135,7 +135,8 @@ static void piece_key(const struct follow_sender *sender, char ret[IMPORT_KEY_TE
         sender->state->piece.attempt, ret);
 }
 
-/* Ask the piece's key whether the piece is counted.  FOLLOW_SENT_ALL: *ret_counted says so. */
+/* Ask the piece's key whether the piece was counted.  FOLLOW_SENT_ALL: *ret_counted is the
+ * answer. */
 static enum follow_sent ask(struct follow_sender *sender, int64_t now_ms, bool *ret_counted)
 {
     char key[IMPORT_KEY_TEXT];
@@ -161,7 +162,7 @@ static enum follow_sent ask(struct follow_sender *sender, int64_t now_ms, bool *
     return FOLLOW_SENT_STOP;
 }
 
-/* The server takes no @n events at once. */
+/* The server does not take @n events at once: cut the piece, or reject its only event. */
 static enum follow_sent send_smaller(struct follow_sender *sender, int64_t now_ms, size_t n)
 {
     struct import_report *report = sender->lines->report;
@@ -193,7 +194,8 @@ static void say_refused(
         "%s; nothing is lost: started again, it goes on where it stopped", answer->detail);
 }
 
-/* The attempt did not get the piece counted.  If no other did, that is written down. */
+/* The attempt did not get the piece counted.  If no earlier attempt may have, save that.  False: a
+ * message says why that failed. */
 static bool note_not_counted(struct follow_sender *sender)
 {
     if (sender->is_doubted) {
@@ -203,10 +205,10 @@ static bool note_not_counted(struct follow_sender *sender)
     return save(sender);
 }
 
-/* The piece's key, of @n events, was used with another body.  Either that is what a follower with
- * other options had counted, or the empty list of a question whose answer was lost: then nothing
- * is counted, and the piece gets another key.  @answer said so; where it says so of each key, it is
- * the body that something refuses. */
+/* The key of the piece, of @n events, was used with another body, as @answer says.  Either a
+ * follower with other options had that body counted, or the body is the empty list of a question
+ * whose answer was lost.  In the second case nothing is counted, and the piece gets another key.
+ * Where each key is answered so, something refuses the body, and the follower stops. */
 static enum follow_sent take_used_key(struct follow_sender *sender, int64_t now_ms, size_t n,
     const struct import_upload_answer *answer)
 {
@@ -237,7 +239,7 @@ static void take_answer(struct follow_sender *sender, size_t n, struct import_up
     pass(sender, n);
 }
 
-/* One attempt to send the state's piece, @n events. */
+/* Try once to send the state's piece, which has @n events. */
 static enum follow_sent attempt(struct follow_sender *sender, int64_t now_ms, size_t n)
 {
     char key[IMPORT_KEY_TEXT];
@@ -299,7 +301,7 @@ enum follow_sent follow_sender_try(struct follow_sender *sender, int64_t now_ms)
 enum follow_sent follow_sender_resolve(struct follow_sender *sender, int64_t now_ms)
 {
     enum follow_sent asked = FOLLOW_SENT_ALL;
-    bool is_counted = is_forgotten(sender); /* or may be: its bytes are not read again */
+    bool is_counted = is_forgotten(sender); /* at least it may be: its bytes are not read again */
     if (is_counted) {
         say_in_doubt(sender);
     } else if (sender->is_doubted) {

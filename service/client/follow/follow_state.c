@@ -10,7 +10,7 @@
 struct follow_head follow_head_of(struct slice bytes)
 {
     struct follow_head head = {.n = bytes.n < FOLLOW_HEAD ? bytes.n : FOLLOW_HEAD};
-    /* Fails only for sizes out of range, and these are constants. */
+    /* This fails only for sizes out of range, and these are constants. */
     (void)crypto_generichash(
         head.digest, sizeof(head.digest), (const unsigned char *)bytes.p, head.n, NULL, 0);
     return head;
@@ -98,7 +98,7 @@ static bool read_hex(const json_t *value, uint8_t *ret, size_t n)
            sodium_hex2bin(ret, n, text, 2 * n, NULL, &written, NULL) == 0 && written == n;
 }
 
-/* A number that is not negative. */
+/* Read the member @name, a number that is not negative. */
 static bool read_number(const json_t *object, const char *name, int64_t *ret)
 {
     const json_t *value = json_object_get(object, name);
@@ -106,7 +106,7 @@ static bool read_number(const json_t *object, const char *name, int64_t *ret)
     return json_is_integer(value) && *ret >= 0;
 }
 
-/* The place of a line; -1: there is none. */
+/* Read the offset of the line that names the fields; -1: there is no such line. */
 static bool read_header(const json_t *object, int64_t *ret)
 {
     const json_t *header = json_object_get(object, "header");
@@ -114,7 +114,7 @@ static bool read_header(const json_t *object, int64_t *ret)
     return json_is_integer(header) && *ret >= -1 && *ret < INT64_MAX;
 }
 
-/* @name is that of its offset. */
+/* Read a place.  @name is the name of the member that has its offset. */
 static bool parse_place(const json_t *object, const char *name, struct follow_place *ret)
 {
     int64_t lines;
@@ -141,11 +141,12 @@ static bool parse_file(const json_t *object, struct follow_file *ret)
         !json_is_integer(mtime_ns) || !json_is_boolean(done)) {
         return false;
     }
-    ret->inode = (uint64_t)json_integer_value(inode); /* printed as a number with a sign */
+    ret->inode = (uint64_t)json_integer_value(inode); /* it was printed as a number with a sign */
     ret->mtime_ns = json_integer_value(mtime_ns);     /* a wrong clock may be before 1970 */
     ret->head.n = (size_t)head_n;
     ret->is_done = json_is_true(done);
-    ret->is_past = json_is_true(json_object_get(object, "past")); /* older states do not say */
+    ret->is_past =
+        json_is_true(json_object_get(object, "past")); /* older versions did not write it */
     const char *format = json_string_value(json_object_get(object, "format"));
     if (format == NULL || strlen(format) >= sizeof(ret->format)) {
         return false;
@@ -154,7 +155,7 @@ static bool parse_file(const json_t *object, struct follow_file *ret)
     return head_n <= FOLLOW_HEAD;
 }
 
-/* States of before said only where a piece ends, and not which key it has. */
+/* Read the piece.  Older versions wrote only where a piece ends, and not which key it has. */
 static bool parse_piece(const json_t *object, struct follow_state *ret)
 {
     struct follow_piece *piece = &ret->piece;

@@ -4,7 +4,7 @@
  *
  * A log that rotates is a row of files: one that is written, and older ones with other names.  A
  * file is known by its inode and a digest of its first bytes, because inodes are used again.  The
- * name of a file says nothing: a rotation changes it.
+ * name of a file says nothing, because a rotation changes the name.
  *
  * The text is JSON.  follow_store.h says when it is written.
  */
@@ -19,8 +19,8 @@
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
 
-#define FOLLOW_FILES       64   /* files of one log that are remembered.. */
-#define FOLLOW_FILES_KEPT  56   /* ..but of more than these, the oldest are forgotten when done */
+#define FOLLOW_FILES       64   /* at most so many files of one log are remembered */
+#define FOLLOW_FILES_KEPT  56   /* of more than so many, the oldest are forgotten when done */
 #define FOLLOW_HEAD        1024 /* bytes at a file's beginning that tell it from others */
 #define FOLLOW_STATE_BYTES (32 * 1024)
 
@@ -38,22 +38,22 @@ struct follow_head {
 
 /* A place in a file that is read, and what is known of the lines before. */
 struct follow_place {
-    int64_t offset;
-    uint64_t lines;
-    int64_t header;    /* offset of the last line that names the fields (W3C); -1: none */
-    bool in_long_line; /* the line at offset began earlier, and is too long to be read */
+    int64_t offset;    /* bytes from the file's beginning */
+    uint64_t lines;    /* lines before */
+    int64_t header;    /* offset of the last line before that names the fields (W3C); -1: none */
+    bool in_long_line; /* the line at `offset` began earlier, and is too long to be read */
 };
 
 struct follow_file {
-    struct import_file_id id; /* made when the file was first seen: its pieces' keys have it */
-    char format[16]; /* that its lines have, as a value of --format; empty: not known yet */
+    struct import_file_id id; /* for the keys of pieces, made when the file was first seen */
+    char format[16]; /* the format of the lines, as a value of --format; empty: not known yet */
     uint64_t inode;
-    struct follow_head head;   /* of bytes that were seen: they may be behind place */
-    struct follow_place place; /* what is before is dealt with */
-    int64_t size;              /* when the file was last looked at */
-    int64_t mtime_ns;          /* when it was last written, seen while it was the log itself */
+    struct follow_head head;   /* the first bytes that were seen, also such behind `place` */
+    struct follow_place place; /* everything before this place is dealt with */
+    int64_t size;              /* bytes, when the file was last looked at */
+    int64_t mtime_ns;          /* when the file was last seen to be written while it was the log */
     bool is_done;              /* another file has taken its place, and nothing more was written */
-    bool is_past;              /* it had rotated at the first look, and is there: never read */
+    bool is_past;              /* never read: the file had rotated before the very first look */
 };
 
 struct follow_state {
@@ -63,26 +63,26 @@ struct follow_state {
     /* Bytes that are being sent, from their file's place on. */
     bool has_piece;
     struct follow_piece {
-        size_t file; /* its index in files[] */
-        struct follow_place to;
-        bool is_last; /* its last line has no line end */
-        /* When the server may first have had the piece, in UTC; 0: it never had. */
+        size_t file;            /* the file's index in files[] */
+        struct follow_place to; /* the place behind the piece */
+        bool is_last;           /* read with FOLLOW_END_LAST: the last line may have no line end */
+        /* When the server may first have got the piece, in UTC; 0: the server has not got it. */
         int64_t sent_at_s;
-        /* Which of its keys it has: the server has an empty list under those before. */
+        /* The number of the piece's key.  The keys before are used up: see follow_send.h. */
         unsigned attempt;
     } piece;
 };
 
-/* The digest of the first bytes of @bytes, at most FOLLOW_HEAD. */
+/* The head of a file that begins with @bytes: at most FOLLOW_HEAD of them count. */
 struct follow_head follow_head_of(struct slice bytes);
 
 /* Does a file that begins with @bytes have @head? */
 bool follow_head_fits(const struct follow_head *head, struct slice bytes);
 
-/* The piece is dealt with: its file goes on behind it. */
+/* The piece is dealt with: the place of its file moves behind it. */
 void follow_state_pass(struct follow_state *state);
 
-/* Forget file @index.  The piece may not be that file's. */
+/* Forget file @index, which must not be the piece's. */
 void follow_state_remove(struct follow_state *state, size_t index);
 
 /* Write @state as text with a NUL.  Returns the text's length, 0 if memory is short. */

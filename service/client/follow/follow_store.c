@@ -13,7 +13,7 @@
 
 #define MODE 0600
 
-/* Whoever was killed a moment ago has its lock until the kernel is done with it. */
+/* A process that was killed a moment ago has its lock until the kernel has ended the process. */
 #define LOCK_TRIES    40
 #define LOCK_PAUSE_NS (25 * 1000000L)
 
@@ -24,7 +24,8 @@ static bool store_fail(struct follow_store *store, const char *verb)
     return false;
 }
 
-/* Was the file that @fd has replaced by another while its lock was waited for? */
+/* Has another file taken the place of the one that is open as @fd, while its lock was waited
+ * for? */
 static bool is_replaced(const char *path, int fd)
 {
     struct stat there, mine;
@@ -32,7 +33,7 @@ static bool is_replaced(const char *path, int fd)
            there.st_dev != mine.st_dev;
 }
 
-/* Open and lock the file, which is made if there is none. */
+/* Open and lock the file, which is created if there is none. */
 static bool store_lock(struct follow_store *store)
 {
     for (int tries = 1;; tries++) {
@@ -82,7 +83,7 @@ static bool store_read(struct follow_store *store, struct follow_state *ret_stat
     }
     json_memory_begin(false);
     bool is_state = follow_state_parse((struct slice){text, n}, ret_state);
-    if (json_memory_failed()) { /* it may lack a digit, or look like no state at all */
+    if (json_memory_failed()) { /* the state may lack a digit, or look like none */
         errno = ENOMEM;
         return store_fail(store, "read");
     }
@@ -152,7 +153,7 @@ bool follow_store_save(struct follow_store *store, const struct follow_state *st
     if (fd < 0) {
         return store_fail(store, "write");
     }
-    /* The lock is taken before the name is: so the name always leads to a locked file. */
+    /* The new file is locked before it gets the name, so the name always leads to a locked file. */
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !write_all(fd, text, n) ||
         rename(beside, store->path) != 0 || !sync_directory(store->path)) {
         int saved = errno;
