@@ -25,7 +25,7 @@
 struct service {
     int argc; /* the command line, for reading the options again */
     char **argv;
-    struct options options; /* as they were at the start */
+    struct options options; /* the options as they were at the start */
     struct listen_address listen;
     struct tokens *tokens; /* NULL: no request needs a token */
     struct limit guard_limit;

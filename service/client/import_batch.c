@@ -214,7 +214,7 @@ void import_batch_add_event(
     end_event(batch, p, number);
 }
 
-/* What a JSON object has. */
+/* Facts about a JSON object. */
 struct json_facts {
     bool is_empty, has_site;
 };

@@ -23,7 +23,7 @@
 struct import_options {
     enum log_format format;
     struct nginx_template nginx; /* the format, if nginx.n is not 0 */
-    struct import_filter filter; /* what counts */
+    struct import_filter filter; /* says which lines count */
     bool site_from_host;         /* the site is the host that was asked; `site` if there is none */
     bool json;                   /* the summary is one JSON object */
     const char *site;            /* NULL: not given */

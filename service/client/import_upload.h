@@ -37,7 +37,7 @@ struct import_upload_answer {
     bool replayed;               /* the server had counted the events before */
     size_t n_rejects;            /* how many of the rejected are listed */
     struct import_upload_reject {
-        size_t index; /* of the event in the body, from 0; below the count that was posted */
+        size_t index; /* the event's in the body, from 0; below the count that was posted */
         char detail[192];
     } rejects[IMPORT_UPLOAD_REJECTS];
 

@@ -13,14 +13,14 @@
 
 enum log_field {
     LOG_FIELD_CLIENT,  /* address, perhaps with a port */
-    LOG_FIELD_TIME,    /* in any form of log_time_any() */
+    LOG_FIELD_TIME,    /* a time in any form that log_time_any() reads */
     LOG_FIELD_DATE,    /* in UTC; DATE and CLOCK stand in place of TIME */
     LOG_FIELD_CLOCK,   /* in UTC */
     LOG_FIELD_METHOD,  /* in a log without a method every request is a GET */
-    LOG_FIELD_TARGET,  /* what was asked for, with or without the query */
+    LOG_FIELD_TARGET,  /* the request's target, with or without the query */
     LOG_FIELD_REQUEST, /* "METHOD TARGET HTTP/x", in place of METHOD and TARGET */
     LOG_FIELD_PATH,    /* used in place of TARGET, if REQUEST is missing, too */
-    LOG_FIELD_QUERY,   /* in a log that keeps the query apart from the target */
+    LOG_FIELD_QUERY,   /* the query, if the log keeps it apart from the target */
     LOG_FIELD_STATUS,
     LOG_FIELD_UA,
     LOG_FIELD_HOST,

@@ -37,7 +37,7 @@ const char *log_format_name(enum log_format format);
 /* The format with the name @name.  False: there is none. */
 bool log_format_find(const char *name, enum log_format *ret) MUST_CHECK;
 
-/* What a line is. */
+/* The kinds of lines. */
 enum log_result {
     LOG_REQUEST,   /* a request: *ret has what the log says of it */
     LOG_EVENT,     /* a line of NDJSON, to be sent as it stands, whatever it is */
@@ -50,7 +50,7 @@ struct log_parser {
 
     /* Fields below are the parser's own. */
     const struct nginx_template *tmpl; /* borrowed; NULL: none */
-    struct w3c w3c;                    /* what the last "#Fields:" line said */
+    struct w3c w3c;                    /* the columns that the last "#Fields:" line named */
     char scratch[LOG_LINE_MAX];
 };
 

@@ -28,7 +28,7 @@ struct log_line {
     bool client_is_ip;   /* IPv4 or IPv6; else a host name, or anything else */
     int64_t at_s;        /* UTC, the log's offset applied; never negative */
     enum log_method method;
-    unsigned status;       /* of the response; 0: the log does not say */
+    unsigned status;       /* the response's; 0: the log does not say */
     struct slice page;     /* the target up to '?'; not empty; UTF-8 without control characters */
     struct slice target;   /* the same with the query, if the log has one; any bytes */
     struct slice query;    /* where the log keeps it apart from the target; any bytes */

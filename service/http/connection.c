@@ -19,7 +19,8 @@ void connection_enter(struct connection *connection, enum request_state state)
         [REQUEST_WAIT] = 1u << REQUEST_BODY | 1u << REQUEST_MADE,
         [REQUEST_MADE] = 1u << REQUEST_WAIT,
         [REQUEST_REPLY] = 1u << REQUEST_HEAD | 1u << REQUEST_BODY | 1u << REQUEST_MADE,
-        /* From anywhere: the client may be gone, or the library refuses what follows. */
+        /* A request may end in any state: its client leaves, or the library refuses what
+         * follows. */
         [REQUEST_DONE] = 1u << REQUEST_HEAD | 1u << REQUEST_BODY | 1u << REQUEST_WAIT |
                          1u << REQUEST_MADE | 1u << REQUEST_REPLY,
     };

@@ -87,7 +87,7 @@ static const struct {
     {MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED, PROBLEM_VERSION, "the version is not HTTP/1.x", ""},
 };
 
-/* What the library refused, by its status and by how far the request had come. */
+/* The reason for a refusal, by the library's status and by how far the request had come. */
 static const char *refusal_of(
     unsigned status, const struct connection *connection, enum problem *ret_problem)
 {

@@ -110,7 +110,7 @@ static int64_t idle_due_ms(
     *ret_late = head_under_way(entry, inbound.bytes, idle_from);
     if (*ret_late || inbound.ended) {
         mark = atomic_load_explicit(&entry->head_from_ms, memory_order_relaxed);
-        if (mark < idle_from) { /* it began after the last look: take the middle of that time */
+        if (mark < idle_from) { /* begun after the last look: take the middle of that time */
             mark = now_ms - least((now_ms - idle_from) / 2, reaper->look_ms / 2);
         }
     }

@@ -47,7 +47,7 @@ struct reaper;
 struct reaper_entry {
     _Atomic int64_t due_ms; /* 0: idle; REAPER_ENDED: shut down; else see reaper_busy() */
     _Atomic int64_t
-        answered_ms; /* of the request in progress; 0: no answer yet; written before due_ms */
+        answered_ms; /* when the request's answer began; 0: no answer yet; written before due_ms */
     _Atomic int64_t idle_from_ms; /* start of the idle time; written before due_ms becomes 0 */
     _Atomic uint64_t
         consumed; /* bytes of all requests, or REAPER_UNKNOWN; written like idle_from_ms */

@@ -41,7 +41,7 @@
 
 /* What the requests of a server share. */
 struct request_context {
-    _Atomic(const struct app *) app; /* for requests that begin now */
+    _Atomic(const struct app *) app; /* requests that begin now get this */
     struct router router;
     struct tokens *tokens; /* NULL: no request needs a token */
     struct body_budget budget;

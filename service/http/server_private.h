@@ -102,7 +102,7 @@ struct connection {
     enum request_state state;
     int64_t began_us, due_ms; /* CLOCK_MONOTONIC */
     _Atomic enum lent lent;
-    struct connection *next_orphan; /* on worker->orphans */
+    struct connection *next_orphan; /* the next in the list worker->orphans */
     const char *target_in_head;     /* the library's own; request.target is a copy */
     char id[HTTP_ID_MAX + 1];
     _Atomic bool named; /* id is final, and the reaper may read it */
@@ -122,7 +122,7 @@ struct http_server {
     _Atomic int64_t lent;           /* requests whose job storage has */
     _Atomic int64_t unanswered;     /* connections that ended behind bytes that were no request */
 
-    unsigned n_workers; /* for so many worker_start() was called */
+    unsigned n_workers; /* worker_start() was called for so many */
     struct worker workers[];
 };
 

@@ -37,7 +37,7 @@ struct http_field {
 /* A head as the library cut it. */
 struct http_head {
     struct slice method, target, version;
-    const struct http_field *fields; /* in order of arrival */
+    const struct http_field *fields; /* n_fields of them, in order of arrival */
     size_t n_fields;
     size_t size; /* bytes from the method to the end of the empty line */
 };

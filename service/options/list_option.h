@@ -1,7 +1,8 @@
 /* list_option.h - parse options that are lists, as --trusted-proxies and --cors-origins.
  *
  * Layer: service, pure.  Thread-safe.  Commas stand between the entries of a list, and blanks
- * around an entry do not count.  An empty text is the empty list; an empty entry is a fault.
+ * around an entry do not count.  An empty text is the empty list.  An empty entry is a fault,
+ * except behind a last comma.
  */
 #ifndef SERVICE_OPTIONS_LIST_OPTION_H
 #define SERVICE_OPTIONS_LIST_OPTION_H

@@ -65,7 +65,7 @@ static const char *check_seen_error(const char *text)
 #define RANGE(from, to) .min = (from), .max = (to)
 #define FOREVER         .word = "forever", .word_value = KEEP_FOREVER
 
-/* In the order of --help and `tallyd config`. */
+/* All options, in the order of --help and `tallyd config`. */
 const struct option option_table[] = {
     {"listen", OPTION_STRING, AT(listen), .fallback = "127.0.0.1:8080", .check = check_listen,
         .unit = "address", .help = "HOST:PORT or [IPV6]:PORT to serve HTTP on; port 0 picks one"},

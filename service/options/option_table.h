@@ -26,18 +26,18 @@ enum option_type {
 struct option {
     const char *name; /* without dashes */
     enum option_type type;
-    size_t offset;                          /* in struct options */
+    size_t offset;                          /* where struct options has the value */
     const char *fallback;                   /* the default */
-    int64_t min, max;                       /* of the numbers, in the field's unit */
+    int64_t min, max;                       /* bounds of a number, in the field's unit */
     const char *word;                       /* a word allowed beside the numbers; NULL: none */
-    int64_t word_value;                     /* what `word` stands for */
+    int64_t word_value;                     /* the number that `word` stands for */
     const char *const *words;               /* OPTION_ENUM: the values' names; NULL ends them */
     const char *(*check)(const char *text); /* OPTION_STRING: NULL, or what is allowed */
     bool is_judged;                         /* check() says what is wrong, not what is allowed */
     bool secret;                            /* the value is shown through redis_url_mask() */
     bool not_in_file;
     bool live;        /* SIGHUP can change the value: see live.h */
-    const char *unit; /* for people */
+    const char *unit; /* unit and help are texts for people */
     const char *help;
 };
 
@@ -48,7 +48,7 @@ struct option_family {
     /* Both return NULL, or what is wrong, a static text. */
     const char *(*check_name)(struct slice name);
     const char *(*check)(const char *value);
-    const char *unit, *help; /* for people */
+    const char *unit, *help; /* texts for people */
 };
 
 enum {

@@ -87,7 +87,7 @@ struct options {
     /* Private. */
     struct index entry_index;
     struct option_origin {
-        char *text; /* as given, owned */
+        char *text; /* the value's text as given; owned */
         enum option_source source;
         unsigned line; /* the line in the file, if `source` is OPTION_FILE */
     } origins[OPTIONS_MAX];

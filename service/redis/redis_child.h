@@ -39,7 +39,7 @@ struct redis_child_config {
     const char *server; /* path of the binary, or a name to look up in PATH */
     int64_t maxmemory;  /* bytes */
     enum redis_fsync fsync;
-    int orphan_patience_ms; /* from SIGTERM to SIGKILL for an orphan; 0: 10 s */
+    int orphan_patience_ms; /* an orphan gets SIGKILL so long after SIGTERM; 0: 10 s */
 };
 
 enum redis_child_outcome {

@@ -37,7 +37,7 @@ struct redis_news {
     /* Private. */
     pthread_mutex_t lock; /* guards `told` */
     struct {
-        uint64_t hash; /* of the notice and its reason */
+        uint64_t hash; /* hash of a notice and its reason */
         int64_t at_ms; /* when it was told, CLOCK_MONOTONIC; 0: nothing was */
     } told[REDIS_NEWS_TOLD];
     int64_t clock_ahead_ms; /* Redis's clock minus this machine's, as last told */

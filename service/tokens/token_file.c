@@ -159,7 +159,7 @@ static bool take_line(struct parser *p, struct slice line)
         return fail(p, "the name must be 1 to 64 printable ASCII characters");
     }
     ((char *)(uintptr_t)name.p)[name.n] =
-        '\0'; /* in the set's own text, in place of a blank or a line's end */
+        '\0'; /* the set's own text has a blank or a line's end here */
     token.name = name.p;
     set->tokens[set->n++] = token;
     return true;

@@ -21,7 +21,7 @@ enum follow_kind {
 };
 
 struct follow_entry {
-    char name[256]; /* in the directory */
+    char name[256]; /* the name in the listing's directory */
     bool is_log;    /* it lies at the log's own path; false: a rotated file, by name or by inode */
     bool has_rotated_name;
     enum follow_kind kind;

@@ -15,7 +15,7 @@ struct query_answer {
     char *text;  /* owned, NUL-terminated */
     size_t n;
     bool is_starved; /* memory was out, so a part of the text is missing */
-    char error[320]; /* with status 0: the reason, as one line */
+    char error[320]; /* if status is 0: the reason, as one line */
 };
 
 /* Ask, and take whatever answer comes within a minute.  *ret is written in any case. */

@@ -133,7 +133,7 @@ static bool has_member(const json_t *answer, const char *name, const char *value
 static void add_known_columns(struct query_table *table)
 {
     static const struct {
-        const char *list, *beside, *word, *value; /* what else the answer must have */
+        const char *list, *beside, *word, *value; /* members that the answer must have, too */
         const char *names[6];
     } known[] = {
         {"pages", "total_pages", "by", "visits", {"page", "visits"}},
