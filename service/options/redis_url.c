@@ -71,6 +71,12 @@ static bool stands_twice(const char *urls, const char *url)
     return times > 1;
 }
 
+static bool is_of_one_server(const char *url)
+{
+    struct redis_url parsed;
+    return redis_url_parse(url, &parsed) == NULL && parsed.kind == REDIS_ONE;
+}
+
 const char *redis_url_list_check(const char *urls)
 {
     static const char form[] = "1 or 3 to 9 different URLs with commas between, each "
@@ -79,8 +85,7 @@ const char *redis_url_list_check(const char *urls)
     char url[LOCK_URL_SIZE];
     unsigned n = 0;
     while (*at != '\0') {
-        if (!next_url(&at, url) || url[0] == '\0' || redis_url_check(url) != NULL ||
-            behind(url, "redis-sentinel://") != NULL || stands_twice(urls, url)) {
+        if (!next_url(&at, url) || !is_of_one_server(url) || stands_twice(urls, url)) {
             return form;
         }
         n++;

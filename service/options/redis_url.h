@@ -20,8 +20,9 @@
 /* NULL: @url has one of these forms.  Else what is allowed, a static text that holds no @url. */
 const char *redis_url_check(const char *url) MUST_CHECK;
 
-/* The same for --lock-redis, a list of URLs with commas between.  A comma in a password is %2C.
- * Each URL stands once.  The list has 1 URL, or 3 to 9: a majority of two servers is both. */
+/* The same for --lock-redis, a list of single servers' URLs with commas between.  A comma in a
+ * password is %2C.  Each URL stands once.  The list has 1 URL, or 3 to 9: a majority of two servers
+ * is both. */
 const char *redis_url_list_check(const char *urls) MUST_CHECK;
 
 /* How many partitions are good for the Redis of @url, which redis_url_check() has passed: the data

@@ -110,7 +110,8 @@ Test(redis_url, lists)
         {"redis://:x%2Cy@a:1,redis://:z@b:1,unix:/c", "redis://:***@a:1,redis://:***@b:1,unix:/c"}};
     static const char *const bad[] = {",", "redis://a:1,", ",redis://a:1",
         "redis://a:1,redis://b:1", "redis://a:1,redis://a:1,unix:/b", "redis://a:1,,unix:/b",
-        "redis://a:1,unix:/b,c", "redis://a:1 ,unix:/b,unix:/c",
+        "redis://a:1,unix:/b,c", "redis://a:1 ,unix:/b,unix:/c", "redis-cluster://a:1",
+        "redis://a:1,unix:/b,redis-cluster://c:1",
         "unix:/0,unix:/1,unix:/2,unix:/3,unix:/4,unix:/5,unix:/6,"
         "unix:/7,unix:/8,unix:/9"};
     char text[80];
