@@ -270,8 +270,7 @@ void service_stop(struct service *s)
         storage_quiesce(s->app.storage);
         http_server_wait_idle(s->server, s->options.request_timeout_ms);
     }
-    if (s->app.storage !=
-        NULL) { /* jobs have deadlines; entries that nobody awaits get DRAIN_MIN_MS */
+    if (s->app.storage != NULL) { /* jobs have deadlines; what no job awaits gets DRAIN_MIN_MS */
         int64_t least_ms = monotonic_ms() + DRAIN_MIN_MS;
         storage_drain(s->app.storage, until_ms > least_ms ? until_ms : least_ms);
     }

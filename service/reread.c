@@ -27,8 +27,7 @@ static void apply(struct service *s, struct live *live)
 {
     const struct app *app = live_app(live);
     s->live = live;
-    s->app.guard_limit =
-        app->guard_limit; /* the next live_new() copies this; no request looks here */
+    s->app.guard_limit = app->guard_limit; /* the next live_new() copies this, no request does */
     storage_guard_set_limit(app->storage, &app->guard_limit);
     http_server_set_app(s->server, app);
     logger_set_level(s->logger, live_options(live)->log_level);

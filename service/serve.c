@@ -107,9 +107,8 @@ static bool catch_signals(struct service *s, int *ret_signal_fd)
 static void raise_descriptors(struct service *s)
 {
     struct rlimit limit;
-    rlim_t wanted =
-        (rlim_t)s->options.max_connections + DESCRIPTORS_SPARE +
-        (rlim_t)s->options.threads * 3; /* a thread has an epoll, and two to be woken by */
+    rlim_t wanted = (rlim_t)s->options.max_connections + DESCRIPTORS_SPARE +
+                    (rlim_t)s->options.threads * 3; /* each has an epoll, and two that wake it */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
         return;
     }

@@ -87,8 +87,7 @@ static bool take_value(struct json_scan *scan, struct slice *ret_text)
         if (!(is_first ? take_scalar(scan, ret_text) : json_scan_skip(scan))) {
             return false;
         }
-        scan->fault =
-            is_first ? scan->fault : fault; /* only a fault of the first element matters */
+        scan->fault = is_first ? scan->fault : fault; /* only the first one's fault matters */
         is_first = false;
     }
     return step == SCAN_CLOSED;

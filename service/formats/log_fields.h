@@ -43,8 +43,7 @@ struct log_table {
 /* A zeroed struct has no field. */
 struct log_fields {
     struct slice of[LOG_FIELD_COUNT];
-    size_t
-        rank[LOG_FIELD_COUNT]; /* place in the table, from 1, of the name that gave it; 0: none */
+    size_t rank[LOG_FIELD_COUNT]; /* the place of its name in the table, from 1; 0: no text */
 };
 
 /* Find a member.  NULL: the table does not have it.  @parent is compared by its address: it is NULL

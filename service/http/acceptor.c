@@ -24,8 +24,7 @@ static bool take_all(struct acceptor *a)
             a->hand(a->data, fd, &peer.any, n);
         } else if (errno == EAGAIN) {
             return true;
-        } else if (errno != ECONNABORTED &&
-                   errno != EINTR) { /* ECONNABORTED: the client has left */
+        } else if (errno != ECONNABORTED && errno != EINTR) { /* ECONNABORTED: a client that left */
             return false;
         }
     }

@@ -45,12 +45,10 @@ struct reaper;
 
 /* One connection; embedded in the caller's struct.  All times are ms of CLOCK_MONOTONIC. */
 struct reaper_entry {
-    _Atomic int64_t due_ms; /* 0: idle; REAPER_ENDED: shut down; else see reaper_busy() */
-    _Atomic int64_t
-        answered_ms; /* when the request's answer began; 0: no answer yet; written before due_ms */
+    _Atomic int64_t due_ms;       /* 0: idle; REAPER_ENDED: shut down; else see reaper_busy() */
+    _Atomic int64_t answered_ms;  /* when the answer began; 0: not yet; written before due_ms */
     _Atomic int64_t idle_from_ms; /* start of the idle time; written before due_ms becomes 0 */
-    _Atomic uint64_t
-        consumed; /* bytes of all requests, or REAPER_UNKNOWN; written like idle_from_ms */
+    _Atomic uint64_t consumed;    /* bytes of requests, or REAPER_UNKNOWN; written before due_ms */
     _Atomic int64_t head_from_ms; /* a next head, or the peer's end, was noticed then; 0: not yet */
 
     /* Private to the reaper, guarded by its lock. */

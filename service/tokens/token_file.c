@@ -158,8 +158,7 @@ static bool take_line(struct parser *p, struct slice line)
     if (!token_name_valid(name)) {
         return fail(p, "the name must be 1 to 64 printable ASCII characters");
     }
-    ((char *)(uintptr_t)name.p)[name.n] =
-        '\0'; /* the set's own text has a blank or a line's end here */
+    ((char *)(uintptr_t)name.p)[name.n] = '\0'; /* the text is the set's own */
     token.name = name.p;
     set->tokens[set->n++] = token;
     return true;

@@ -145,8 +145,7 @@ static bool parse_file(const json_t *object, struct follow_file *ret)
     ret->mtime_ns = json_integer_value(mtime_ns);     /* a wrong clock may be before 1970 */
     ret->head.n = (size_t)head_n;
     ret->is_done = json_is_true(done);
-    ret->is_past =
-        json_is_true(json_object_get(object, "past")); /* older versions did not write it */
+    ret->is_past = json_is_true(json_object_get(object, "past")); /* missing in older states */
     const char *format = json_string_value(json_object_get(object, "format"));
     if (format == NULL || strlen(format) >= sizeof(ret->format)) {
         return false;
