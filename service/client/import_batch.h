@@ -26,7 +26,7 @@ struct import_batch;
 struct import_batch *import_batch_new(const char *site) MUST_CHECK;
 void import_batch_free(struct import_batch *batch); /* NULL is fine */
 
-size_t import_batch_count(const struct import_batch *batch);
+size_t import_batch_count(const struct import_batch *batch); /* the number of events */
 void import_batch_clear(struct import_batch *batch);
 
 /* May the next event not fit?  Then the batch must be sent and cleared first.  The result depends

@@ -53,6 +53,7 @@ struct import_filter {
 /* Make a filter that leaves out what no person looked at. */
 void import_filter_init(struct import_filter *filter);
 
+/* The name of a class, a static text.  IMPORT_PAGE_VIEW has none, and must not be given. */
 const char *import_class_name(enum import_class class);
 
 /* Take the value of --include, --exclude or --only, which must outlive the filter.  NULL, or what

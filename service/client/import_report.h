@@ -29,6 +29,7 @@ struct import_report {
     int64_t started_ms, drawn_ms; /* monotonic */
 };
 
+/* Begin to count.  A bar is drawn if stderr is a terminal. */
 void import_report_init(struct import_report *report);
 
 /* Count line @number as malformed, and name it if it is one of the first. */

@@ -29,6 +29,7 @@ bool follow_store_open(struct follow_store *ret, const char *path, struct follow
 /* Write @state.  True: @state is on the disk.  False: store->error says why. */
 bool follow_store_save(struct follow_store *store, const struct follow_state *state) MUST_CHECK;
 
+/* Close the file, which gives the lock back.  A store without a file is fine. */
 void follow_store_close(struct follow_store *store);
 
 #endif
