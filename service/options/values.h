@@ -76,7 +76,8 @@ struct options {
     const char *geo_db;                        /* path; "": none */
     int64_t max_pages, max_values, max_events; /* 0: no cap */
 
-    /* Lines of families, such as `site.<name>.tz = value`, in the order of the file; see entries.h. */
+    /* Lines of families, such as `site.<name>.tz = value`, in the order of the file: see
+     * entries.h. */
     struct option_entry {
         const struct option_family *family;
         char *name, *value; /* owned */

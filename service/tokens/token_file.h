@@ -34,7 +34,7 @@ struct token_set {
     struct slice *sites; /* owned; the sites of all tokens */
 };
 
-/* Read @path.  @again: the process has read @path before, and reads only a regular file.  The caller
+/* Read @path.  @again: the process has read @path before, so it must be a regular file.  The caller
  * frees the set.  NULL: *ret_error, TOKEN_FILE_ERROR bytes, says what is wrong, with the number of
  * the line, and shows no hash. */
 struct token_set *token_file_read(const char *path, bool again, char *ret_error) MUST_CHECK;
