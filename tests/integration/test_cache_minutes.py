@@ -53,6 +53,21 @@ def test_minutes_that_are_over_are_read_once(world, clients, site, chance, path)
     assert again == first
 
 
+def test_what_a_visit_gains_in_a_minute_that_is_over(world, clients, site):
+    """By a late named event that counts nothing else where the visitor lies: the page's minute is of another partition."""
+    http, _, _ = clients
+    hour = next_hour(world, 30)
+    asked = {"site": site, **window(hour, hour + 29 * 60)}
+    visitors = [f"visitor-{i}" for i in range(20)]
+    http.accept([{"site": site, "page": "/", "visitor": v, "ts": hour + 600} for v in visitors])
+    for _ in range(4):
+        assert http.question("/stats", **asked)["bounce_rate"] == 1
+    for left, visitor in enumerate(reversed(visitors)):
+        http.accept([{"site": site, "page": "/", "visitor": visitor, "event": "read", "ts": hour + 660}])
+        for _ in range(4):  # and the new figure is remembered before the next one
+            assert http.question("/stats", **asked)["bounce_rate"] == pytest.approx((19 - left) / 20)
+
+
 def test_a_minute_is_remembered_only_once_it_is_over(world, clients, site):
     """Without a write in a later minute nobody says that it is; and its grace is a minute."""
     http, other, plain = clients
