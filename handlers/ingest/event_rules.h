@@ -44,8 +44,7 @@ struct event_rules {
 
 /* The first thing that was found wrong with one event. */
 struct event_reject {
-    size_t
-        index; /* the event's, from 0; in NDJSON that of its line, where blank lines count, too */
+    size_t index; /* the event's, from 0; in NDJSON that of its line, blank lines included */
     char pointer[EVENT_POINTER_SIZE]; /* JSON pointer into the event: "/page"; "" is the event as a
                                          whole.  May hold the name of a member as it was sent */
     char detail[EVENT_DETAIL_SIZE];   /* never holds input */
