@@ -67,7 +67,7 @@ static int by_start(const void *key, const void *item)
     return (start_s > period->start_s) - (start_s < period->start_s);
 }
 
-/* What addresses of @start_s's period are hashed with; NULL: no secret. */
+/* The secret for addresses of the period that begins at @start_s; NULL: @keys has none. */
 static const struct secret *secret_of_addresses(const struct identity_keys *keys, int64_t start_s)
 {
     if (keys->rotation == ROTATE_NEVER) {
@@ -118,14 +118,14 @@ void identity_user(
 {
     const struct identity_keys keys = {.secret = secret};
     const struct event event = {.site = site, .user = user};
-    (void)!identity_visitor(&keys, &event, ret); /* there is one */
+    (void)!identity_visitor(&keys, &event, ret); /* an event with a user has a visitor */
 }
 
 uint64_t identity_name(const struct secret *secret, struct slice name)
 {
     uint8_t text[1 + EVENT_PAGE_MAX];
     uint64_t hash;
-    text[0] = 0; /* no site begins so: see identity_address() */
+    text[0] = 0; /* unlike the text of an address, which begins with a site */
     size_t n = append_bytes(text, 1, name.p, name.n);
     crypto_shorthash_siphash24((unsigned char *)&hash, text, n, secret->bytes + SECRET_SIZE / 2);
     return hash;

@@ -15,7 +15,7 @@
  *
  * Names that were given (id, user) are hashed with the data's secret.  So are addresses, unless
  * visitors rotate (job/config.h): then addresses are hashed with the secret of the period that
- * holds the event.  Each period has a random secret of its own, and nobody has it 48 h after the
+ * holds the event.  Each period has a random secret of its own, which is thrown away 48 h after the
  * period (core/period_secrets.h).  From then on no visitor of that period can be recognised, not
  * even by somebody who has a copy of all data.  `period` is the beginning of the period, 0 where
  * visitors do not rotate.
@@ -40,8 +40,8 @@ struct secret {
     uint8_t bytes[SECRET_SIZE]; /* first half: key for visitors, second half: for addresses */
 };
 
-/* The id of the data set that has @secret: the first 64 bits of BLAKE2b-128.  It tells data of one
- * installation from that of another one, and tells nothing of the secret.
+/* The id of the data set that has @secret: the first 64 bits of BLAKE2b-128.  The id tells data of
+ * one installation from that of another one, and tells nothing of the secret.
  * Source: BLAKE2b (RFC 7693), libsodium's crypto_generichash. */
 uint64_t identity_data_set(const struct secret *secret);
 
@@ -51,13 +51,13 @@ struct period_secret {
     struct secret secret;
 };
 
-/* What events are hashed with. */
+/* The secrets that events are hashed with.  The caller owns them. */
 struct identity_keys {
     const struct secret *secret;
     enum rotation rotation;
     const struct period_secret *periods; /* of the events' periods, by start_s; else NULL */
     size_t n_periods;
-    bool no_addresses; /* they are not counted */
+    bool no_addresses; /* addresses are not counted */
 };
 
 struct visitor_id {
@@ -69,7 +69,7 @@ struct address_id {
 };
 
 /* The visitor of a validated event.  False, with @ret untouched: the event has no anonymous id, no
- * user and no address.  An address whose period has no secret in @keys is none. */
+ * user and no address.  An address whose period has no secret in @keys counts as no address. */
 bool identity_visitor(
     const struct identity_keys *keys, const struct event *event, struct visitor_id *ret) MUST_CHECK;
 
@@ -77,12 +77,12 @@ bool identity_visitor(
 void identity_user(
     const struct secret *secret, struct slice site, struct slice user, struct visitor_id *ret);
 
-/* A keyed hash of a name (job/counted_name.h), of at most EVENT_PAGE_MAX bytes: nobody who does not
- * know the secret can make two names that have the same one.  Hashed as: NUL name. */
+/* A keyed hash of a name (job/counted_name.h), of at most EVENT_PAGE_MAX bytes: without the secret
+ * nobody can make two names that have the same hash.  The text that is hashed is: NUL name. */
 uint64_t identity_name(const struct secret *secret, struct slice name);
 
-/* The address of a validated event.  False, with @ret untouched: the event has none, or none with a
- * secret as above. */
+/* The address of a validated event.  False, with @ret untouched: the event has no address, or its
+ * period has no secret in @keys. */
 bool identity_address(
     const struct identity_keys *keys, const struct event *event, struct address_id *ret) MUST_CHECK;
 

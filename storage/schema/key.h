@@ -33,21 +33,21 @@
  *                                                     has one event.  Of a user also the index
  *                                                     (32 bits), the newest day that is known to
  *                                                     have the bit of `active` (24 bits, +4194304;
- *                                                     0: none) and a hash of `users` of when both
- *                                                     held (40 bits); expires.
+ *                                                     0: none) and a hash of what `users` was when
+ *                                                     both were true (40 bits); expires.
  *                                                     slot = arrival / 2 visit timeouts, in s
  *
- * Which names have a place in an hour of the site's zone (places/places.h), where they are counted.
- * Of an hour that is closed for readers the counters tell that, and there is no hash unless a cap
- * is near:
+ * Which names have a place in an hour of the site's zone (places/places.h), in the partition where
+ * the names are counted.  Of an hour that is closed for readers the counters tell that, and there
+ * is no hash unless a cap is near:
  *
- *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when it has one (ms).
- *                                                     c<class> -> how many names of the class
- *                                                     have.  f<class> -> since when some have none
- *                                                     (ms).  k<keyed hash> -> since when a place
- *                                                     is kept for a name of the hour before (ms).
- *                                                     With an s in front: of visits that begin.
- *                                                     Expires
+ *     t:{p}:places:<site>:<bucket>      hash          n<keyed hash> -> since when the name has a
+ *                                                     place (ms).  c<class> -> how many names of
+ *                                                     the class have one.  f<class> -> since when
+ *                                                     some have none (ms).  k<keyed hash> -> since
+ *                                                     when a place is kept for a name of the hour
+ *                                                     before (ms).  With an s in front: the same
+ *                                                     for visits that begin there.  Expires
  *
  * The state of each partition:
  *
@@ -62,8 +62,8 @@
  *     st       how far the partition is rolled up (time/closed.h)
  *     ver      a random id: new with each write into a closed bucket, and with each bucket that is
  *              closed for readers
- *     over     11 digits, a blank, a random id: minutes that end by then have changed only if the
- *              id has (partition_state.h)
+ *     over     11 digits, a blank, a random id: minutes that end by this second have changed only
+ *              if the id has changed (partition_state.h)
  *     kept     which buckets still expire by an older, shorter keep time (settings.h)
  *     zones    the zones of the sites (time/site_zones.h); no field if all are UTC
  *     users    an id: new when a user is forgotten or a bit of a user is taken back; no field
@@ -72,15 +72,15 @@
  *              first one
  *     deleting the id of a deletion (deletion_record.h) while it takes keys and fields away
  *     swept    the first day whose bitmaps of activity have not been taken away
- *     fold     a random id: new with each fold, and at both ends of a deletion.  What another fold
- *              has counted meanwhile makes a fold begin again, also where no WATCH can tell: see
+ *     fold     a random id: new with each fold, and at both ends of a deletion.  If another fold
+ *              has counted meanwhile, a fold begins again, also where no WATCH can tell that: see
  *              lua/fold.lua
  *     <log>    the cursor of a log: how far its entries are counted in this partition.  "n": up to
- *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing.
- *              A list of these in the middle of a fold: one for each stripe (log_state.h)
+ *              entry n; "n:i": up to n - 1, and of n the first i events.  No field: nothing is
+ *              counted.  In the middle of a fold: a list, an item for each stripe (log_state.h)
  *
- * Fields of t:{p}:pass.  They lie apart because every step of a rollup changes them, and a fold
- * that WATCHes the state is not to begin again for that:
+ * Fields of t:{p}:pass.  They are not in the state because every step of a rollup changes them, and
+ * a fold that WATCHes the state would begin again each time:
  *
  *     pass     the id of the rollup pass that is open; no field if none is
  *     cur      how far that pass has come: m<pages> while it merges, x<chunks> while it sets
@@ -158,8 +158,9 @@
  *                                                     when it was heard of, ms; expires
  *                                                     (hot/fleet.h)
  *     t:{0}:hot:<process>               string        its hot pages (hot/published.h); expires
- *     t:{0}:secret:<start>              string        the same of the rotation period that begins
- *                                                     at <start> (core/period_secrets.h); expires
+ *     t:{0}:secret:<start>              string        the key of the hashes of addresses in the
+ *                                                     rotation period that begins at <start>
+ *                                                     (core/period_secrets.h); expires
  *     t:{0}:late                        set           the beginnings of periods whose secret was
  *                                                     made anew after it had expired
  *     t:{0}:sets:<site>                 hash          page set's name -> its pages, '\n' behind
@@ -168,13 +169,14 @@
  *     t:{0}:lock:<hash of the secret>   string        the same on the servers of --lock-redis;
  *                                                     expires
  *     t:{0}:fence                       integer       the last fencing token that was drawn
- *     t:{0}:wish                        string        somebody asks for a pass of the rollups;
+ *     t:{0}:wish                        string        a process asks for a pass of the rollups;
  *                                                     expires
  *     t:{0}:wish:done                   integer       how many wishes were fulfilled
  *     t:{0}:rewritten                   string        the day, since 1970-01-01 UTC, whose rewrite
  *                                                     of the append-only file was begun
  *     t:{0}:deletions                   hash          what is being deleted (deletion_record.h)
- *     t:{0}:probe                       string        by /readyz, and before a WAIT; expires
+ *     t:{0}:probe                       string        /readyz writes it to see whether Redis takes
+ *                                                     writes; also written before a WAIT; expires
  */
 #ifndef STORAGE_SCHEMA_KEY_H
 #define STORAGE_SCHEMA_KEY_H
@@ -217,7 +219,7 @@ void key_command(
 struct slice key_bucket(struct key *key, const char *tag, enum key_kind kind, struct slice site,
     struct bucket bucket, struct slice page);
 
-/* t:{tag}:places:<site>:<bucket>, of an hour */
+/* t:{tag}:places:<site>:<bucket>; the bucket is an hour. */
 struct slice key_places(struct key *key, const char *tag, struct slice site, struct bucket hour);
 
 /* t:{tag}:uid:<site> */
@@ -234,7 +236,7 @@ struct slice key_activity(
 /* The prefix t:{tag}:act: that a member of t:{tag}:acts completes. */
 struct slice key_activity_prefix(struct key *key, const char *tag);
 
-/* Is @member, of t:{p}:acts or t:{p}:gone, one of @site?  If so, *ret_rest is what follows the
+/* Does @member, of t:{p}:acts or t:{p}:gone, belong to @site?  If so, *ret_rest is what follows the
  * site and its ':', a part of @member. */
 bool key_member_of(struct slice member, struct slice site, struct slice *ret_rest) MUST_CHECK;
 
@@ -278,9 +280,9 @@ struct slice key_seen_bits(struct key *key, const char *tag, struct slice site, 
 /* Write a member of t:{p}:open: <site>:<bucket>. */
 struct slice key_open_member(struct key *member, struct slice site, struct bucket bucket);
 
-/* Read such a member.  The bucket is cut in the site's zone, so a caller reads the site first, then
- * finds the zone, then reads both.  *ret_site is a part of @member.  False: @member is not one, or
- * no bucket of @zone begins there. */
+/* Read a member of t:{p}:open.  The bucket is cut in the site's zone, so a caller reads the site
+ * first, then finds the zone, then reads both.  *ret_site is a part of @member.  False: @member is
+ * no such member, or no bucket of @zone begins at its time. */
 bool key_open_site(struct slice member, struct slice *ret_site) MUST_CHECK;
 bool key_open_parse(struct slice member, const struct zone *zone, struct slice *ret_site,
     struct bucket *ret_bucket) MUST_CHECK;

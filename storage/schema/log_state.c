@@ -81,7 +81,7 @@ size_t log_cursor_print(const struct log_cursor *cursor, char text[LOG_CURSOR_TE
     return n;
 }
 
-/* Take "n" or "n:i" at the begin of @text. */
+/* Take "n" or "n:i" off the front of @text.  False: @text begins otherwise. */
 static bool position_take(struct slice *text, struct log_position *ret)
 {
     *ret = (struct log_position){0, 0};

@@ -10,8 +10,9 @@
  *     t:{p}:state   a field for each log of which partition p has counted something: its cursor
  *
  * Everything that was acknowledged is counted once the cursor of every partition has reached the
- * head.  A log without a head is closed: everything in it is counted.  Where heads and `closed` are
- * what they were, nothing was appended meanwhile: a log that has come and gone was closed.
+ * head.  A log without a head is closed: everything in it is counted.  If heads and `closed` are
+ * as at an earlier reading, nothing was appended meanwhile: a log that came and went in between
+ * would have changed `closed`.
  */
 #ifndef STORAGE_SCHEMA_LOG_STATE_H
 #define STORAGE_SCHEMA_LOG_STATE_H
@@ -29,26 +30,27 @@ struct log_head {
     char id[LOG_ID_TEXT + 1];
     char era[LOG_ID_TEXT + 1]; /* of the connection that appended the last entry; "0": none */
     uint64_t n;                /* number of the last entry; 0: there is none */
-    int64_t time_ms;           /* Redis's clock when its writer was heard of last */
-    unsigned place;            /* the caller's: whose register it was, see core_log_partition() */
+    int64_t time_ms;           /* Redis's clock when the log's writer was heard of last */
+    unsigned place;            /* set by the caller: the register's place, core_log_partition() */
 };
 
-/* Read a log's field of t:{0}:heads.  False, with @ret untouched: it is no such field. */
+/* Read a log's field of t:{0}:heads.  False, with @ret untouched: the field is not that of a log.
+ */
 bool log_head_parse(struct slice id, struct slice value, struct log_head *ret) MUST_CHECK;
 
-/* Is the field of t:{0}:heads with this @name `closed`?  @value is then read.  False, with @ret
- * untouched: it is another one. */
+/* Is @name that of the field `closed` of t:{0}:heads?  Then @value is read.  False, with @ret
+ * untouched: @name is another one, or @value is no number. */
 bool log_closed_parse(struct slice name, struct slice value, uint64_t *ret) MUST_CHECK;
 
 /* How much of a log is counted.  Zeroed: nothing. */
 struct log_position {
-    uint64_t whole;  /* all entries up to this number, */
-    uint64_t events; /* and so many events of the next one */
+    uint64_t whole;  /* all entries up to this number are counted */
+    uint64_t events; /* so many events of the next entry are counted */
 };
 
-/* How much of a log a partition has counted.  What an event has to be counted in the partition for
- * falls into stripes (fold/batch_tasks.h); each stripe has a position.  They differ only while what
- * waits is too much for one transaction: each transaction then counts some stripes to the end. */
+/* How much of a log a partition has counted.  The tasks of a partition fall into stripes
+ * (fold/batch_tasks.h); each stripe has a position.  Positions differ only while more waits than
+ * one transaction takes: each transaction then counts some stripes to the end. */
 #define LOG_STRIPES 32
 struct log_cursor {
     struct log_position at[LOG_STRIPES];
@@ -60,21 +62,22 @@ static inline bool log_position_before(struct log_position a, struct log_positio
     return a.whole < b.whole || (a.whole == b.whole && a.events < b.events);
 }
 
-/* The number of the last entry that is counted in all stripes, like all before. */
+/* The number up to which all entries are counted in all stripes. */
 uint64_t log_cursor_whole(const struct log_cursor *cursor);
 
-/* Lower *@least to that of the cursor in @field: so many entries all cursors have counted that were
- * looked at.  False, with @least untouched: it is no cursor. */
+/* Lower *@least to the whole of the cursor in @field, if that is less: after a call for each cursor
+ * it is what all of them have counted.  False, with @least untouched: @field is no cursor. */
 bool log_cursor_least(const struct reply *field, uint64_t *least) MUST_CHECK;
 
-/* As text: the positions in the order of stripes, with commas; each is "n", or "n:i" where entry n
- * is not complete.  Where k > 1 stripes in a row have the same one, "*k" follows, unless all have.
+/* Write a cursor as text: the positions in the order of stripes, with commas between; each is "n",
+ * or "n:i" where entry n is not complete.  Where k > 1 stripes in a row have the same position,
+ * "*k" follows, unless all stripes have.
  * A NUL is appended.  Returns the length. */
 #define LOG_CURSOR_TEXT (LOG_STRIPES * 48)
 size_t log_cursor_print(const struct log_cursor *cursor, char text[LOG_CURSOR_TEXT]);
 
-/* Read the reply that has such a field; nil: nothing is counted.  False, with @ret untouched: it is
- * no cursor. */
+/* Read a cursor from the reply that has its field; nil: nothing is counted.  False, with @ret
+ * untouched: @field is no cursor. */
 bool log_cursor_parse(const struct reply *field, struct log_cursor *ret) MUST_CHECK;
 
 #endif

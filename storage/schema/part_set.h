@@ -12,7 +12,7 @@
 
 #define PART_SET_WORD 64u
 
-/* Zeroed it is empty. */
+/* A zeroed set is empty.  Each @partition below is less than PARTITIONS_MAX. */
 struct part_set {
     uint64_t words[(PARTITIONS_MAX + PART_SET_WORD - 1) / PART_SET_WORD];
 };

@@ -27,7 +27,7 @@ void partitions_make(unsigned n, struct partitions *ret)
         char text[sizeof(ret->tag[0])];
         int length = snprintf(text, sizeof(text), "%u", candidate);
         unsigned slot = crc16(text, (size_t)length) % CLUSTER_SLOTS;
-        /* The last one that begins at or before the slot. */
+        /* The last range of slots that begins at or before the slot. */
         unsigned p = ((slot + 1) * n - 1) / CLUSTER_SLOTS;
         if (ret->tag[p][0] == '\0') {
             memcpy(ret->tag[p], text, (size_t)length);
@@ -41,16 +41,16 @@ unsigned partition_slot(const struct partitions *parts, unsigned p)
     return crc16(parts->tag[p], strlen(parts->tag[p])) % CLUSTER_SLOTS;
 }
 
-/* Each lies in the middle of its share of the partitions. */
+/* A partition of visitors lies in the middle of its share of the partitions. */
 unsigned visitor_partition_at(const struct partitions *parts, unsigned i)
 {
     return (2 * i + 1) * parts->n / (2 * visitor_partitions(parts->n));
 }
 
-/* The first one that lies at @p or behind it. */
+/* The first partition of visitors that lies at @p or behind it. */
 unsigned visitor_partition_number(const struct partitions *parts, unsigned p)
 {
-    unsigned i = p * visitor_partitions(parts->n) / parts->n; /* that, or the one before */
+    unsigned i = p * visitor_partitions(parts->n) / parts->n; /* that number, or one less */
     return visitor_partition_at(parts, i) < p ? i + 1 : i;
 }
 
@@ -78,7 +78,8 @@ uint64_t page_hash(struct slice site, struct slice page)
     /* A site has no NUL in it, so no two pairs make the same text. */
     char text[EVENT_SITE_MAX + 1 + EVENT_PAGE_MAX];
     if (site.n > EVENT_SITE_MAX || page.n > EVENT_PAGE_MAX) {
-        return XXH3_64bits_withSeed(page.p, page.n, XXH3_64bits(site.p, site.n)); /* no event's */
+        /* No event has such a site or page. */
+        return XXH3_64bits_withSeed(page.p, page.n, XXH3_64bits(site.p, site.n));
     }
     memcpy(text, site.p, site.n);
     text[site.n] = '\0';

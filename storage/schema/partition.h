@@ -22,7 +22,7 @@
 #include "storage/base/slice.h"
 #include "storage/job/config.h"
 
-#define CLUSTER_SLOTS 16384u /* of every Redis Cluster */
+#define CLUSTER_SLOTS 16384u /* every Redis Cluster has so many slots */
 
 #define LOG_PARTITIONS_MAX 64 /* partitions that logs may lie in: a question reads all registers */
 
@@ -53,22 +53,23 @@ static inline unsigned visitor_partitions(unsigned n)
     return n < VISITOR_PARTITIONS_MAX ? n : VISITOR_PARTITIONS_MAX;
 }
 
-/* The @i-th partition of visitors, from 0 on.  Of more than 64 partitions it is none that logs lie
- * in, if there are twice as many: so no slot of a cluster has all of both. */
+/* The @i-th partition of visitors, from 0 on.  With 128 partitions or more no logs lie in these
+ * partitions, so no slot of a cluster has the load of both. */
 unsigned visitor_partition_at(const struct partitions *parts, unsigned i);
 
 /* Can there be visitors in partition @p? */
 bool partition_has_visitors(const struct partitions *parts, unsigned p);
 
-/* Which of the partitions of visitors is partition @p, which is one? */
+/* The number, among the partitions of visitors, of @p, which is one of them. */
 unsigned visitor_partition_number(const struct partitions *parts, unsigned p);
 
-/* The partition of a visitor with a 64-bit hash.  Each of them has an equal range of hashes. */
+/* The partition of a visitor with a 64-bit hash.  Each partition of visitors has an equal range of
+ * hashes. */
 unsigned partition_of_visitor(const struct partitions *parts, uint64_t hash);
 
-/* The partition of a name of @site, whose hash with the site is @hash: see page_hash().  Most names
- * have one of their own; values of dimensions and sections lie with their site, which every page
- * view touches anyway. */
+/* The partition of a name of @site, whose hash with the site is @hash: see page_hash().  The hash
+ * chooses the partition of most names; values of dimensions and sections lie with their site, whose
+ * partition every page view touches anyway. */
 unsigned name_partition(
     const struct partitions *parts, struct slice site, struct slice name, uint64_t hash);
 

@@ -49,7 +49,7 @@ static void copy_ver(struct ver *to, const struct reply *from)
 
 #define OVER_DIGITS 11
 
-/* The field `over`: 11 digits of seconds, a blank and an id (fold/share_write.c). */
+/* The field `over` has 11 digits of seconds, a blank and an id (fold/share_write.c). */
 int64_t partition_over_s(const struct reply *over)
 {
     struct reply seconds = *over;

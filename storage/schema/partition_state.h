@@ -7,7 +7,7 @@
  *     st           which buckets may be read (time/closed.h)
  *     cfg          with which settings the data was made (settings.h)
  *     kept         how long the buckets are kept (settings.h)
- *     ver, over, fold    ids: what was read under the same id is still true, and may be remembered
+ *     ver, over, fold    ids: what was read while an id was the same is still true
  */
 #ifndef STORAGE_SCHEMA_PARTITION_STATE_H
 #define STORAGE_SCHEMA_PARTITION_STATE_H
@@ -41,10 +41,11 @@ struct partition_view {
     struct retention retention;
     struct ver ver; /* a hint: the next reply proves what is remembered under it */
 
-    /* Minutes that end at or before over_s have changed only if `over` has.  n 0: no minute is. */
+    /* Minutes that end at or before over_s have changed only if `over` has changed.  over.n 0:
+     * nothing is known of any minute. */
     struct ver over;
     int64_t over_s;
-    struct ver fold; /* minutes of open hours have changed only if it has.  n 0: nothing is known */
+    struct ver fold; /* minutes of open hours have changed only if the id has; n 0: not known */
     /* The reply before had the same id, so the next one is likely to have it. */
     bool ver_held, over_held, fold_held;
     int64_t seen_ms; /* when this was learnt, CLOCK_MONOTONIC */
@@ -60,8 +61,8 @@ int64_t partition_over_s(const struct reply *over);
 
 /* Read a view from a reply of STATE_FIELDS items.  @cfg and @retention are the settings of this
  * process.  @now_s is Redis's clock: a partition without data gets the state of one that is empty
- * at that time.  False, with @ret untouched: the reply is not such a one, or the data was made with
- * other settings. */
+ * at that time.  False, with @ret untouched: the reply does not have these items, or the data was
+ * made with other settings. */
 bool partition_state_parse(const struct reply *fields, const char *cfg,
     const struct retention *retention, int64_t now_s, struct partition_view *ret) MUST_CHECK;
 
@@ -69,13 +70,14 @@ bool partition_state_parse(const struct reply *fields, const char *cfg,
 #define PROOF_FIELDS 3
 void partition_proof_ask(struct buffer *out, const char *tag);
 
-/* Is all as in @before? */
+/* Does a reply of PROOF_FIELDS items have the ids of @before?  False as long as @before has no
+ * `ver`. */
 bool partition_proof_same(const struct reply *fields, const struct partition_view *before);
 
-/* Read such a reply about a partition of which @before is known.  True: `ver` is the same, so all
- * else but the other ids is what it was for readers, and *ret is the partition's view.  Whoever
- * closes a bucket for readers, or changes settings, sets another `ver` in the same step.  False: it
- * is another one, or the reply has another form. */
+/* Read a reply of PROOF_FIELDS items about a partition of which @before is known.  True: `ver` is
+ * the same, so for readers only the other two ids can have changed, and *ret is the partition's
+ * view.  The step that closes a bucket for readers, or changes settings, sets another `ver`.
+ * False: `ver` is another one, or the reply has another form. */
 bool partition_proof_take(const struct reply *fields, const struct partition_view *before,
     struct partition_view *ret) MUST_CHECK;
 

@@ -92,7 +92,7 @@ bool settings_parse(
             return false;
         }
     }
-    (void)take_id(&text, ZONES_HEAD, &zones); /* or there are none */
+    (void)take_id(&text, ZONES_HEAD, &zones); /* not there if all sites are cut in UTC */
     if (!take_id(&text, SET_HEAD, &set) || text.n > 0) {
         return false;
     }
@@ -135,7 +135,7 @@ struct retention retention_changed(const struct retention *old, const struct ret
         int parent = level == LEVEL_MONTH ? LEVEL_MONTH : level + 1;
         r.keep_s[level] = new_times->keep_s[level];
         if (r.keep_s[level] <= old->keep_s[level]) {
-            continue; /* not longer: the new time is in effect for readers at once */
+            continue; /* the time is not longer: readers heed the new one at once */
         }
         bool again = old->until_s[level] != 0 && old->before_s[level] < old->keep_s[level];
         r.before_s[level] = again ? old->before_s[level] : old->keep_s[level];

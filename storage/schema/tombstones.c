@@ -1,6 +1,7 @@
 #include "storage/schema/tombstones.h"
 
-/* The next line: its field, as it is written, and its instant.  False: there is no more. */
+/* Take the next line off *rest: its field, as it is written, and its instant.  False: there is no
+ * more line. */
 static bool tombstones_next(struct slice *rest, struct slice *ret_field, int64_t *ret_before_ms)
 {
     struct slice line;
@@ -13,7 +14,7 @@ static bool tombstones_next(struct slice *rest, struct slice *ret_field, int64_t
     return true;
 }
 
-/* The next byte of a field as it is written; -1: that was all, or it is none. */
+/* Take the next byte off a written field and decode it; -1: the field ends, or is malformed. */
 static int field_byte(struct slice *written)
 {
     if (written->n == 0) {
@@ -33,7 +34,8 @@ static int field_byte(struct slice *written)
     return c;
 }
 
-/* Does the written field begin with @text?  Then it is taken off. */
+/* Take @text off the front of the written field.  False: the field begins otherwise, and some of it
+ * may be taken off. */
 static bool field_skip(struct slice *written, struct slice text)
 {
     for (size_t i = 0; i < text.n; i++) {
