@@ -18,7 +18,7 @@ static unsigned needed(const struct cluster_job *job)
     return job->ack_replicas > 0 ? job->ack_replicas : fails_over ? 1 : 0;
 }
 
-/* The advice about one server: at @i from 0 on. */
+/* Write the advice number @i, from 0 on, about one server.  False: there is none. */
 static bool server_advice(const struct cluster_job *job, const struct cluster_server *server,
     size_t i, char *text, size_t room)
 {

@@ -28,7 +28,8 @@ int64_t rotation_end_s(enum rotation rotation, int64_t start_s);
 /* What the ingestion guard limits: each token, each address or each site for itself. */
 enum guard_by { GUARD_OFF, GUARD_TOKEN, GUARD_IP, GUARD_SITE };
 
-/* What storage tells its caller about itself, for operators. */
+/* What storage tells its caller about itself, for operators.  Behind a colon stands what notice()
+ * gets as detail. */
 enum storage_notice {
     STORAGE_CONNECTED,
     STORAGE_DISCONNECTED,
@@ -47,10 +48,10 @@ enum storage_notice {
     STORAGE_LOCKS_AWAY, /* too few of lock_urls' servers answer: the others, and why */
     STORAGE_LOCKS_BACK, /* enough of them answer again */
     STORAGE_SETTINGS_CHANGED,
-    STORAGE_DEGRADED,     /* it starts without the servers of some partitions: one of them */
-    STORAGE_FEW_REPLICAS, /* it starts with fewer replicas than must acknowledge: a server */
+    STORAGE_DEGRADED,     /* storage starts without the servers of some partitions: one of them */
+    STORAGE_FEW_REPLICAS, /* storage starts with fewer replicas than must acknowledge: a server */
     STORAGE_MAY_FORGET,   /* what Redis may lose when it crashes, or at a failover */
-    STORAGE_NOTICES,      /* how many there are */
+    STORAGE_NOTICES,      /* how many notices there are */
 };
 
 /* The reporting zone of a site, both by name. */
@@ -60,7 +61,7 @@ struct storage_site_zone {
 
 #define PARTITIONS_MAX 1024
 
-/* Of storage_config.lock_urls: how many, and bytes of one URL with its NUL. */
+/* The most URLs in storage_config.lock_urls, and the bytes of one URL with its NUL. */
 #define LOCK_SERVERS_MAX 9
 #define LOCK_URL_SIZE    512
 
@@ -76,7 +77,7 @@ struct storage_config {
      * values of one dimension, named events.  0: as many as come. */
     uint64_t max_pages, max_values, max_events;
     int64_t log_hold_ms;      /* how far a failover can go back; with a cluster or Sentinels */
-    unsigned ack_replicas;    /* so many must have a request before it is acknowledged: 0..9 */
+    unsigned ack_replicas;    /* replicas that have a request before it is acknowledged: 0..9 */
     size_t queue_events;      /* so many events may wait; more: STORAGE_FULL */
     enum guard_by guard_by;   /* GUARD_OFF: no guard */
     struct limit guard_limit; /* a funnel that passes limit_check */
@@ -85,7 +86,7 @@ struct storage_config {
     bool aof_rewrite;         /* have Redis rewrite its append-only file each night */
     bool lead;                /* take part in rollups */
     const char *lock_urls;    /* more servers for the leader's lock: see redlock_init(); "": none */
-    const struct storage_site_zone *site_zones; /* of the sites that are not cut in UTC */
+    const struct storage_site_zone *site_zones; /* for the sites that are not cut in UTC */
     size_t n_site_zones;
     /* Called on any thread of storage; must not block.  NULL: storage tells nothing. */
     void (*notice)(void *data, enum storage_notice what, const char *detail);

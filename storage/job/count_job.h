@@ -25,7 +25,7 @@ enum metric {
      * that visits grew by in it. */
     METRIC_ENGAGED,
     METRIC_SECONDS,
-    /* Of the first four: what caps put together where the pages lie. */
+    /* Like the first four, for what caps put together in the partitions of the pages. */
     METRIC_OTHER_PV,
     METRIC_OTHER_UV,
     METRIC_OTHER_IPS,
@@ -33,8 +33,8 @@ enum metric {
 };
 #define METRICS 10
 
-/* No process may take an event further ahead of Redis's clock than this.  A reader relies on that:
- * nothing lies beyond, so a window that reaches into next month needs few keys. */
+/* No process may take an event further ahead of Redis's clock than this.  Readers rely on that: no
+ * event lies beyond, so a window that reaches into next month needs few keys. */
 #define STORAGE_FUTURE_MAX_S 86400
 
 /* A point of a series. */
@@ -59,27 +59,27 @@ struct count_point {
  *                            part of the window that works with the step asked for, from_s == to_s
  *                            if there is none
  *
- * at_most: where a cap put names together (places/places.h), some of them may have been the pages
- * asked for.  Then the figure is `value` at the least and `at_most` at the most.  With all_metrics
- * that is the page views, and no other figure of the pages can be more.  An estimate's is an
- * estimate, too: of the visitors of the pages and of all that was put together.
+ * at_most: where a cap put names together (places/places.h), some of these names may have been the
+ * pages asked for.  Then the figure lies between `values` and `at_most`.  With all_metrics
+ * `at_most` bounds the page views, and no other figure of the pages can be more.  For visitors and
+ * addresses `at_most` is an estimate, too: of those of the pages and of all that was put together.
  *
  * A question that many ask is answered once for all of them: count_same() in count/count.c compares
  * the members of the first part. */
 struct count_job {
-    struct window_question asked; /* where from, and which keys were read */
+    struct window_question asked; /* site and window, and which keys were read */
     enum metric metric;
-    bool all_metrics;          /* not just that one: the first four, of one reading */
-    bool visit_sums;           /* with all_metrics, of the whole site: and the last two */
-    bool bounded;              /* of pages, or of named events: at_most, too */
+    bool all_metrics;          /* all of the first four metrics, from one reading; not `metric` */
+    bool visit_sums;           /* ENGAGED and SECONDS too; with all_metrics, of the whole site */
+    bool bounded;              /* write at_most, too; for pages or named events */
     const struct slice *pages; /* the union of these pages; n_pages 0: the whole site */
     size_t n_pages;
-    struct page_set_ref set; /* and of the pages of this set */
-    enum step step;          /* of a series beside the figure; STEP_NONE: none */
-    const struct zone *zone; /* of the step */
+    struct page_set_ref set; /* the union includes the pages of this set */
+    enum step step;          /* of a series beside the figure; STEP_NONE: no series */
+    const struct zone *zone; /* the points of the series are cut in this zone */
 
     /* Written by storage. */
-    uint64_t values[METRICS];   /* of each that was asked for */
+    uint64_t values[METRICS];   /* the figure of each metric that was asked for */
     uint64_t at_most;           /* see `bounded`; 0: no cap put anything together, or !bounded */
     struct count_point *points; /* of the series, in time order; owned by the job */
     size_t n_points;

@@ -59,7 +59,7 @@ static inline char counted_name_mark(struct slice name)
     return name.n > 0 && name.p[0] <= NAME_MARK_VISITS && name.p[0] > 0 ? name.p[0] : '\0';
 }
 
-/* The class of a name that is not that of a section, or of what was put together: a part of it. */
+/* The class of @name: a part of it.  Sections, and what a cap put together, have no class. */
 static inline struct slice counted_name_class(struct slice name)
 {
     char mark = counted_name_mark(name);
@@ -70,7 +70,7 @@ static inline struct slice counted_name_class(struct slice name)
     return (struct slice){name.p, equals == NULL ? 2 : (size_t)(equals - name.p) + 1};
 }
 
-/* Is it the name of what a cap put together of @class? */
+/* Is @name that of what a cap put together of @class? */
 static inline bool counted_name_is_other(struct slice name, struct slice class)
 {
     return name.n == class.n + 1 && name.p[0] == NAME_MARK_OTHER &&
@@ -88,7 +88,7 @@ static inline struct slice counted_name_of_others(struct slice class, char *to)
     return (struct slice){to, class.n + 1};
 }
 
-/* Does it belong into the partition of its site, and not into one of its own? */
+/* Does @name lie in the partition of its site, and not in one that its own hash chooses? */
 static inline bool counted_name_at_site(struct slice name)
 {
     char mark = counted_name_mark(name);
@@ -106,8 +106,8 @@ static inline bool event_name_is(struct slice name)
     return counted_name_mark(name) == NAME_MARK_EVENT;
 }
 
-/* The name of what a cap put together of the class that @name, of a page or of a named event, is
- * of. */
+/* The name of what a cap put together of the class of @name, which is that of a page or of a named
+ * event.  The text is static. */
 static inline struct slice counted_name_others(struct slice name)
 {
     return event_name_is(name) ? SLICE("\x04\x01") : SLICE("\x04");
@@ -119,8 +119,8 @@ static inline struct slice event_name_bare(struct slice name)
     return (struct slice){name.p + 1, name.n - 1};
 }
 
-/* The same name behind a mark.  The mark overwrites the byte before @name, which nobody needs then:
- * in a JSON text that is read in place it is a quotation mark that was read. */
+/* The same name behind a mark.  The mark overwrites the byte before @name, which must not be needed
+ * any more: in a JSON text that is read in place that byte is the opening quotation mark. */
 static inline struct slice event_name_mark_before(struct slice name)
 {
     char *mark = (char *)(uintptr_t)name.p - 1;

@@ -1,4 +1,4 @@
-/* deletion_job.h - delete a site, or pages of one; how far that is.
+/* deletion_job.h - delete a site, or pages of one, and ask how far the deletion is.
  *
  * Layer: storage, public: plain values.
  */
@@ -13,19 +13,20 @@
 /* What is deleted. */
 struct deletion_target {
     struct slice site;
-    struct slice page; /* or how pages begin; empty: the whole site */
-    bool is_prefix;
+    struct slice page; /* empty: the whole site */
+    bool is_prefix;    /* all pages that begin with `page` */
 };
 
-/* STORAGE_DELETE_SITE and STORAGE_DELETE_PAGES write down that it is to be deleted.  The process
- * that leads the rollups does it, in bounded steps.  STORAGE_DELETION reads how far that is. */
+/* STORAGE_DELETE_SITE and STORAGE_DELETE_PAGES write down that the target is to be deleted.  The
+ * process that leads the rollups deletes it, in bounded steps.  STORAGE_DELETION reads how far that
+ * is. */
 struct deletion_job {
     struct deletion_target target;
 
     /* Written by storage. */
-    bool exists;   /* the site has had events; else nothing was asked for */
-    bool deleting; /* it is being deleted */
-    double done;   /* how much of that is done, 0 to 1: it only grows */
+    bool exists;   /* the site has had events; if not, no deletion was written down */
+    bool deleting; /* the target is being deleted */
+    double done;   /* the share of the deletion that is done, 0 to 1: it only grows */
 };
 
 #endif

@@ -39,9 +39,9 @@ enum dimension {
         DIMENSION_N
 };
 
-#define DIMENSION_NONE      SLICE("(none)") /* the value where there is none */
+#define DIMENSION_NONE      SLICE("(none)") /* the value of a page view that has no other */
 #define DIMENSION_VALUE_MAX 256             /* bytes of a value: part of the API */
-#define DIMENSION_PROPS_MAX 2               /* properties of a site */
+#define DIMENSION_PROPS_MAX 2               /* properties that a site counts */
 #define DIMENSION_PROP_MAX  64              /* bytes of a property's name, [A-Za-z0-9._-] */
 
 /* Sections of one page view; the options see to it that no page is in more. */
@@ -50,7 +50,7 @@ enum dimension {
 /* What one page view may be counted for beside its page and its site. */
 #define EVENT_VALUES_MAX ((unsigned)DIMENSION_PROP + DIMENSION_PROPS_MAX + DIMENSION_SECTIONS_MAX)
 
-/* What else than its page a page view is counted for. */
+/* A value or a section that a page view is counted for, beside its page and its site. */
 struct event_value {
     struct slice text;  /* 1..DIMENSION_VALUE_MAX bytes of UTF-8 without C0 controls and DEL; with
                            DIMENSION_PROP the property's name and '=' in front; of a section its
@@ -65,10 +65,10 @@ char dimension_letter(enum dimension dimension);
 /* The dimension of a letter.  DIMENSION_N: there is none. */
 enum dimension dimension_of_letter(char letter);
 
-/* The name of a dimension. */
+/* The name of a dimension, a static text. */
 const char *dimension_name(enum dimension dimension);
 
-/* The dimension of @name; "prop" is not taken.  DIMENSION_N: there is none. */
+/* The dimension of @name; "prop" is not such a name.  DIMENSION_N: there is none. */
 enum dimension dimension_find(struct slice name);
 
 #endif

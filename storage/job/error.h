@@ -45,8 +45,8 @@ enum storage_err {
 /* The text of an error, static: for answers and for operators. */
 const char *storage_err_text(enum storage_err err);
 
-/* A Redis on this machine is away, or is again; @disk_full: its disk has no room.  The text of
- * STORAGE_DOWN says so from now on, or does no more. */
+/* Note whether the Redis of this machine is away because its disk is full.  The text of
+ * STORAGE_DOWN names the full disk from now on, or names it no more. */
 void storage_err_note_disk(bool disk_full);
 
 #endif

@@ -6,7 +6,7 @@
  * actions point into memory of the request, or to static memory.  That memory must live until the
  * job that carries the event is done.
  *
- * What an event is, its `page` says:
+ * An event's `page` tells what kind of event it is:
  *
  *     a page               a page view
  *     a name with a mark   a named event (counted_name.h); no page view
@@ -15,7 +15,7 @@
  * Values of dimensions belong to page views only.
  *
  * An event is small, about 130 bytes, because storage walks through ten thousand at a time.
- * Actions and values stand outside. */
+ * So actions and values lie elsewhere, and the event points to them. */
 #ifndef STORAGE_JOB_EVENT_H
 #define STORAGE_JOB_EVENT_H
 

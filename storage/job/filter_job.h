@@ -24,7 +24,7 @@
 #include "storage/sketch/bloom.h" /* the bounds of capacity and error */
 
 #define FILTER_NAME_MAX         64   /* bytes */
-#define FILTER_ITEMS_MAX        1000 /* of one job */
+#define FILTER_ITEMS_MAX        1000 /* items of one job */
 #define FILTER_CAPACITY_DEFAULT 10000
 #define FILTER_ERROR_DEFAULT    0.01
 
@@ -73,10 +73,10 @@ struct filter_job {
     bool created;                  /* FILTER_CREATE */
     struct filter_figures {        /* FILTER_CREATE, FILTER_INFO */
         uint64_t capacity;         /* of all layers */
-        uint64_t items;            /* that were new when they were added */
-        uint64_t layers;           /* of the shard that has the most */
+        uint64_t items;            /* items that were new when they were added */
+        uint64_t layers;           /* layers of the shard that has the most */
         uint64_t bytes;            /* of all layers' bits, used or not yet */
-        unsigned hashes;           /* bits an item, in the newest layer */
+        unsigned hashes;           /* bits that an item sets, in the newest layer */
         uint64_t created_capacity; /* as the filter was created */
         unsigned expansion;        /* as the filter was created */
         double error;              /* as the filter was created */

@@ -1,5 +1,4 @@
-/* first_job.h - which actions of a request were the first of their user's day: who asks, and the
- * answer.
+/* first_job.h - which actions of a request were the first of their user's day: question and answer.
  *
  * Layer: storage, public: plain values.
  *
@@ -24,8 +23,8 @@
 #include "storage/job/event.h"
 #include "storage/job/request_key.h"
 
-/* The ticket of a request.  With a key it is made of key and body, so whoever sends the request
- * again has the same one.  @key NULL: a random one, which no other request has. */
+/* The ticket of a request.  With a key the ticket is a digest of key and body, so a repeat of the
+ * request has the same ticket.  @key NULL: the ticket is random, and no other request has it. */
 struct key_digest first_ticket(const struct request_key *key);
 
 /* Does @event ask, in a request with a ticket?  It has a user, and an action other than `active`.
@@ -42,18 +41,18 @@ struct first_event {
 /* Input and result of STORAGE_FIRST.  storage_job_release() frees the arena. */
 struct first_job {
     struct key_digest ticket;
-    const struct event
-        *events; /* the request's, n of them; NULL: of a request that was sent before,
-                                   whose events are not at hand: that takes a little longer */
+    /* The n events of the request.  NULL: the request was sent before, and its events are not at
+     * hand, which takes a little longer. */
+    const struct event *events;
     size_t n;
 
     /* Written by storage. */
     const struct first_event *found; /* n_found of them, in the order of their index */
     size_t n_found;
-    struct arena arena; /* of what was found */
+    struct arena arena; /* holds what was found */
 
     /* Private to storage. */
-    struct slice text; /* what was noted, as last read; in the arena */
+    struct slice text; /* the notes under the ticket, as last read; in the arena */
 };
 
 #endif

@@ -9,12 +9,13 @@
 
 #include "storage/base/slice.h"
 
-/* Rates are averages over the last half minute, or since the process began that counted. */
+/* A page and its rates: averages over the last half minute, or over the life of the process that
+ * counted, if that is shorter. */
 struct hot_page {
     struct slice site, page; /* point into `text` */
     char *text;              /* owned by the list */
     double reads_per_s, writes_per_s;
-    double error; /* each of both rates is off by this much at most */
+    double error; /* each of the two rates is off by this much at most */
 };
 
 /* The most that either rate of the page can be. */

@@ -106,13 +106,13 @@ struct storage_job {
 
     /* Private to storage from submit to done. */
     struct storage_job *next;
-    size_t cost;        /* in the queues that bound what waits: events, or 1 */
+    size_t cost;        /* what the job counts for in queues that bound what waits: events, or 1 */
     struct slice chunk; /* of a write: its events as bytes (log/chunk.h), owned */
     uint64_t question;  /* see question_hash() */
     int64_t arrived_us; /* CLOCK_MONOTONIC */
-    int64_t after;      /* begun only when what was acknowledged before it is safe; 0: at once */
-    /* Put off, to be run again, because its answer could still be lost: see core/standing.h.
-     * CLOCK_MONOTONIC; held_to_ms 0: it is not. */
+    int64_t after;      /* begun only when all that was acknowledged before is safe; 0: at once */
+    /* The job is put off, and will run again, because its answer could still be lost: see
+     * core/standing.h.  CLOCK_MONOTONIC; held_to_ms 0: it is not put off. */
     int64_t held_from_ms, held_to_ms;
 };
 
@@ -120,10 +120,11 @@ struct storage_job {
  * submitted, and a second time. */
 void storage_job_release(struct storage_job *job);
 
-/* Free the chunk of a write, which nobody needs any more. */
+/* Free the chunk of a write before the job is done.  For storage alone. */
 void storage_job_free_chunk(struct storage_job *job);
 
-/* The events of a write are bytes now: tell its owner.  For storage alone. */
+/* Tell the owner of a write that its events are not needed any more: storage has made bytes of
+ * them.  For storage alone. */
 void job_was_read(struct storage_job *job);
 
 /* End a job, or all jobs of a list, with @err: calls done().  For storage alone. */

@@ -69,7 +69,7 @@ enum limit_part { LIMIT_PART_COUNT, LIMIT_PART_PERIOD, LIMIT_PART_BURST };
  * with which part of the limit. */
 const char *limit_check(const struct limit *limit, enum limit_part *ret_part) MUST_CHECK;
 
-/* The same of a penalty. */
+/* Can the penalty be kept?  NULL: yes.  Else what is wrong, a static text. */
 const char *limit_penalty_check(const struct limit_penalty *penalty) MUST_CHECK;
 
 /* The most requests that can pass at once. */
@@ -78,21 +78,21 @@ int64_t limit_capacity(const struct limit *limit);
 /* The time in which the whole capacity comes back, rounded up. */
 int64_t limit_window_us(const struct limit *limit);
 
-/* Of a funnel, in units: what one request costs, and what a microsecond pays back. */
+/* For a funnel, in its units: what one request costs, and what a microsecond pays back. */
 void limit_units(const struct limit *limit, int64_t *ret_cost, int64_t *ret_rate);
 
 /* What a limiter answered: of several limits, what holds for all of them together. */
 struct limit_state {
     bool allowed;
     bool penalised;    /* refused by the penalty */
-    size_t strictest;  /* of several limits, the one with least left; of a refusal, the longest */
+    size_t strictest;  /* number of the limit with least left; if refused, with the longest wait */
     int64_t granted;   /* requests that were taken: from need to want (struct limit_job) */
     int64_t remaining; /* requests that could be taken now */
     int64_t retry_us;  /* the time until the request could be allowed; -1: never; 0 if allowed */
-    int64_t reset_us;  /* the time until all is as if nothing had been taken */
+    int64_t reset_us;  /* the time until the limit is as if no request had been taken */
 };
 
-/* A time in whole seconds, rounded up.  A negative time, "never", is -1. */
+/* @us, a time in microseconds, in whole seconds, rounded up.  A negative time, "never", is -1. */
 int64_t limit_seconds(int64_t us);
 
 /* Input and result of STORAGE_LIMIT: take requests from a limit.  STORAGE_UNKNOWN: they may have

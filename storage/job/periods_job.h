@@ -1,4 +1,4 @@
-/* periods_job.h - Redis is to have a secret for some rotation periods.
+/* periods_job.h - have Redis hold a secret for some rotation periods.
  *
  * Layer: storage, private to it: no caller of storage_submit() needs this.
  */

@@ -9,8 +9,8 @@
 
 /* Result of STORAGE_PROBE.  STORAGE_OK: some server takes writes. */
 struct probe_job {
-    /* The servers of a cluster that do not: "ADDRESS: WHY" each, with '\n' between, cut to fit;
-     * last a sentence about the first partition that has lost its state.  "": all is well. */
+    /* The servers of a cluster that take no writes: "ADDRESS: WHY" each, with '\n' between, cut to
+     * fit; last a sentence about the first partition that has lost its state.  "": all is well. */
     char degraded[PROBE_DEGRADED];
 };
 

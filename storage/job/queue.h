@@ -30,7 +30,8 @@ struct storage_job *job_queue_remove(struct job_queue *queue, struct storage_job
 /* The earliest deadline of all jobs (CLOCK_MONOTONIC); INT64_MAX: none waits. */
 int64_t job_queue_due_ms(const struct job_queue *queue);
 
-/* Take out the jobs whose deadline is at or before @now_ms, and return them as a list. */
+/* Take out the jobs whose deadline is at or before @now_ms (CLOCK_MONOTONIC), and return them as a
+ * list in order of arrival.  NULL: there is none. */
 struct storage_job *job_queue_take_late(struct job_queue *queue, int64_t now_ms) MUST_CHECK;
 
 #endif

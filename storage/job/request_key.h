@@ -4,8 +4,8 @@
  *
  * A client may send a request twice, because the first answer got lost.  With an Idempotency-Key
  * the request is counted once, and the second one gets the first one's answer.  Storage keeps a
- * record of each key for a day: the digest of the body, and the answer.  The record is written in
- * the same step as the request itself, so there is no time in which only one of them is there.
+ * record of each key for at least a day: the digest of the body, and the answer.  The record is
+ * written in the same step as the request itself, so neither is ever there without the other.
  *
  *   STORAGE_WRITE     counts the request if its key is free, and stores `answer` with the key
  *   STORAGE_LOOK_KEY  looks whether the key was used, and changes nothing
@@ -21,7 +21,7 @@
 
 #include "storage/base/slice.h"
 
-/* 128 bits. */
+/* A digest of 128 bits. */
 struct key_digest {
     uint8_t bytes[16];
 };
@@ -60,7 +60,7 @@ struct key_digest request_body_digest(uint64_t how, struct slice body);
 #define KEY_DIGEST_TEXT 33
 void key_digest_print(const struct key_digest *digest, char text[KEY_DIGEST_TEXT]);
 
-/* Free the answer that storage has brought. */
+/* Free the answer in `replay`.  Harmless if there is none. */
 void request_key_release(struct request_key *key);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * Layer: storage, public: plain values.
  *
- * Rollups sum minutes up into hours, hours into days, days into months.  One of all processes leads
- * and does them.  A watermark says up to which instant the buckets of a level are complete.
+ * Rollups sum minutes up into hours, hours into days, days into months.  One of all processes is
+ * the leader, and does them.  A watermark says up to which instant the buckets of a level are
+ * complete.
  */
 #ifndef STORAGE_JOB_ROLLUP_JOB_H
 #define STORAGE_JOB_ROLLUP_JOB_H

@@ -40,8 +40,8 @@ struct seen_job {
     const void *names;
 
     /* Written by storage. */
-    bool seen;              /* any of them; false is certain */
-    bool *each;             /* which: n_pages, the caller's; NULL: any is all that is asked */
+    bool seen;              /* the user viewed one of the pages; false is certain */
+    bool *each;             /* the caller's, n_pages: which pages; NULL: only `seen` is asked for */
     double false_positives; /* the rate at which a "yes", of each or of any, is wrong: expected from
                                the content */
 };

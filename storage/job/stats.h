@@ -106,7 +106,7 @@ enum {
         STORAGE_N_BOUNDS
 };
 
-/* How often something took how long. */
+/* How many of some events took how long, in microseconds. */
 struct storage_histogram {
     _Atomic int64_t slower_than[STORAGE_N_BOUNDS + 1]; /* [i]: above bound i - 1, up to bound i */
     _Atomic int64_t sum_us;

@@ -4,7 +4,7 @@
  *
  * Storage remembers for each user of a site on which days the user was active, and by which
  * actions.  An action is a name that an event carries; every event with a user also counts for the
- * action "active".  This is exact.  Of events without a user it knows nothing.  A day is a number:
+ * action "active".  This is exact.  Events without a user leave no trace here.  A day is a number:
  * days since 1970-01-01 in the site's own time zone, from 0 to 9999-12-31.  One day and one action
  * have a bitmap with a bit for each user.
  *
@@ -122,18 +122,18 @@ struct forget_user_job {
     /* Written by storage. */
     bool known;    /* the user had an index */
     bool sent;     /* whatever the error: the work may be done, or half of it */
-    uint64_t bits; /* that were cleared */
+    uint64_t bits; /* how many bits were cleared */
 };
 
-/* Input of STORAGE_TAKE_BACK: one user did not do one action on one day after all.  It is no error
- * if that is so already. */
+/* Input of STORAGE_TAKE_BACK: one user did not do one action on one day after all.  If no such
+ * action is remembered, that is no error. */
 struct take_back_job {
     struct slice site, user, action;
     int64_t day;
 
     /* Written by storage. */
     int64_t oldest_day;
-    bool sent; /* whatever the error: it may be done */
+    bool sent; /* whatever the error: the bit may be cleared */
 };
 
 #endif

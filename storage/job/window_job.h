@@ -54,8 +54,8 @@ struct page_set_ref {
 
 struct page_row {
     struct slice page;
-    uint64_t pv, uv;  /* uv: an estimate, at most pv.  With `entries`, pv: visits */
-    uint64_t at_most; /* pv, and what a cap may have counted of the page under another name */
+    uint64_t pv, uv;  /* uv: an estimate, at most pv.  With pages_job.entries pv counts visits */
+    uint64_t at_most; /* pv, plus what a cap may have counted of the page under another name */
 };
 
 /* Input and result of STORAGE_PAGES: the first `limit` names of a class by page views, or by
@@ -66,19 +66,19 @@ struct pages_job {
     size_t n_pages;
     struct page_set_ref set;
     struct slice class;  /* pages, named events, or values: see counted_name.h */
-    struct slice prefix; /* only names that begin with it; the class, or longer */
+    struct slice prefix; /* only names that begin so; the class itself, or the class and more */
     bool without_uv;     /* the visitors are not asked for; not with by_uv */
     size_t limit;        /* 1..PAGES_LIMIT_MAX */
     bool by_uv;          /* by visitors */
-    bool entries; /* the visits that began with a page, in place of its page views; without_uv */
+    bool entries;        /* count visits that began with a page, not page views; needs without_uv */
 
     /* Written by storage. */
     struct page_row *rows; /* n_rows of them, in the arena */
     size_t n_rows;
-    uint64_t total;     /* how many of the pages asked for have page views in the window */
-    uint64_t total_pv;  /* how many page views these pages have */
-    uint64_t other_pv;  /* how many the names of the class have that a cap put together */
-    bool clamped;       /* an estimate of visitors was above the page views, and was cut */
+    uint64_t total;    /* how many of the pages asked for have page views in the window */
+    uint64_t total_pv; /* how many page views these pages have */
+    uint64_t other_pv; /* how many page views the names have that a cap of the class put together */
+    bool clamped;      /* an estimate of visitors was above the page views, and was cut */
     struct arena arena; /* storage_job_release() frees it */
 };
 
@@ -90,9 +90,9 @@ struct overlap_side {
     struct page_set_ref set;
 };
 
-/* What figures of an overlap are at the most: where caps put names together (places/places.h), any
- * visitor of those may be one of a side's.  0: no cap has to do with the figure.  Estimates, too.
- */
+/* The most that the figures of an overlap can be: where caps put names together (places/places.h),
+ * any visitor of these names may be a side's.  These are estimates, too.  0: no cap has to do with
+ * the figure. */
 struct overlap_most {
     double sides[2], either, both, only_a, jaccard;
 };
@@ -117,7 +117,8 @@ struct overlap_job {
  * delete end with STORAGE_NO_SET. */
 struct page_set_job {
     struct slice site, name;
-    /* put: the pages to write; storage leaves each of them once.  get: written by storage. */
+    /* put: the pages to write; storage drops those that stand there twice.  get: written by
+     * storage. */
     const struct slice *pages;
     size_t n_pages;
     bool created;   /* put: there was no set of that name */

@@ -22,12 +22,12 @@ struct guard_charge {
     int64_t n;        /* events */
 };
 
-/* From the best to the worst. */
+/* What the guard says of a request, from the best verdict to the worst. */
 enum guard_verdict {
     GUARD_ADMITTED, /* the charges were taken */
     GUARD_ASK,      /* Redis must be asked: submit the job with the charges */
     GUARD_REFUSED,
-    GUARD_FAILED, /* no memory */
+    GUARD_FAILED, /* out of memory */
 };
 
 struct storage_job;
@@ -36,9 +36,9 @@ struct storage_job;
 struct write_job {
     struct event *events; /* n of them */
     size_t n;
-    /* NULL, or called at most once, by the thread that has the job: storage has made bytes of the
-     * events, and does not look at them again.  A request may wait for long, and what it was
-     * decoded from is several times as large as those bytes. */
+    /* NULL, or called at most once, by the thread that has the job, when storage has made bytes of
+     * the events and needs them no more.  So the caller can free them early: a request may wait for
+     * long, and what it was decoded from is several times as large as those bytes. */
     void (*read)(struct storage_job *job);
     /* The guard must grant these charges before anything is written; if it does not, the error is
      * STORAGE_LIMITED.  n_charges 0: storage_guard_try() granted them, or there is no guard. */
