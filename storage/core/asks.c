@@ -26,7 +26,7 @@ struct buffer *asks_command(struct asks *a, const struct core *core, unsigned pa
     return out;
 }
 
-/* All are taken up to the one that @take refuses. */
+/* Hand the replies to @take, up to the first one that it refuses. */
 static enum redis_status run_spread(
     struct asks *a, int64_t deadline_ms, redis_take_fn *take, void *data)
 {

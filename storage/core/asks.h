@@ -3,8 +3,8 @@
  * Layer: storage.  Not thread-safe: one owner.
  *
  * Where one server has all partitions the commands go over the session's connection, in order.
- * Where several servers share them each command goes to the server of its partition, by the
- * session's dispatcher, and what a server does not carry out goes where it belongs
+ * Where several servers share the partitions each command goes to the server of its partition, by
+ * the session's dispatcher.  A command that a server does not carry out goes where it belongs
  * (dispatcher.h).  Then commands about different partitions have no order among them.
  */
 #ifndef STORAGE_CORE_ASKS_H
@@ -15,13 +15,13 @@
 
 struct asks {
     struct session *session; /* connected, or with a dispatcher */
-    struct buffer *out;      /* the caller's; for one server */
+    struct buffer *out;      /* the caller's; used only where one server has all partitions */
     size_t n;                /* commands begun */
-    bool failed;             /* no memory */
+    bool failed;             /* out of memory: asks_run() will fail */
     bool starved;            /* the last asks_run() had no memory for its commands */
 };
 
-/* @out is empty; it is used for one server. */
+/* Begin with no commands.  @session and @out, an empty buffer, outlive the asks. */
 static inline struct asks asks_to(struct session *session, struct buffer *out)
 {
     return (struct asks){.session = session, .out = out};
@@ -36,8 +36,8 @@ struct buffer *asks_begin(struct asks *asks, unsigned partition);
 struct buffer *asks_command(struct asks *asks, const struct core *core, unsigned partition,
     const char *command, const char *name, size_t n);
 
-/* Send all, and take their replies as redis_ask_all() does, in the order of the commands, until
- * @deadline_ms (CLOCK_MONOTONIC).  The asks are empty then. */
+/* Send all commands, and hand their replies to @take as redis_ask_all() does, in the order of the
+ * commands, until @deadline_ms (CLOCK_MONOTONIC).  Afterwards the asks are empty. */
 enum redis_status asks_run(
     struct asks *asks, int64_t deadline_ms, redis_take_fn *take, void *data) MUST_CHECK;
 

@@ -70,7 +70,7 @@ int64_t core_latest_s(const struct core *core, int64_t now_s)
     return latest_s > now_s ? latest_s : now_s;
 }
 
-/* Under the lock. */
+/* Note keep times of a partition that were shorter before.  With view_lock held. */
 static void note_shorter(struct core *core, const struct retention *r)
 {
     for (int level = 0; level < LEVELS; level++) {
@@ -119,7 +119,7 @@ void core_forget_ver(struct core *core, unsigned partition, const struct ver *ve
 {
     pthread_mutex_lock(&core->view_lock);
     struct partition_view *view = &core->views[partition];
-    if (ver_equal(&view->ver, ver)) { /* else another reader has learnt it meanwhile */
+    if (ver_equal(&view->ver, ver)) { /* else another reader has learnt the new `ver` meanwhile */
         view->ver.n = 0;
         view->ver_held = false;
     }

@@ -20,11 +20,11 @@ static bool take_cfg(void *data, size_t i, const struct reply *reply)
 {
     struct proving *p = data;
     (void)i;
-    if (reply_is_error(reply, "ERR")) { /* too many clients: it says so once, and closes */
+    if (reply_is_error(reply, "ERR")) { /* as with too many clients: the server closes then */
         (void)snprintf(p->error, p->error_n, "%s", reply->text.p);
         return false;
     }
-    /* another error (MOVED, LOADING): what is asked next meets it, too */
+    /* Another error (MOVED, LOADING) will also come as the answer to the next command. */
     if (reply->type == REPLY_TEXT && settings_set(reply->text, &p->found)) {
         p->err =
             p->found == p->core->data_set ? STORAGE_OK : core_other_settings(p->core, reply->text);
@@ -32,7 +32,7 @@ static bool take_cfg(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
-/* A partition whose state the server is to have.  False: it has none, as far as is known. */
+/* A partition that @server has.  False: the server has none, as far as is known. */
 static bool find_partition(struct core *core, const struct server *server, unsigned *ret)
 {
     struct cluster_node owner;

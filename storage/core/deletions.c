@@ -62,7 +62,7 @@ void deletions_learn(struct deletions *deletions, const struct reply *reply, int
             memcpy(site->name, target.site.p, target.site.n);
         }
     }
-    if (last_ms < deletions->last_ms) { /* it has left the list, so it is over */
+    if (last_ms < deletions->last_ms) { /* that deletion has left the list, so it is over */
         deletions_learn_over(deletions, deletions->last_ms);
     }
     deletions->last_ms = last_ms;
@@ -77,7 +77,7 @@ bool deletions_look_due(struct deletions *deletions, int64_t now_ms)
            atomic_compare_exchange_strong(&deletions->looked_ms, &looked_ms, now_ms);
 }
 
-/* Under the lock. */
+/* Is @site being deleted for what comes at @redis_ms?  With the lock held. */
 static bool deletions_has(const struct deletions *deletions, struct slice site, int64_t redis_ms)
 {
     int64_t arrival_ms = deletions_arrival_ms(deletions, redis_ms);

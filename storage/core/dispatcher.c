@@ -11,7 +11,7 @@
 #include "storage/core/pauses.h"
 #include "storage/redis/resp.h"
 
-#define REDIRECTS_MAX 5 /* without a pause: epochs may be settling */
+#define REDIRECTS_MAX 5 /* so many go without a pause; then epochs may still be settling */
 #define BYTES_KEPT    ((size_t)256 * 1024)
 
 struct dispatcher_group {
@@ -19,7 +19,7 @@ struct dispatcher_group {
     enum dispatcher_kind kind;
     size_t at, n_bytes; /* in dispatcher->bytes */
     size_t n_replies, n_taken;
-    struct server_link *link; /* it was sent there; NULL: not yet */
+    struct server_link *link; /* the group was sent there; NULL: not sent yet */
 };
 
 /* ---- life ---- */
@@ -67,7 +67,7 @@ static struct slice bytes_of(const struct dispatcher *d, const struct dispatcher
     return (struct slice){d->bytes.p + group->at, group->n_bytes};
 }
 
-/* When all are answered their memory is free. */
+/* Free the memory of the groups once all are answered. */
 static void dispatcher_tidy(struct dispatcher *d)
 {
     if (d->first == d->n) {
@@ -149,14 +149,14 @@ bool dispatcher_send_unchanged(struct dispatcher *d, uint64_t changes, int64_t d
 
 enum verdict {
     VERDICT_ANSWER,
-    VERDICT_MOVED, /* somebody else has it: the topology knows whom */
-    VERDICT_ASK,   /* *ret_ask has it, this once */
+    VERDICT_MOVED, /* another server has the partition: the topology knows which */
+    VERDICT_ASK,   /* the group goes to *ret_ask, this once */
     VERDICT_LATER,
-    VERDICT_RECONNECT, /* over another connection */
+    VERDICT_RECONNECT, /* the group goes over another connection */
 };
 
-/* Of several readings one may find its key on this side of a slot that is being moved, and the next
- * on the other: behind ASKING the first would find nothing. */
+/* Must the group wait until its slot is moved?  Of several readings one may find its key at the old
+ * owner of the slot, and another at the new one: behind ASKING the first would find nothing. */
 static bool must_stay(const struct dispatcher_group *group)
 {
     return group->kind == DISPATCH_READS && group->n_replies > 1;
@@ -194,7 +194,7 @@ static void keep_error(struct dispatcher *d, const struct reply *reply)
     }
 }
 
-/* @n replies one after the other, up to EXEC's, or all in one. */
+/* Take @n replies of a group.  *ret: the last one, EXEC's, or an array of all. */
 static enum redis_status take_all(struct dispatcher *d, const struct dispatcher_group *group,
     size_t n, struct redis *redis, int64_t deadline_ms, const struct reply **ret)
 {
@@ -210,7 +210,7 @@ static enum redis_status take_all(struct dispatcher *d, const struct dispatcher_
     return status;
 }
 
-/* The reply to a group, or to the next command of a DISPATCH_ORDERED. */
+/* Take the reply to a group, or to the next command of a DISPATCH_ORDERED. */
 static enum redis_status dispatcher_take(struct dispatcher *d, struct dispatcher_group *group,
     struct server_link *link, int64_t deadline_ms, const struct reply **ret)
 {
@@ -267,7 +267,7 @@ static void note_answer(struct dispatcher *d, unsigned partition, struct server_
 
 /* ---- a group that goes elsewhere ---- */
 
-/* One attempt on a connection of its own, behind ASKING if @asking. */
+/* Try the group once over @link, a connection that is aside, behind ASKING if @asking. */
 static enum redis_status try_aside(struct dispatcher *d, struct dispatcher_group *group,
     struct server_link *link, bool asking, int64_t deadline_ms, const struct reply **ret)
 {
@@ -281,8 +281,8 @@ static enum redis_status try_aside(struct dispatcher *d, struct dispatcher_group
     return server_link_flush(link) ? dispatcher_take(d, group, link, deadline_ms, ret) : REDIS_LOST;
 }
 
-/* Have the group carried out wherever it is to be, until @deadline_ms.  @verdict is what the server
- * said that it was sent to; nothing was done there. */
+/* Have the group carried out wherever its partition is, until @deadline_ms.  @verdict is what the
+ * first server said; nothing was done there. */
 static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_group *group,
     enum verdict verdict, struct redis_address ask, int64_t deadline_ms, const struct reply **ret)
 {
@@ -296,7 +296,7 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
         bool asking = verdict == VERDICT_ASK;
         if ((verdict == VERDICT_LATER || ++pauses.redirects > REDIRECTS_MAX) &&
             !pauses_make(&pauses, &d->links.look, deadline_ms)) {
-            d->is_refused = true; /* or it was never sent */
+            d->is_refused = true; /* the group was refused each time, or never sent */
             return REDIS_TIMEOUT;
         }
         bool known = asking || topology_owner(d->core->topology, group->partition, &node);
@@ -327,7 +327,7 @@ static enum redis_status go_elsewhere(struct dispatcher *d, struct dispatcher_gr
 
 /* ---- awaiting ---- */
 
-/* The reply to the head of the queue. */
+/* Wait for the reply to @group, the first one that is not answered. */
 static enum redis_status await_group(struct dispatcher *d, struct dispatcher_group *group,
     int64_t deadline_ms, const struct reply **ret)
 {
@@ -359,7 +359,7 @@ enum redis_status dispatcher_await(
     struct dispatcher *d, int64_t deadline_ms, const struct reply **ret)
 {
     if (d->first == d->n) {
-        return REDIS_LOST; /* nothing is awaited */
+        return REDIS_LOST; /* no group waits for a reply */
     }
     struct dispatcher_group *group = &d->groups[d->first];
     d->is_refused = false;

@@ -7,21 +7,22 @@
  * other, sent with one write a server, and answered in the order in which they were begun,
  * whichever server answers first.
  *
- * What a server of a cluster says when it does not carry out a group means that nothing was done.
- * So the group is carried out where it is to be, or later, until the deadline:
+ * If a server of a cluster refuses a group with one of these errors, nothing of the group was done.
+ * So the group is sent elsewhere, or again, until the deadline:
  *
  *     MOVED                       the topology is told; the group goes to the node that was named
- *     ASK                         the group goes there behind ASKING, this once; several readings
- *                                 wait as after TRYAGAIN
- *     TRYAGAIN                    the slot is being moved: again, 20 to 200 ms later
- *     CLUSTERDOWN LOADING         again, as late
- *     READONLY MASTERDOWN         the server is a replica now: as after MOVED, when it is known
- *     NOSCRIPT                    over a new connection, on which the scripts are loaded
- *     no owner is known           again, when the topology knows one
- *     the connection is lost      REDIS_LOST: whoever has asked knows whether it may ask again
+ *     ASK                         the group goes to the node that was named, once, behind ASKING;
+ *                                 a DISPATCH_READS of several commands waits as after TRYAGAIN
+ *     TRYAGAIN                    the slot is being moved: the group goes again, 20 to 200 ms later
+ *     CLUSTERDOWN LOADING         the group goes again, as late
+ *     READONLY MASTERDOWN         the server is a replica now: the group goes to the new primary
+ *                                 when that one is known
+ *     NOSCRIPT                    the group goes over a new connection, on which scripts are loaded
+ *     no owner is known           the group goes when the topology knows an owner
+ *     the connection is lost      REDIS_LOST: the caller knows whether it may ask again
  *
- * A group that goes elsewhere uses a connection of its own beside the one for groups in order, and
- * is waited for at once.  So nothing overtakes it on a connection that others wait on.
+ * A group that goes elsewhere uses a connection beside the one for groups in order, and is waited
+ * for at once.  So it does not get between the replies that other groups wait for.
  */
 #ifndef STORAGE_CORE_DISPATCHER_H
 #define STORAGE_CORE_DISPATCHER_H
@@ -48,25 +49,27 @@ struct dispatcher {
     struct server_links links;
     struct dispatcher_group *groups; /* owned; first.. are not answered yet */
     size_t first, n, capacity;
-    size_t seen;         /* groups before it were looked at by dispatcher_send() */
+    size_t seen;         /* dispatcher_send() has looked at the groups before this number */
     struct buffer bytes; /* of the groups that are not answered; emptied when all are */
     char error[128];     /* the text of an error that is handed out for several replies */
     struct reply error_reply;
-    bool is_refused; /* by the await that failed last: nothing of that group was done */
+    bool is_refused; /* the await that failed last: nothing of its group was done */
 
     /* See dispatcher_record(). */
     bool records, has_recorded, has_strayed;
     int64_t recorded_us;                          /* the end of the recording */
-    struct server_link *answered[PARTITIONS_MAX]; /* who did, meanwhile; NULL: nobody */
+    struct server_link *answered[PARTITIONS_MAX]; /* by partition: who answered; NULL: nobody */
 };
 
-/* CLOCK_MONOTONIC: since when all connections of @session stand, one or a dispatcher's. */
+/* Since when, by CLOCK_MONOTONIC, all connections of @session stand: its own, or all those of its
+ * dispatcher. */
 static inline int64_t session_stands_since(const struct session *session)
 {
     return session->dispatcher != NULL ? session->dispatcher->links.stood_us : session->opened_us;
 }
 
-/* Only where core->topology is not NULL. */
+/* Make a dispatcher, where core->topology is not NULL.  @core and what @look points to outlive the
+ * dispatcher. */
 void dispatcher_init(
     struct dispatcher *dispatcher, struct core *core, const struct redis_look *look);
 void dispatcher_release(struct dispatcher *dispatcher);
@@ -82,14 +85,15 @@ bool dispatcher_end(struct dispatcher *dispatcher, size_t n_replies) MUST_CHECK;
  * (CLOCK_MONOTONIC).  What cannot be sent now is sent by dispatcher_await(). */
 void dispatcher_send(struct dispatcher *dispatcher, int64_t deadline_ms);
 
-/* The same, only if `links.changes` is @changes when the servers of the groups are known.  False:
- * it is another number, so a server may be another one than before, or may have gone back.  Nothing
- * was sent then, and all groups that are not answered are given up. */
+/* The same, but only if `links.changes` is still @changes when the servers of the groups are known.
+ * False: the number has changed, so a server may be another one than before, or may have gone back.
+ * Then nothing was sent, and all groups that are not answered are given up. */
 bool dispatcher_send_unchanged(
     struct dispatcher *dispatcher, uint64_t changes, int64_t deadline_ms) MUST_CHECK;
 
-/* The next reply, in the order of the groups; valid until the next call.  After any other status
- * than REDIS_OK_STATUS the groups are given up, and the dispatcher can be used anew. */
+/* Wait for the next reply, in the order of the groups, until @deadline_ms (CLOCK_MONOTONIC).  *ret
+ * is valid until the next call.  After any other status than REDIS_OK_STATUS the groups are given
+ * up, and the dispatcher can be used anew. */
 enum redis_status dispatcher_await(
     struct dispatcher *dispatcher, int64_t deadline_ms, const struct reply **ret) MUST_CHECK;
 
@@ -99,10 +103,10 @@ void dispatcher_forget(struct dispatcher *dispatcher);
 /* Close the connections that their servers have closed while nothing was awaited. */
 void dispatcher_close_dead(struct dispatcher *dispatcher);
 
-/* From dispatcher_record() to dispatcher_recorded() it is noted which server answers for each
- * partition.  From then on `has_strayed` tells whether an answer for a partition came
- * from another server, or over a connection that was made later: that server may have gone back
- * behind what was recorded.  An answer behind ASKING is none of these: a slot that is moved loses
+/* From dispatcher_record() to dispatcher_recorded() the dispatcher notes which server answers for
+ * each partition.  From then on `has_strayed` tells whether an answer for a partition came from
+ * another server, or over a connection that was made later: that server may have gone back behind
+ * what was recorded.  An answer behind ASKING does not count as such: a slot that is moved loses
  * nothing. */
 void dispatcher_record(struct dispatcher *dispatcher);
 void dispatcher_recorded(struct dispatcher *dispatcher);

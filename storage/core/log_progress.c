@@ -18,7 +18,8 @@ void log_progress_release(struct log_progress *progress)
     *progress = (struct log_progress){.logs = NULL};
 }
 
-/* The one of @n logs; where they stand as in another list, that is found at once at @hint. */
+/* The log @id among @n logs; NULL: there is none.  The search begins at @hint, the place in another
+ * list: as a rule logs stand in the same order. */
 static struct log_standing *find(struct log_standing *logs, size_t n, const char *id, size_t hint)
 {
     for (size_t i = 0; i < n; i++) {
@@ -96,7 +97,7 @@ static enum storage_err take_cursors(struct reading *r, const struct reply *repl
     return STORAGE_OK;
 }
 
-/* The order of the fields is that of ask_ids(). */
+/* Take the ids of partition 0, in the order of ask_ids(). */
 static enum storage_err take_ids(struct reading *r, const struct reply *reply)
 {
     struct log_progress *p = r->progress;
@@ -136,7 +137,8 @@ static enum storage_err take_one(struct reading *r, size_t i, const struct reply
     return r->n_asked > 0 ? take_cursors(r, reply) : STORAGE_OK;
 }
 
-/* None is left on the connection; behind the first fault nothing is learnt but that it is lost. */
+/* Take each reply, so that none is left on the connection.  After the first fault nothing else is
+ * learnt than that the connection is lost. */
 static bool take_reply(void *data, size_t i, const struct reply *reply)
 {
     struct reading *r = data;
@@ -148,7 +150,7 @@ static bool take_reply(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
-/* A partition of each server that has no place of logs; found anew where owners have changed. */
+/* One partition of each server that has no place of logs, found anew when owners have changed. */
 static const struct part_set *find_others(struct log_progress *progress, struct core *core)
 {
     uint16_t server[PARTITIONS_MAX];
@@ -175,7 +177,8 @@ static const struct part_set *find_others(struct log_progress *progress, struct 
     return &progress->others;
 }
 
-/* Where no cursors are read the answers of all servers tell that their connections stand. */
+/* Ask those servers for anything: where no cursors are read, each server must answer something to
+ * show that its connection stands. */
 static void ask_others(const struct reading *r, struct asks *asks)
 {
     const struct part_set *others = find_others(r->progress, r->core);
@@ -186,7 +189,7 @@ static void ask_others(const struct reading *r, struct asks *asks)
     }
 }
 
-/* (`users` is not there before a user was forgotten.) */
+/* Ask for the ids of partition 0.  `users` is not there before a user was forgotten. */
 static void ask_ids(const struct reading *r, struct asks *asks)
 {
     struct buffer *out = asks_command(asks, r->core, 0, "HMGET", "state", 2);
@@ -238,8 +241,9 @@ static enum storage_err run_trip(struct reading *r, struct session *session, int
     return r->err;
 }
 
-/* What was learnt of the logs that were known before, and have not grown if that was long ago; the
- * others go to the front, to be asked for.  Returns their number. */
+/* Give the logs of progress->next the `counted` that is known: all known logs if the cursors were
+ * just @asked for, else those that are counted up to their heads.  The others go to the front, to
+ * be asked for.  Returns how many these are. */
 static size_t sort_known(struct reading *r, bool asked)
 {
     struct log_standing *fresh = r->progress->next;
@@ -250,7 +254,7 @@ static size_t sort_known(struct reading *r, bool asked)
         const struct log_standing *known = find(p->logs, p->n, log.head.id, i);
         if (known != NULL && (asked || known->counted >= log.head.n)) {
             fresh[i].counted = known->counted;
-        } else if (log.head.n > 0) { /* of an empty log there is nothing to be counted */
+        } else if (log.head.n > 0) { /* an empty log has nothing to be counted */
             fresh[i] = fresh[n_new];
             fresh[n_new++] = log;
         }
@@ -258,7 +262,7 @@ static size_t sort_known(struct reading *r, bool asked)
     return n_new;
 }
 
-/* The logs of the last reading are those of the newest trip. */
+/* Make the @n logs of progress->next those of the last reading. */
 static void keep_fresh(struct log_progress *progress, size_t n)
 {
     struct log_standing *before = progress->logs;
@@ -270,7 +274,7 @@ static void keep_fresh(struct log_progress *progress, size_t n)
     progress->next_capacity = capacity;
 }
 
-/* @all: the cursors of all logs that are known are asked for at once. */
+/* Read the heads, then cursors.  @all: the cursors of all known logs are read with the heads. */
 static enum storage_err read_progress(
     struct reading *r, struct session *session, int64_t deadline_ms, bool all)
 {
@@ -307,7 +311,7 @@ enum storage_err log_progress_read(struct log_progress *progress, struct core *c
     progress->n_closed = 0;
     enum storage_err err = read_progress(&r, session, deadline_ms, !knows);
     if (err == STORAGE_OK && knows && session_stands_since(session) != since_us) {
-        r = begun; /* what was known may not be so any more */
+        r = begun; /* a connection was made anew, so what was remembered may be void */
         progress->n_closed = 0;
         err = read_progress(&r, session, deadline_ms, true);
     }

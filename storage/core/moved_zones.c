@@ -13,7 +13,7 @@ void zone_moves_release(struct zone_moves *moves)
     *moves = (struct zone_moves){0};
 }
 
-/* What add_move() needs while two lists are compared. */
+/* The data of add_move(), while two lists are compared. */
 struct comparison {
     struct zone_moves *moves;
     const struct core *core;

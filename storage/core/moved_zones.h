@@ -17,11 +17,11 @@
 
 struct zone_move {
     char site[EVENT_SITE_MAX + 1];
-    char theirs[ZONE_NAME_MAX + 1], ours[ZONE_NAME_MAX + 1]; /* the zone kept, and this process's */
+    char theirs[ZONE_NAME_MAX + 1], ours[ZONE_NAME_MAX + 1]; /* zones: the data's, this process's */
     unsigned partition;
 };
 
-/* Zeroed: no moves. */
+/* A list of moves.  Zeroed: it is empty. */
 struct zone_moves {
     struct zone_move *moves; /* owned */
     size_t n, capacity;
@@ -30,7 +30,7 @@ struct zone_moves {
 void zone_moves_release(struct zone_moves *moves);
 
 /* Add the sites of @partition whose zone in @stored, the partition's list, differs from that of
- * this process.  False: @stored is no such list, or memory is short. */
+ * this process.  False: @stored is no list of zones, or memory is short. */
 bool zone_moves_add(struct zone_moves *moves, const struct core *core, unsigned partition,
     struct slice stored) MUST_CHECK;
 

@@ -4,7 +4,7 @@ bool partition_marks_note(struct partition_marks *marks, unsigned partition, boo
 {
     _Atomic uint64_t *word = &marks->words[partition / 64];
     uint64_t bit = UINT64_C(1) << partition % 64;
-    if (((atomic_load(word) & bit) != 0) == is_marked) { /* as a rule: nothing is written */
+    if (((atomic_load(word) & bit) != 0) == is_marked) { /* the common case writes nothing */
         return false;
     }
     uint64_t before = is_marked ? atomic_fetch_or(word, bit) : atomic_fetch_and(word, ~bit);

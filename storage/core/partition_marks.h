@@ -1,8 +1,8 @@
-/* partition_marks.h - which partitions of a cluster are marked, as far as is known.
+/* partition_marks.h - partitions of a cluster that are marked for what was last seen of them.
  *
  * Layer: storage.  Thread-safe.
  *
- * What is marked (core.h):
+ * There are two sets of marks (core.h):
  *
  *     lost_states   a partition that has no state.  The states are made at the first start only
  *                   (prepare.h).  A partition that has none later has lost it, with all that was
@@ -20,15 +20,15 @@
 
 #include "storage/schema/partition.h"
 
-/* Zeroed: none is known. */
+/* Zeroed: no partition is marked. */
 struct partition_marks {
     _Atomic uint64_t words[(PARTITIONS_MAX + 63) / 64];
 };
 
-/* A reply has said whether @partition is to be marked.  Returns whether that is news. */
+/* Mark @partition, or take its mark away.  Returns whether that has changed anything. */
 bool partition_marks_note(struct partition_marks *marks, unsigned partition, bool is_marked);
 
-/* The first marked partition from @partition on; PARTITIONS_MAX: there is no such one. */
+/* The first marked partition from @partition on; PARTITIONS_MAX: there is none. */
 unsigned partition_marks_next(const struct partition_marks *marks, unsigned partition);
 
 #endif

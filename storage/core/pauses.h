@@ -11,14 +11,14 @@
 #include "storage/base/compiler.h"
 #include "storage/redis/redis.h"
 
-/* Zeroed: none was made. */
+/* The pauses of one command.  Zeroed: no pause was made yet. */
 struct pauses {
     unsigned redirects; /* since the last pause; the caller counts them */
     int pause_ms;       /* of the last pause: 20, and twice as long each time, up to 200 */
 };
 
-/* Wait.  False: the pause would not end before @deadline_ms (CLOCK_MONOTONIC), or @look says that
- * nothing is to be waited for any more. */
+/* Make the next pause.  False: the pause would not end before @deadline_ms (CLOCK_MONOTONIC), or
+ * @look says that the thread is to wait no more. */
 bool pauses_make(
     struct pauses *pauses, const struct redis_look *look, int64_t deadline_ms) MUST_CHECK;
 

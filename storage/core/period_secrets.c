@@ -32,7 +32,7 @@ void period_secrets_release(struct period_secrets *secrets)
 
 /* ---- under the lock ---- */
 
-/* Where the secret of @start_s is, or belongs. */
+/* The place in `held` where the secret of the period @start_s is, or belongs. */
 static size_t secret_place(const struct period_secrets *secrets, int64_t start_s)
 {
     size_t low = 0;
@@ -48,7 +48,7 @@ static size_t secret_place(const struct period_secrets *secrets, int64_t start_s
     return low;
 }
 
-/* NULL: there is none. */
+/* The secret of the period @start_s; NULL: this process has none. */
 static struct held_secret *secret_find(const struct period_secrets *secrets, int64_t start_s)
 {
     size_t at = secret_place(secrets, start_s);
@@ -74,7 +74,7 @@ static void secrets_sweep(struct period_secrets *secrets, int64_t now_ms)
     secrets->n = kept;
 }
 
-/* Make room at @at. */
+/* Make room for one more secret at @at.  False: out of memory. */
 static bool open_place(struct period_secrets *secrets, size_t at)
 {
     if (secrets->n == secrets->capacity) {
@@ -105,8 +105,8 @@ static int compare_starts(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* The periods of those of @n events that have an address, each once and sorted.  NULL: out of
- * memory. */
+/* The beginnings of the periods of those of @n events that have an address, each once and sorted;
+ * the caller frees them.  NULL: out of memory. */
 static int64_t *periods_of(
     enum rotation rotation, const struct event *events, size_t n, size_t *ret_n)
 {

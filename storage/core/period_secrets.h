@@ -6,16 +6,16 @@
  * that all processes hash with the same one, and throws it away 48 h after the period:
  *
  *     made         an hour ahead of the period, by the first process that counts an event then;
- *                  or when an event of the period needs it
- *     thrown away  48 h after the end of the period, by Redis and here
- *     late         needed after that, as for an old access log: a new one is made, for 48 h
+ *                  or when an event of the period needs the secret
+ *     thrown away  48 h after the end of the period, by Redis and by each process
+ *     late         needed after that, as for an old access log: a new secret is made, for 48 h
  *
  * A visitor of a late period may have been counted before, under the secret that is gone.  So the
  * periods that were late are remembered, for ever, and answers about them say `spans_rotation`.
  *
- * The writer prepares a Redis that may have lost its data.  Then all secrets here are in doubt:
- * each is put back where it is missing, before it is used again.  Where Redis has another one, that
- * one counts.
+ * The writer prepares a Redis that may have lost its data.  Then all secrets of this process are in
+ * doubt: each is put back if Redis has none, before it is used again.  If Redis has another one,
+ * that one is taken.
  */
 #ifndef STORAGE_CORE_PERIOD_SECRETS_H
 #define STORAGE_CORE_PERIOD_SECRETS_H
@@ -33,9 +33,10 @@ struct period_secrets {
     pthread_mutex_t lock; /* guards all below */
     struct held_secret *held;
     size_t n, capacity;
-    int64_t gone_ms;  /* when the first of them is thrown away; INT64_MAX: never */
-    int64_t ahead_ms; /* no look for the next period before */
-    int64_t *late;    /* sorted */
+    int64_t
+        gone_ms; /* when the next secret is to be thrown away, Redis's clock; INT64_MAX: never */
+    int64_t ahead_ms; /* when to look for the next period's secret again, Redis's clock */
+    int64_t *late;    /* beginnings of periods that were late; owned, sorted */
     size_t n_late;
 };
 
@@ -50,9 +51,8 @@ struct period_list {
     size_t n_missing;
 };
 
-/* Find the secrets of the periods of those of @n events that have an address; with ROTATE_NEVER
- * there are none.  @now_ms is Redis's clock.  False: out of memory.  The caller releases @ret in
- * either case. */
+/* Find the secrets that the addresses of @n events need; with ROTATE_NEVER they need none.  @now_ms
+ * is Redis's clock.  False: out of memory.  The caller releases @ret in either case. */
 bool period_secrets_find(struct period_secrets *secrets, enum rotation rotation, int64_t now_ms,
     const struct event *events, size_t n, struct period_list *ret) MUST_CHECK;
 void period_list_release(struct period_list *list);
@@ -65,27 +65,30 @@ bool period_secrets_ahead(struct period_secrets *secrets, enum rotation rotation
 /* What this process proposes as the secret of a period: the one that it has, or a new one. */
 void period_secrets_propose(struct period_secrets *secrets, int64_t start_s, struct secret *ret);
 
-/* Redis has @secret for a period until @gone_ms of its clock.  False: out of memory. */
+/* Remember that Redis has @secret for a period until @gone_ms of its clock.  False: out of memory.
+ */
 bool period_secrets_learn(struct period_secrets *secrets, int64_t start_s,
     const struct secret *secret, int64_t gone_ms) MUST_CHECK;
 
-/* Redis may have lost them: none is used before it was learnt again. */
+/* Doubt all secrets, because Redis may have lost them: none is used before it was learnt again. */
 void period_secrets_doubt(struct period_secrets *secrets);
 
-/* Throw away what is to be gone at @now_ms. */
+/* Throw away the secrets whose time is over at @now_ms by Redis's clock. */
 void period_secrets_sweep(struct period_secrets *secrets, int64_t now_ms);
 
-/* From when on the secret of the period that begins at @start_s is late, seconds. */
+/* The instant, UTC seconds, from which on the secret of the period that begins at @start_s is late.
+ */
 static inline int64_t period_late_s(enum rotation rotation, int64_t start_s)
 {
     return rotation_end_s(rotation, start_s) + PERIOD_SECRET_LIFE_S;
 }
 
-/* These periods, and no others, were late; @n starts in any order.  False: out of memory. */
+/* Remember that these @n periods, and no others, were late; @starts are in any order, and copied.
+ * False: out of memory. */
 bool period_secrets_set_late(
     struct period_secrets *secrets, const int64_t *starts, size_t n) MUST_CHECK;
 
-/* Was the period late? */
+/* Was the period that begins at @start_s late? */
 bool period_secrets_is_late(struct period_secrets *secrets, int64_t start_s);
 
 #endif

@@ -144,7 +144,8 @@ static bool learn_partitions(struct preparation *p)
     return ok;
 }
 
-/* (0: another process was faster; learn_partitions() decides next.) */
+/* Take the answer about one change.  0: another process was faster, and learn_partitions() will
+ * decide anew. */
 static bool take_change(void *data, size_t i, const struct reply *reply)
 {
     (void)i;
@@ -243,7 +244,7 @@ void preparation_put_made(const struct preparation *p, struct asks *asks)
     resp_text(asks_command(asks, p->core, 0, "SET", "made", 1), "1");
 }
 
-/* Of a cluster: from now on a partition without a state has lost it. */
+/* In a cluster: write down that from now on a partition without a state has lost it. */
 static bool note_made(struct preparation *p)
 {
     struct buffer b;
@@ -258,7 +259,7 @@ static bool note_made(struct preparation *p)
     return ok;
 }
 
-/* The data is ours, as far as its servers are there. */
+/* Note that the partitions whose servers are there have this process's settings. */
 static void note_settled(struct preparation *p)
 {
     for (unsigned i = 0; i < p->core->partitions.n; i++) {
@@ -278,7 +279,7 @@ static void note_settled(struct preparation *p)
     }
 }
 
-/* The data, once the servers were looked at. */
+/* Prepare the data, once the servers were looked at. */
 static bool prepare_data(struct preparation *p)
 {
     bool ok = prepare_data_set(p) && learn_partitions(p);
@@ -295,7 +296,7 @@ static bool prepare_data(struct preparation *p)
     return ok;
 }
 
-/* NULL: no memory, and session->why says so. */
+/* A preparation, which the caller frees.  NULL: out of memory, and session->why says so. */
 static struct preparation *preparation_new(
     struct core *core, struct session *session, int64_t deadline_ms)
 {
@@ -313,7 +314,7 @@ static struct preparation *preparation_new(
     return p;
 }
 
-/* Of a cluster: which partitions are left out?  False: it cannot go on without them. */
+/* In a cluster: which partitions are left out?  False: the start cannot go on without them. */
 static bool find_away(struct preparation *p)
 {
     char why[sizeof(p->why_away)];
@@ -343,7 +344,7 @@ bool session_prepare(struct session *session, struct core *core, struct prepared
     if (p == NULL) {
         return false;
     }
-    atomic_store(&core->emptied, false); /* before it is looked: what is lost later counts again */
+    atomic_store(&core->emptied, false); /* before the look: a later loss must be noted again */
     period_secrets_doubt(&core->period_secrets);
     p->known = known;
     p->is_first = is_first;

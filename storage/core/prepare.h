@@ -4,7 +4,7 @@
  *
  * The writer connects first of all threads, and prepares the Redis before anything is written:
  *
- *     the server        must be new enough and must not evict keys
+ *     the server        must be new enough and must not evict keys;
  *                       how much it may forget is learnt (durability.h)
  *     replicas          must be there, as many as are to acknowledge a request; at the start only
  *     the schema        and the number of partitions must be ours; until here nothing is written
@@ -15,14 +15,14 @@
  *                       from then on a partition without a state has lost it
  *
  * The keep times and the zones of sites are kept with the data, and may differ from this process's.
- * A process that has just started puts its own in their place; but a site that has data keeps its
- * zone.  Later it refuses to serve instead: otherwise two processes would undo each other's
- * settings for ever.
+ * A process that has just started puts its own settings in their place, but a site that has data
+ * keeps its zone.  Later the process refuses to serve instead: otherwise two processes would undo
+ * each other's settings for ever.
  *
- * A cluster of which a primary is away is prepared without that one's partitions, but for the first
- * start, and where partition 0's server is away: it has the secret and the clock.  When all are
- * there again, the rest is prepared.  Where partition 0's server comes back empty, a process that
- * runs gives it the secret and `made` back.
+ * If a primary of a cluster is away, the cluster is prepared without the partitions of that one.
+ * That is not done at the first start, nor without partition 0's server, which has the secret and
+ * the clock.  When all primaries are there again, the rest is prepared.  If partition 0's server
+ * comes back empty, a process that runs gives it the secret and `made` back.
  */
 #ifndef STORAGE_CORE_PREPARE_H
 #define STORAGE_CORE_PREPARE_H
@@ -36,17 +36,18 @@
 
 /* What a process knows of the data that it has prepared.  Zeroed: nothing yet. */
 struct prepared_data {
-    /* Partitions that had this process's settings once: others in their place are not replaced. */
+    /* Partitions that had this process's settings once.  Settings that come in their place later
+     * are those of another process, and are not replaced. */
     struct part_set settled;
-    bool has_made;   /* of a cluster: all partitions had their states once */
+    bool has_made;   /* in a cluster: all partitions had their states once */
     unsigned n_away; /* partitions that were left out the last time: their server was away */
-    int64_t few_replicas_ms; /* when it was first seen that replicas are too few; 0: never */
+    int64_t few_replicas_ms; /* when too few replicas were first seen; 0: never */
     /* Other settings that were replaced.  They may come back with restored data; then they are
      * replaced again. */
     unsigned n_replaced;
     struct {
         char cfg[SETTINGS_TEXT];
-        unsigned times; /* that they were replaced */
+        unsigned times; /* how often they were replaced */
     } replaced[REPLACED_MAX];
 };
 
@@ -57,9 +58,9 @@ struct prepared_data {
 bool session_prepare(struct session *session, struct core *core, struct prepared_data *known,
     bool is_first, int64_t deadline_ms) MUST_CHECK;
 
-/* Is the server of @session, which has just been opened, a node for us?  Learns how much it may
- * forget.  Of a cluster: what the start has prepared holds, whatever nodes come later.  False as
- * above. */
+/* Check that the server of @session, which has just been opened, is fit to have data, and learn how
+ * much it may forget.  In a cluster the data is not prepared again for nodes that come later.
+ * False as above. */
 bool session_check(struct session *session, struct core *core, int64_t deadline_ms) MUST_CHECK;
 
 #endif

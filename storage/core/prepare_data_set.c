@@ -11,8 +11,8 @@
 
 /* ---- before anything is written ---- */
 
-/* What is read of the data: the secret, `made`, the last deletion's instant, then `cfg` of the
- * partitions. */
+/* The replies in their order: the secret, `made`, the last deletion's instant, then `cfg` of each
+ * partition. */
 enum { REPLY_OF_SECRET, REPLY_OF_MADE, REPLY_OF_OVER, FIXED_REPLIES };
 
 struct looking {
@@ -49,7 +49,7 @@ static bool take_set(struct looking *l, unsigned partition, const struct reply *
     char text[192];
     uint64_t set;
     if (reply->type != REPLY_TEXT || !settings_set(reply->text, &set)) {
-        return true; /* empty, or whoever reads all of the state will say what it is */
+        return true; /* the state is empty, or learn_partitions() will refuse it */
     }
     if (!l->knows) {
         return preparation_refuse(l->p,
@@ -87,8 +87,8 @@ static bool take_look(void *data, size_t i, const struct reply *reply)
     return take_set(l, l->p->asked[i - FIXED_REPLIES], reply);
 }
 
-/* Of a cluster the states are made once, on all servers.  And what is made first must not be lost
- * with a server that has no replica yet. */
+/* May the start go on?  In a cluster the states are made once, on all servers.  And the states that
+ * are made first must not be lost with a server that has no replica yet. */
 static bool may_go_on(struct preparation *p, bool has_secret)
 {
     bool is_made = p->core->is_spread ? p->is_made : has_secret;
@@ -134,8 +134,8 @@ static bool data_set_look(struct preparation *p)
 
 /* ---- meta and secret ---- */
 
-/* Has partition 0's server lost that all states were made?  That comes back before the secret does,
- * so that no start takes the data for one whose first start has not ended. */
+/* Has partition 0's server lost `made`?  The key is put back before the secret, so that no start
+ * takes the data for one whose first start has not ended. */
 static bool lacks_made(const struct preparation *p)
 {
     return p->is_made && !p->has_made;
@@ -160,7 +160,7 @@ static bool take_schema(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
-/* Give the data its meta and its secret, or learn them: another process may be faster. */
+/* Write meta and the secret where there are none, and read them: another process may be faster. */
 static bool learn_schema(struct preparation *p)
 {
     const char *tag = p->core->partitions.tag[0];
@@ -181,8 +181,8 @@ static bool learn_schema(struct preparation *p)
     return ok;
 }
 
-/* Keep the secret for all threads, and name the data set in the settings before.  Once published
- * neither changes. */
+/* Publish the secret to all threads, after the settings name the data set.  Neither changes from
+ * then on.  False: out of memory. */
 static bool publish_secret(struct preparation *p)
 {
     struct core *core = p->core;

@@ -1,5 +1,5 @@
-/* prepare_replicas.c - can requests be acknowledged by replicas, and what takes a failover if none
- * need be? */
+/* prepare_replicas.c - can replicas acknowledge requests, and if they need not, what can a failover
+ * lose? */
 #include <stdio.h>
 
 #include "storage/base/clock.h"
@@ -9,7 +9,8 @@
 #include "storage/core/server_health.h"
 #include "storage/redis/resp.h"
 
-/* Where all servers were started together, replicas follow a second behind. */
+/* How long to wait for replicas: if all servers were started together, replicas come a second
+ * later. */
 #define FOLLOW_MS 5000
 
 struct looking {
@@ -19,8 +20,8 @@ struct looking {
     long n_replicas;                /* of the server that has answered last */
 };
 
-/* The server of @partition has @has replicas: too few.  @awaits: there is one that may come back.
- * False: it does not go on. */
+/* Note that the server of @partition has @has replicas, too few.  @awaits: a replica may come back.
+ * False: the start does not go on. */
 static bool take_few(struct preparation *p, unsigned partition, long has, bool awaits)
 {
     char name[ADDRESS_TEXT_SIZE];
@@ -51,7 +52,7 @@ static bool take_few(struct preparation *p, unsigned partition, long has, bool a
     return preparation_refuse(p, text);
 }
 
-/* INFO replication, and of a cluster CLUSTER NODES behind it. */
+/* Take a reply to INFO replication or, in a cluster, to CLUSTER NODES behind it. */
 static bool take_server(void *data, size_t i, const struct reply *reply)
 {
     struct looking *l = data;
@@ -84,7 +85,7 @@ bool prepare_replicas(struct preparation *p)
     struct core *core = p->core;
     struct part_set servers;
     struct buffer b;
-    if (!p->is_first) { /* later a replica that is not there is on its way back */
+    if (!p->is_first) { /* after the start a replica that is away is expected to come back */
         return true;
     }
     if (core->config.ack_replicas == 0) {

@@ -1,4 +1,4 @@
-/* prepare_server.c - is a server fit to have the data, and is its data ours?  Else the reason. */
+/* prepare_server.c - is a server fit to have the data, and is its data ours? */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,12 +55,13 @@ bool preparation_refuse_meta(struct preparation *p, struct slice theirs, const c
     return preparation_refuse(p, text);
 }
 
-/* How much Redis may forget; told when it is another warning than last. */
+/* Note how much Redis may forget.  Operators are told when the warning is another one than last. */
 static void note_durability(struct preparation *p, const struct reply *config)
 {
     struct core *core = p->core;
     struct durability is = durability_of(p->has_aof, config);
-    if (!core->is_spread || is.go_back_ms > atomic_load(&core->go_back_ms)) { /* of all: the most */
+    if (!core->is_spread ||
+        is.go_back_ms > atomic_load(&core->go_back_ms)) { /* most of all servers */
         atomic_store(&core->go_back_ms, is.go_back_ms);
     }
     const char *told = atomic_exchange(&core->durability_warning, is.warning);
@@ -69,7 +70,7 @@ static void note_durability(struct preparation *p, const struct reply *config)
     }
 }
 
-/* The settings of the data begin as meta does. */
+/* Are the settings @cfg ours?  They begin as meta does. */
 static bool check_cfg(struct preparation *p, struct slice cfg)
 {
     size_t n = strlen(p->meta);
@@ -87,7 +88,7 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
 {
     struct preparation *p = data;
     if (i == REPLY_OF_CONFIG) {
-        note_durability(p, reply); /* an error, too */
+        note_durability(p, reply); /* also an error: then the setting may not be read */
         return true;
     }
     if (reply->type == REPLY_ERROR) {
@@ -119,7 +120,7 @@ static bool take_server(void *data, size_t i, const struct reply *reply)
     return i != REPLY_OF_CFG || reply->type != REPLY_TEXT || check_cfg(p, reply->text);
 }
 
-/* The state of the partition that has PARTITION_TAG_ALWAYS. */
+/* Ask for the settings in the state of the partition that has PARTITION_TAG_ALWAYS. */
 static void ask_cfg(struct asks *asks, unsigned partition)
 {
     struct buffer *out = asks_begin(asks, partition);
@@ -160,7 +161,7 @@ bool prepare_cluster(struct preparation *p)
     buffer_init(&b);
     struct asks asks = asks_to(p->session, &b);
     resp_command(asks_begin(&asks, 0), "TIME", NULL);
-    if (!part_set_has(&p->away, partition)) { /* else the data was made once, or nothing is */
+    if (!part_set_has(&p->away, partition)) { /* else there is no server to ask */
         ask_cfg(&asks, partition);
     }
     bool ok = preparation_ask(p, &asks, take_cluster);

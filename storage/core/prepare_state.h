@@ -29,7 +29,7 @@ struct preparation {
     unsigned n_changed;
     bool has_aof;
     bool is_made;            /* in a cluster: all partitions had their states once */
-    bool has_made;           /* the data says so; else the process knows that from before */
+    bool has_made;           /* the key `made` says so; if not, the process knows from before */
     struct zone_moves moves; /* of the sites in the partitions that changed */
 
     /* In a cluster: partitions whose servers have been away for a while.  They are left out. */
@@ -45,22 +45,22 @@ struct preparation {
  * meta and the secret are written where there are none, and the secret is published. */
 bool prepare_data_set(struct preparation *p) MUST_CHECK;
 
-/* A cluster's data: is it ours?  Learns the clock, too.  Writes nothing to Redis. */
+/* Is the data of a cluster ours?  Learns the clock, too.  Writes nothing to Redis. */
 bool prepare_cluster(struct preparation *p) MUST_CHECK;
 
-/* At the start: has each server as many replicas as must acknowledge a request?  If not it is asked
- * again for 5 s.  A server that has too few then is refused, unless a replica is known that is
- * away: p->few_replicas says so.  Where none need acknowledge, and a replica may take over, what a
- * failover can take is told.  Writes nothing to Redis. */
+/* At the start: has each server as many replicas as must acknowledge a request?  A server that has
+ * not is asked again for 5 s.  If it has too few then, it is refused, unless a replica is known
+ * that is away: p->few_replicas names the server.  If no replica must acknowledge, and one may take
+ * over, operators are told what a failover can lose.  Writes nothing to Redis. */
 bool prepare_replicas(struct preparation *p) MUST_CHECK;
 
-/* Have it written down that all partitions had their states once. */
+/* Append the command that sets `made`: all partitions had their states once. */
 void preparation_put_made(const struct preparation *p, struct asks *asks);
 
-/* p->session->why becomes @text.  False. */
+/* Copy @text to p->session->why.  Returns false. */
 bool preparation_complain(struct preparation *p, const char *text);
 
-/* The same, of a reply that is an error, or is not one to what was asked. */
+/* The same for a reply that is an error, or that has not the form of an answer. */
 bool preparation_not_ours(struct preparation *p, const struct reply *reply);
 
 /* The same, and refuse to serve: the server or its data is not ours, and waiting does not help. */
@@ -69,8 +69,8 @@ bool preparation_refuse(struct preparation *p, const char *text);
 /* The same for data of another installation. */
 bool preparation_refuse_foreign(struct preparation *p, const char *text);
 
-/* The same for data whose meta is @theirs, of which a NUL follows somewhere.  @what: the sentence
- * where it is none at all.  No version converts the data of another one. */
+/* The same for data whose meta is @theirs, with a NUL somewhere behind.  @what is the sentence to
+ * use if @theirs is no meta at all.  No version converts the data of another one. */
 bool preparation_refuse_meta(struct preparation *p, struct slice theirs, const char *what);
 
 /* Send @asks, and hand each reply to @take with @p.  False: the connection was lost, or @take has

@@ -24,8 +24,8 @@ struct redis_clock {
     _Atomic int64_t jumped_us; /* CLOCK_MONOTONIC when it was set forward last; 0: never */
 };
 
-/* A reply that just came said that it was @redis_us (UTC).  True: it was the first one, or Redis's
- * clock was set by more than a second since the last one. */
+/* Note that a reply that just came had the time @redis_us, UTC in microseconds.  True: it was the
+ * first such reply, or Redis's clock was set by more than a second since the last one. */
 bool redis_clock_seen(struct redis_clock *clock, int64_t redis_us);
 
 /* Redis's clock now, in UTC milliseconds, or a little less.  0: no reply was seen yet. */

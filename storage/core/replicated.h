@@ -4,9 +4,9 @@
  * Source: the command WAIT (redis.io/commands/wait), tried on Redis 7.0.15 and Valkey 8.0.1.
  *
  * WAIT waits for what its own connection has written last, and as the first command of a connection
- * it is answered at once.  So a key is written before it (`probe`), on a full server, too.  The
+ * it is answered at once.  So the key `probe` is written before WAIT, on a full server, too.  The
  * stream to the replicas has one order: a replica that has that write has all that the server had
- * written before, by whomever.
+ * written before, for any client.
  */
 #ifndef STORAGE_CORE_REPLICATED_H
 #define STORAGE_CORE_REPLICATED_H
@@ -14,8 +14,8 @@
 #include "storage/core/dispatcher.h"
 #include "storage/schema/part_set.h"
 
-/* When too few replicas have had something for so long, nobody waits for them any more: requests
- * are refused, and what was written is folded without them. */
+/* When too few replicas have acknowledged for so long, replicas are not waited for any more:
+ * requests are refused, and what was written is folded without them. */
 #define REPLICAS_PATIENCE_MS 1000
 
 /* Is an entry of a log folded only when replicas have it, or when too few have had it for so long
@@ -26,15 +26,15 @@ static inline bool replicated_before_folded(const struct core *core)
     return core->is_spread && core->config.ack_replicas > 0;
 }
 
-/* Append that question to @out: two commands, the write and WAIT for @n replicas.  @tag: of a
- * partition of the server.  One connection must carry out both, in this order. */
+/* Append two commands to @out: the write of `probe`, and WAIT for @n replicas for @wait_ms.  @tag:
+ * of a partition of the server.  One connection must carry out both, in this order. */
 void replicated_put(struct buffer *out, const struct script_digests *scripts, const char *tag,
     unsigned n, int64_t wait_ms);
 
 /* Ask the servers of the partitions @asked, all at the same time, over the dispatcher of @session:
- * do @n replicas have all that the server had written before this call?  Each waits for its
+ * do @n replicas have all that the server had written before this call?  Each server waits for its
  * replicas for @wait_ms, within @deadline_ms (CLOCK_MONOTONIC).  *ret: the partitions whose servers
- * say so.  Not REDIS_OK_STATUS: a connection was lost, or a partition is elsewhere now. */
+ * say yes.  Not REDIS_OK_STATUS: a connection was lost, or a partition has another server now. */
 enum redis_status replicated_ask(struct core *core, struct session *session,
     const struct part_set *asked, unsigned n, int64_t wait_ms, int64_t deadline_ms,
     struct part_set *ret) MUST_CHECK;

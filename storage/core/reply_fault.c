@@ -26,7 +26,7 @@ static const struct refusal refusals[] = {
     {"NOREPLICAS", REPLY_REFUSED, STORAGE_REFUSED},
     {"NOPERM", REPLY_REFUSED, STORAGE_REFUSED},
 };
-/* Redis passes on what the system said. */
+/* MISCONF with "No space left": Redis passes on what the system said. */
 static const struct refusal disk = {"MISCONF", REPLY_REFUSED, STORAGE_DISK};
 static const struct refusal other = {"", REPLY_FAILED, STORAGE_REFUSED};
 

@@ -27,7 +27,7 @@
 /* The kinds of error replies.  Of all but the last nothing was done. */
 enum reply_fault {
     REPLY_RECONNECT, /* a new connection loads the scripts, and looks which Redis is there */
-    REPLY_LATER,     /* the same command may do in a moment */
+    REPLY_LATER,     /* the same command may be carried out in a moment */
     REPLY_FULL,      /* maxmemory is reached */
     REPLY_REFUSED,   /* refused before it ran */
     REPLY_FAILED,    /* a script may have broken off half way */

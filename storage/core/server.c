@@ -83,7 +83,7 @@ void servers_blame(struct core *core, char *detail, size_t detail_n)
 
 unsigned servers_number(struct core *core, uint16_t ret_server[PARTITIONS_MAX])
 {
-    uint16_t number[CLUSTER_NODES_MAX]; /* of a node of the map, from 1; 0: none yet */
+    uint16_t number[CLUSTER_NODES_MAX]; /* by node of the map: its number, from 1; 0: none yet */
     unsigned n = 0;
     if (!core->is_spread) {
         memset(ret_server, 0, core->partitions.n * sizeof(*ret_server));
@@ -188,7 +188,7 @@ static bool take_identity(void *data, size_t i, const struct reply *reply)
     struct cluster_view view = {.ok = false};
     (void)i;
     if (p->is_cluster) {
-        /* a node that a MOVED has named is known by its address alone */
+        /* A node that a MOVED has named is known by its address alone. */
         p->proved = cluster_view_take_id(&view, reply) &&
                     (p->server->node.id[0] == '\0' || strcmp(view.id, p->server->node.id) == 0);
         p->why = "another node is there now";
@@ -250,7 +250,7 @@ bool server_is_current(const struct core *core, struct server *server)
     if (!is_current) {
         return false;
     }
-    server->version = version; /* what has changed was another partition */
+    server->version = version; /* only other partitions have changed */
     return true;
 }
 

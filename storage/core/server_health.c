@@ -9,7 +9,7 @@
 
 #define NODE_WORDS 8 /* of a line of CLUSTER NODES, before a node's slots */
 
-/* What stands behind @name, "name=", in "name=value,name=value"; empty: it is not there. */
+/* The value behind @name, such as "name=", in "name=value,name=value"; empty: there is none. */
 static struct slice value_of(struct slice line, struct slice name)
 {
     while (line.n > 0) {
@@ -38,7 +38,7 @@ static void take_replica(struct cluster_server *server, struct slice line, int64
     replica->lag_s = decimal_parse(value_of(line, SLICE("lag=")), -1);
 }
 
-/* The next line, without its end.  False: there is none. */
+/* Take the next line off *text, without its end.  False: there is no more line. */
 static bool next_line(struct slice *text, struct slice *ret)
 {
     if (text->n == 0) {
@@ -58,14 +58,16 @@ void server_health_take_replication(struct cluster_server *server, const struct 
     struct slice text = reply->text;
     int64_t written = decimal_parse(reply_field(reply, "master_repl_offset:"), 0);
     while (next_line(&text, &line)) {
-        /* slave0:, slave1:..; slave_repl_offset: and the like have no port behind them */
+        /* A replica's line begins with slave0:, slave1: and so on.  Others, such as
+         * slave_repl_offset:, have no port. */
         if (slice_begins(slice_until(&line, ':'), SLICE("slave"))) {
             take_replica(server, line, written);
         }
     }
 }
 
-/* A word behind the head of a line of CLUSTER NODES: "5", "0-5460", "[93->-id]", "[77-<-id]". */
+/* Take a word behind the head of a line of CLUSTER NODES: "5", "0-5460", "[93->-id]", "[77-<-id]".
+ */
 static void take_slots(struct cluster_server *server, struct slice word)
 {
     char text[64];
@@ -89,8 +91,8 @@ static void take_slots(struct cluster_server *server, struct slice word)
     server->n_slots += *end == '\0' && last >= first ? last - first + 1 : 0;
 }
 
-/* The head of a line about a node: id, address, flags, its primary's id or "-", and four more;
- * *line has the node's slots behind it. */
+/* The head of a line about a node: id, address, flags, its primary's id or "-", and four more
+ * words.  Behind the head stand the node's slots. */
 struct node_line {
     struct slice id, flags, primary;
 };
@@ -108,7 +110,7 @@ static bool take_node_line(struct slice *line, struct node_line *ret)
     return true;
 }
 
-/* Is @flag one of "myself,master,fail"? */
+/* Is @flag one of @flags, such as "myself,master,fail"? */
 static bool has_flag(struct slice flags, struct slice flag)
 {
     while (flags.n > 0) {
@@ -132,7 +134,7 @@ void server_health_take_nodes(struct cluster_server *server, const struct reply 
     }
 }
 
-/* The id of the node that has answered; empty: it does not say. */
+/* The id of the node that has answered, from its own line; empty: no line is its own. */
 static struct slice own_id(struct slice text)
 {
     struct slice line;

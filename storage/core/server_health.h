@@ -1,7 +1,7 @@
 /* server_health.h - what a server says of its replicas, and of slots that are being moved.
  *
- * Layer: storage, pure.  Thread-safe: no state.  Replies are of servers that may be of any make:
- * what cannot be read is left out.
+ * Layer: storage, pure.  Thread-safe: no state.  Servers may be of any version or make, so what
+ * cannot be read in a reply is left out.
  */
 #ifndef STORAGE_CORE_SERVER_HEALTH_H
 #define STORAGE_CORE_SERVER_HEALTH_H
@@ -16,9 +16,9 @@ void server_health_take_replication(struct cluster_server *server, const struct 
  * open. */
 void server_health_take_nodes(struct cluster_server *server, const struct reply *reply);
 
-/* By a primary's reply to CLUSTER NODES: is there a node that may yet follow it?  That is a replica
- * of its own, also one that is away; or a primary without slots: an old one, which was replaced,
- * follows when it is back. */
+/* By a primary's reply to CLUSTER NODES: is there a node that may yet become its replica?  That is
+ * a replica of its own, also one that is away, or a primary without slots: an old primary, which
+ * was replaced, becomes a replica when it is back. */
 bool server_health_awaits_replica(const struct reply *reply);
 
 #endif

@@ -104,7 +104,7 @@ struct server_link *server_links_to(
     if (session_is_current(&link->session) && !link->is_spent) {
         return link;
     }
-    if (link->n_awaited > 0) { /* dispatcher_await() will find it lost */
+    if (link->n_awaited > 0) { /* dispatcher_await() will find the connection lost */
         return NULL;
     }
     server_link_leave(link);

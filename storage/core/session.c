@@ -6,7 +6,7 @@
 #include "storage/core/data_set.h"
 #include "storage/redis/connect.h"
 
-/* While a thread waits on a connection that the topology may take away; a redis_look. */
+/* May a thread go on waiting on a connection that the topology may take away?  A redis_look. */
 static bool goes_on(void *data)
 {
     struct session *session = data;
@@ -14,7 +14,7 @@ static bool goes_on(void *data)
            (session->look.look == NULL || session->look.look(session->look.data));
 }
 
-/* Connected, to the right server, with all scripts. */
+/* Connect to the right server, and load all scripts.  False: session->why. */
 static bool connect_and_load(struct session *session, struct core *core, int64_t deadline_ms)
 {
     char *why = session->why;
@@ -39,7 +39,7 @@ static bool connect_and_load(struct session *session, struct core *core, int64_t
     return true;
 }
 
-/* For sessions that are never opened. */
+/* Publish the digests of the scripts to sessions that are never opened. */
 static void publish_scripts(struct core *core, const struct script_digests *scripts)
 {
     const struct script_digests *none = NULL;

@@ -24,7 +24,7 @@ void sessions_release(struct sessions *s)
     }
 }
 
-/* Free the sessions whose servers have nothing any more. */
+/* Free the sessions whose servers have no partition any more. */
 static void drop_left(struct sessions *s)
 {
     struct sessions_node **at = &s->nodes;
@@ -56,8 +56,8 @@ static struct sessions_node *add_node(struct sessions *s, const struct cluster_n
     return node;
 }
 
-/* The session of the server that has @partition, connected or not.  NULL: it is not known, or
- * memory is out. */
+/* The session of the server that has @partition, connected or not.  NULL: the server is not known,
+ * or memory is short. */
 static struct sessions_node *node_of(struct sessions *s, unsigned partition)
 {
     struct cluster_node owner;

@@ -12,8 +12,8 @@ void standing_init(struct standing *standing, bool needs_acks)
     standing->on_want = NULL;
 }
 
-/* `since` is written before anything else of the connection, and read behind it: so where an old
- * `since` is read, the others are of that connection, or older. */
+/* `since_ms` is written before the other members of a connection, and read after them.  So if an
+ * old `since_ms` is read, the other members are of that connection, too, or of an older one. */
 void standing_begin(struct standing *standing, int64_t now_ms)
 {
     atomic_store(&standing->since_ms, now_ms);
@@ -34,7 +34,7 @@ void standing_end(struct standing *standing)
     atomic_store(&standing->since_ms, INT64_MAX);
 }
 
-/* Until when the connection proves that nothing was lost. */
+/* The instant up to which the connection proves that nothing was lost. */
 static int64_t proved_ms(struct standing *standing)
 {
     int64_t until_ms = atomic_load(&standing->until_ms);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct wake {
-    pthread_mutex_t lock; /* a leaf: no other lock is taken, and nothing called, under it */
+    pthread_mutex_t lock; /* a leaf: under it no other lock is taken, and no function called */
     pthread_cond_t cond;  /* CLOCK_MONOTONIC */
     bool is_set;
 };
