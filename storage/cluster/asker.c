@@ -13,10 +13,10 @@
 #include "storage/redis/connect.h"
 #include "storage/redis/resp.h"
 
-#define PEERS     (2 * QUESTIONS_MAX) /* connections that are kept */
-#define PEER_KEEP 60000               /* ms without a question */
+#define PEERS     (2 * QUESTIONS_MAX) /* so many connections are kept */
+#define PEER_KEEP 60000 /* a connection is closed after so many ms without a question */
 
-/* One server that is, or was, asked. */
+/* A server that is, or was, asked, and the connection to it. */
 struct peer {
     struct redis_address address; /* host "": this place is free */
     bool is_sentinel;
@@ -31,7 +31,7 @@ struct asker {
     uint16_t slots[PARTITIONS_MAX];
     struct peer peers[PEERS];
     struct listener listener;
-    struct redis_look look; /* ends the waits when it is stopped */
+    struct redis_look look; /* ends waits on connections when the asker is stopped */
     atomic_bool stopped;
 };
 
@@ -49,8 +49,9 @@ static void peer_release(struct peer *peer)
     *peer = (struct peer){.redis = NULL};
 }
 
-/* The place of the server; a new one takes a free place, or that of the one that was asked longest
- * ago.  There are more places than questions of one round, so none of this round is taken. */
+/* The peer that the question is for.  A new peer takes a free place, or that of the peer that was
+ * asked longest ago.  There are more places than a round has questions, so a peer of this round
+ * keeps its place. */
 static struct peer *peer_find(struct asker *asker, const struct question *q, int64_t now_ms)
 {
     bool is_sentinel = q->kind == QUESTION_SENTINEL;
@@ -86,7 +87,7 @@ static bool peer_connect(
     struct redis_endpoint endpoint = peer->is_sentinel
                                          ? redis_endpoint_of_sentinel(&asker->url, &peer->address)
                                          : redis_endpoint_of_server(&asker->url, &peer->address);
-    endpoint.db = 0; /* nothing of what is asked lies in a database */
+    endpoint.db = 0; /* the questions need no database, and Sentinels have none */
     peer->redis = redis_connect(
         &endpoint, asker->resolvers, &asker->look, deadline_ms, error, QUESTION_ERROR_SIZE);
     return peer->redis != NULL;
@@ -99,7 +100,7 @@ struct asking {
     struct peer *peer;
     struct question *question;
     int64_t deadline_ms;
-    bool refused; /* it has answered, and not with what was asked for */
+    bool refused; /* the server has answered, but not what was asked for */
 };
 
 static size_t question_write(const struct asker *asker, const struct question *q, struct buffer *b)
@@ -131,7 +132,7 @@ static bool cluster_take(const struct asking *asking, size_t i, const struct rep
                           asking->asker->n_partitions, &view->map);
 }
 
-/* Takes the reply to command @i; a redis_take_fn. */
+/* Take the reply to command @i; a redis_take_fn. */
 static bool reply_take(void *data, size_t i, const struct reply *reply)
 {
     struct asking *asking = data;
@@ -180,7 +181,8 @@ static enum redis_status ask_over(struct asking *asking)
     return status;
 }
 
-/* A connection that was kept may have broken since: its loss says nothing, a new one is tried. */
+/* Ask one question, on a thread of its own.  A kept connection may have broken since: its loss says
+ * nothing, so a new connection is tried. */
 static void *asking_run(void *data)
 {
     struct asking *asking = data;
@@ -240,7 +242,7 @@ static uint32_t asker_random(void *data)
     uint32_t number;
     (void)data;
     bool drawn = getrandom(&number, sizeof(number), GRND_NONBLOCK) == sizeof(number);
-    return drawn ? number : (uint32_t)monotonic_us(); /* it only spreads processes in time */
+    return drawn ? number : (uint32_t)monotonic_us(); /* chance only spreads processes in time */
 }
 
 static bool asker_wait(

@@ -1,10 +1,10 @@
 /* asker.h - asks real nodes and Sentinels on behalf of a topology.
  *
- * Layer: storage.  Not thread-safe, but for what topology_io says: it belongs to the topology's
- * thread.
+ * Layer: storage.  Not thread-safe, but for what topology_io says: an asker belongs to the
+ * topology's thread.
  *
- * Connections stay open for the next time, and are closed when nobody has asked for a minute.  The
- * questions of one round are asked at the same time, each by a thread that lives as long as the
+ * Connections stay open for the next round, and are closed when they were not used for a minute.
+ * The questions of one round are asked at the same time, each by a thread that lives as long as the
  * question.  So a server that is silent delays no answer of another one.
  */
 #ifndef STORAGE_CLUSTER_ASKER_H
@@ -17,12 +17,12 @@
 
 struct asker;
 
-/* Make an asker that logs in as @url says, and wants to know the owners of @partitions; both are
- * copied.  @resolvers outlives it.  NULL: out of memory. */
+/* Make an asker that logs in as @url says, and asks for the owners of @partitions; both are copied.
+ * @resolvers outlives the asker.  NULL: out of memory. */
 struct asker *asker_new(const struct redis_url *url, const struct partitions *partitions,
     struct resolvers *resolvers) MUST_CHECK;
 
-/* Free it when nothing is asked any more.  NULL is harmless. */
+/* Free an asker when nothing is asked any more.  NULL is harmless. */
 void asker_free(struct asker *asker);
 
 /* The functions for topology_new(); their data is the asker. */

@@ -1,5 +1,5 @@
-/* cluster_round.c - one round of questions to the nodes of a cluster: which are asked, and what
- * follows from the answers. */
+/* cluster_round.c - one round of questions to the nodes of a cluster: which nodes are asked, and
+ * what follows from the answers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,8 @@ struct asked {
     size_t n, places;
 };
 
-/* True: asked, and not twice. */
+/* Add the node at @address to those that are asked.  False: it is among them, there is no place
+ * left, or @address is not known. */
 static bool asked_add(struct asked *asked, const struct redis_address *address)
 {
     if (asked->n == asked->places || address->host[0] == '\0') {
@@ -55,8 +56,8 @@ static void ask_next_of(
     }
 }
 
-/* One in doubt, one known, one of the URL; then whoever there is, until the places are taken.
- * There is always a place left for one of the URL. */
+/* Choose one node in doubt, one known, one of the URL; then others until the places are taken.
+ * There is always a place left for a node of the URL. */
 static void choose_asked(struct topology *t, bool troubled, struct asked *ret)
 {
     ret->n = 0;
@@ -78,7 +79,8 @@ static void choose_asked(struct topology *t, bool troubled, struct asked *ret)
 
 /* ---- what they answer ---- */
 
-/* While there is no map: whom a node knows, though the view does not count. */
+/* Remember the nodes that a node knows, to be asked while there is no map, though the view does not
+ * count. */
 static void remember_heard(struct topology *t, const struct slot_map *map)
 {
     t->n_heard = 0;
@@ -124,7 +126,7 @@ static void take_views(struct topology *t, struct asked *asked)
     pthread_mutex_lock(&t->lock);
     struct cluster_view *best =
         map_choice_make(&t->choice, &t->map, views, n, t->io->now_ms(t->io_data));
-    if (best != NULL && !t->corrected) { /* by a MOVED, which is newer than what was asked before */
+    if (best != NULL && !t->corrected) { /* a MOVED is newer than the answers of this round */
         topology_put(t, &best->map);
     } else if (t->map.n_nodes == 0 && n > 0) {
         remember_heard(t, &views[0]->map);

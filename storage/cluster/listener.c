@@ -9,7 +9,7 @@
 
 #define CONNECT_MS 200
 #define PING_MS    1000
-#define SILENCE_MS 3000 /* then it is given up */
+#define SILENCE_MS 3000 /* a Sentinel that is silent for so long is given up */
 
 void listener_init(struct listener *l, const struct redis_url *url, struct resolvers *resolvers,
     const struct redis_look *look)
@@ -106,7 +106,7 @@ bool listener_wait(
             {.fd = l->redis != NULL ? redis_fd(l->redis) : -1, .events = POLLIN}};
         int64_t left_ms = until_ms - now_ms;
         if (poll(polled, 2, left_ms > 60000 ? 60000 : (int)left_ms) < 0) {
-            continue; /* a signal */
+            continue; /* a signal has interrupted poll() */
         }
         if (polled[0].revents != 0) {
             return false;

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Do the views have a node in common?  One that is known by its address only says nothing. */
+/* Do the map and the view have a node in common?  A node of which only the address is known does
+ * not tell. */
 static bool is_related(const struct slot_map *map, const struct cluster_view *view)
 {
     bool ids = false;
@@ -15,7 +16,7 @@ static bool is_related(const struct slot_map *map, const struct cluster_view *vi
     return !ids;
 }
 
-/* Does the view count by itself, without the leniency of being lost? */
+/* Does the view count by the strict rules, which hold until no view has counted for ten seconds? */
 static bool choice_counts(
     const struct map_choice *choice, const struct slot_map *map, const struct cluster_view *view)
 {
@@ -30,7 +31,7 @@ static bool is_better(const struct cluster_view *a, const struct cluster_view *b
                                                 : a->map.n_owned > b->map.n_owned;
 }
 
-/* The best view of those that are ok, and count if @strict.  NULL: none. */
+/* The best of the views that say cluster_state:ok and, if @strict, count.  NULL: none. */
 static struct cluster_view *find_best(const struct map_choice *choice, const struct slot_map *map,
     struct cluster_view *const *views, size_t n, bool strict)
 {
@@ -101,7 +102,7 @@ struct cluster_view *map_choice_make(struct map_choice *choice, const struct slo
     if (best == NULL) {
         return NULL;
     }
-    /* A view that agrees is no less worth for its epoch, and brings the nodes' addresses. */
+    /* A view that agrees with the map needs no second one, and brings the nodes' addresses. */
     bool agrees = choice->known && slot_map_equal(map, &best->map);
     if (agrees && best->current_epoch == choice->current_epoch) {
         best->my_epoch = best->my_epoch > choice->my_epoch ? best->my_epoch : choice->my_epoch;

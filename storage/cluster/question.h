@@ -1,9 +1,9 @@
-/* question.h - what the topology asks other machines, and how it comes by time and chance.
+/* question.h - what the topology asks other machines, and where it gets time and random numbers.
  *
  * Layer: storage, pure.
  *
- * All that topology.h knows of the world comes through a struct topology_io.  asker.h has the one
- * that asks real servers; a test gives one with a cluster, a clock and dice of its own.
+ * All that the topology learns of the world comes through a struct topology_io.  asker.h has the
+ * one that asks real servers; a test has one with a simulated cluster, clock and random numbers.
  */
 #ifndef STORAGE_CLUSTER_QUESTION_H
 #define STORAGE_CLUSTER_QUESTION_H
@@ -16,7 +16,7 @@ enum question_kind {
     QUESTION_ROLE,     /* to a server that may be the master: ROLE, INFO SERVER */
 };
 
-#define QUESTIONS_MAX       (REDIS_SEEDS_MAX + 1) /* at once */
+#define QUESTIONS_MAX       (REDIS_SEEDS_MAX + 1) /* questions of one ask() */
 #define QUESTION_ERROR_SIZE 96
 #define TROUBLE_SIZE        (ADDRESS_TEXT_SIZE + 2 + QUESTION_ERROR_SIZE) /* "host:port: why" */
 
@@ -24,8 +24,8 @@ struct question {
     enum question_kind kind;
     struct redis_address address;
 
-    bool answered;                   /* whole and in time */
-    char error[QUESTION_ERROR_SIZE]; /* else: why not */
+    bool answered;                   /* the answer came whole and in time */
+    char error[QUESTION_ERROR_SIZE]; /* why there is no answer, if there is none */
     union {
         struct cluster_view cluster; /* its map is owned by the code that asked */
         struct sentinel_view sentinel;
@@ -45,10 +45,10 @@ struct topology_io {
     void (*ask)(void *data, struct question *questions, size_t n, int64_t deadline_ms);
 
     /* Sleep until @until_ms or until @wake_fd can be read.  Meanwhile be subscribed to what the
-     * Sentinel at @listen says of failovers; NULL: to nobody.  True: the Sentinel has spoken. */
+     * Sentinel at @listen says of failovers; NULL: to none.  True: the Sentinel has spoken. */
     bool (*wait)(void *data, int wake_fd, const struct redis_address *listen, int64_t until_ms);
 
-    /* End ask() and wait() soon, from now on.  Called from any thread. */
+    /* From now on let ask() and wait() end soon.  Called from any thread. */
     void (*interrupt)(void *data);
 };
 

@@ -14,7 +14,7 @@ static bool take_text(struct slice *text, struct slice wanted)
     return is_there;
 }
 
-/* host:port, split at the last colon */
+/* Read "host:port", split at the last colon. */
 static bool parse_endpoint(struct slice text, const char *asked_host, struct redis_address *ret)
 {
     const char *colon = text.n > 0 ? memrchr(text.p, ':', text.n) : NULL;

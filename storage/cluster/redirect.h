@@ -2,8 +2,8 @@
  *
  * Layer: storage, pure.  Thread-safe.
  *
- *     MOVED 3999 10.0.0.7:6381     the slot is that node's, from now on
- *     ASK 3999 10.0.0.7:6381       this key, this once, behind ASKING
+ *     MOVED 3999 10.0.0.7:6381     the slot belongs to that node from now on
+ *     ASK 3999 10.0.0.7:6381       that node has this key: ask it behind ASKING, this once
  *
  * Both say that nothing was done.
  */
@@ -19,8 +19,8 @@ enum redirect_kind { REDIRECT_NONE, REDIRECT_MOVED, REDIRECT_ASK };
 
 /* Read the text of an error reply from the node at @asked_host.  An endpoint without a host is at
  * @asked_host, with the port that the error names; an IPv6 address stands without brackets.  *ret:
- * the node; its host is "" if nobody knows how to reach it.  REDIRECT_NONE: it is no such error, or
- * a malformed one; @ret is untouched. */
+ * the node; its host is "" if it is not known how to reach the node.  REDIRECT_NONE, with @ret
+ * untouched: @error is another error, or malformed. */
 enum redirect_kind redirect_parse(
     struct slice error, const char *asked_host, struct redis_address *ret) MUST_CHECK;
 

@@ -5,7 +5,7 @@
 #include "storage/cluster/topology.h"
 #include "storage/cluster/topology_state.h"
 
-/* The server that the map has as master; false: none. */
+/* Copy the address of the server that the map has as master.  False: there is none. */
 static bool present_master(struct topology *t, struct redis_address *ret)
 {
     pthread_mutex_lock(&t->lock);
@@ -17,7 +17,7 @@ static bool present_master(struct topology *t, struct redis_address *ret)
     return owner != NULL;
 }
 
-/* Put a map of one node, or of nobody. */
+/* Put a map into place in which @node owns all partitions; NULL: no partition has an owner. */
 static void put_master(struct topology *t, const struct cluster_node *node)
 {
     struct slot_map map;
@@ -30,7 +30,8 @@ static void put_master(struct topology *t, const struct cluster_node *node)
     slot_map_release(&map);
 }
 
-/* Sentinels name another master: nobody may talk with the old one any more, whatever it answers. */
+/* Take the old master out of the map when Sentinels name another one: no thread may talk with the
+ * old master any more, whatever it answers. */
 static void leave_old_master(struct topology *t)
 {
     struct redis_address old;
@@ -51,7 +52,7 @@ static void blame_sentinels(struct topology *t, const struct question *questions
     }
 }
 
-/* The named master's own word: is it one? */
+/* Take what the named server says of itself: is it a master? */
 static void take_role(struct topology *t, const struct question *q)
 {
     bool is_master = q->answered && q->role.is_master;

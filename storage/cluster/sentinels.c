@@ -1,6 +1,6 @@
 #include "storage/cluster/sentinels.h"
 
-#define ASKED 2 /* at once, when all is well */
+#define ASKED 2 /* so many Sentinels are asked at once when all is well */
 
 void sentinels_init(struct sentinels *s, const struct redis_url *url)
 {
@@ -34,7 +34,8 @@ static void add_address(struct sentinels *s, const struct redis_address *address
     }
 }
 
-/* The asked Sentinel was named by the URL or by another one, so it stays, too. */
+/* Take the Sentinels that the view names.  @asked itself stays, too: the URL or another Sentinel
+ * has named it. */
 static void take_others(
     struct sentinels *s, const struct redis_address *asked, const struct sentinel_view *view)
 {
@@ -51,7 +52,7 @@ static bool names(const struct question *q, const struct sentinel_view *wanted)
            redis_address_equal(&q->sentinel.master, &wanted->master);
 }
 
-/* Does a majority of those that the believed one counts say the same? */
+/* Does a majority of the Sentinels, as the answer @wanted counts them, name the same master? */
 static bool is_majority(
     const struct sentinel_view *wanted, const struct question *questions, size_t n)
 {

@@ -1,12 +1,12 @@
-/* sentinels.h - which Sentinels there are, and which master they name.
+/* sentinels.h - the Sentinels that are known, and the master that they name.
  *
  * Layer: storage, pure.  Not thread-safe.
  *
  * The Sentinels are those of the URL and those that the last believed one knows, at most 16.  Of
  * several answers the one with the highest config-epoch is believed: a Sentinel in a minority still
  * names the old master.  The epoch grows with each failover.  A master of a lower epoch, or another
- * one of the same epoch, is believed only if a majority of the Sentinels names it: somebody has
- * then told them of a new master by hand.
+ * one of the same epoch, is believed only if a majority of the Sentinels names it: then an operator
+ * has told them of a new master by hand.
  */
 #ifndef STORAGE_CLUSTER_SENTINELS_H
 #define STORAGE_CLUSTER_SENTINELS_H
@@ -18,11 +18,11 @@ struct sentinels {
     size_t n, n_seeds; /* the first n_seeds are of the URL */
     unsigned turn;
     bool known;    /* a master has been named */
-    bool ask_all;  /* the Sentinels disagree */
-    int64_t epoch; /* config-epoch of what is believed */
+    bool ask_all;  /* ask all Sentinels: they disagree, or none has answered */
+    int64_t epoch; /* config-epoch of the answer that is believed */
     struct redis_address master;
     unsigned n_replicas;         /* of the master, also those that are away */
-    struct redis_address listen; /* whom to listen to; host "": nobody */
+    struct redis_address listen; /* the Sentinel to listen to; host "": none */
 };
 
 void sentinels_init(struct sentinels *sentinels, const struct redis_url *url);

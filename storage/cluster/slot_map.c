@@ -19,7 +19,7 @@ struct slot_reader {
     uint16_t owner[CLUSTER_SLOTS]; /* of a slot; SLOT_MAP_NOBODY */
 };
 
-/* [endpoint, port, id, ..]; only very old servers leave the id out. */
+/* Read a node: [endpoint, port, id, ..].  Only very old servers leave the id out. */
 static bool node_parse(const char *asked_host, const struct reply *reply, struct cluster_node *ret)
 {
     if (reply->type != REPLY_ARRAY || reply->n < 2) {
@@ -42,12 +42,12 @@ static bool node_parse(const char *asked_host, const struct reply *reply, struct
         memcpy(ret->id, id->text.p, id->text.n);
     }
     if (!absent && slice_equal(endpoint->text, SLICE("?"))) {
-        return true; /* a node, but nobody knows where */
+        return true; /* a node, but it is not known how to reach it */
     }
     return redis_address_set_host(&ret->address, absent ? slice_of(asked_host) : endpoint->text);
 }
 
-/* The node among those of the map, where it is put if it is new; NULL: no room. */
+/* The node in the map, put there if it is new; NULL: no room. */
 static struct cluster_node *node_place(struct slot_map *map, const struct cluster_node *node)
 {
     for (size_t i = 0; i < map->n_nodes; i++) {
@@ -65,7 +65,7 @@ static struct cluster_node *node_place(struct slot_map *map, const struct cluste
     return &map->nodes[map->n_nodes++];
 }
 
-/* [first slot, last slot, primary, replica, ..] */
+/* Read a range of slots: [first slot, last slot, primary, replica, ..]. */
 static bool range_parse(struct slot_reader *r, const struct reply *reply)
 {
     if (reply->type != REPLY_ARRAY || reply->n < 3) {

@@ -22,14 +22,14 @@
 #include "storage/redis/reply.h"
 #include "storage/schema/partition.h"
 
-#define CLUSTER_NODES_MAX 4096 /* of one map; the bus of a cluster bears about 1000 */
+#define CLUSTER_NODES_MAX 4096 /* nodes of one map; the bus of a cluster bears about 1000 */
 #define CLUSTER_ID_SIZE   41   /* 40 hexadecimal digits and a NUL */
 #define SLOT_MAP_NOBODY   UINT16_MAX
 
 struct cluster_node {
     char id[CLUSTER_ID_SIZE];     /* "": not known */
-    struct redis_address address; /* host "": nobody knows how to reach the node */
-    bool doubted; /* for the topology: the owner of some partition, and has been lost */
+    struct redis_address address; /* host "": it is not known how to reach the node */
+    bool doubted; /* for the topology: the node owns some partition, and was found lost */
 };
 
 struct slot_map {
@@ -37,20 +37,20 @@ struct slot_map {
     size_t n_nodes, room;
     unsigned n_partitions;
     unsigned n_owned;               /* partitions whose owner can be reached */
-    uint16_t owner[PARTITIONS_MAX]; /* a partition's node; SLOT_MAP_NOBODY */
+    uint16_t owner[PARTITIONS_MAX]; /* by partition: a node's number; SLOT_MAP_NOBODY: no node */
 };
 
 /* Read the reply that the node at @asked_host gave to CLUSTER SLOTS.  @slots has the slot of each
  * of the @n_partitions partitions.  A node without an endpoint is at @asked_host, with the port
- * that the reply names.  The endpoint "?" is unknown: the partitions of such a node are nobody's.
+ * that the reply names.  The endpoint "?" is unknown: partitions of such a node have no owner.
  *
  * False: the reply has another form, a slot has two owners, or memory is short; @ret is untouched.
  * Else the caller owns *ret and releases it with slot_map_release(). */
 bool slot_map_parse(const struct reply *reply, const char *asked_host, const uint16_t *slots,
     unsigned n_partitions, struct slot_map *ret) MUST_CHECK;
 
-/* Make a map in which one node owns all partitions, or nobody does if @node is NULL.  False: out of
- * memory. */
+/* Make a map in which one node owns all partitions, or in which no partition has an owner if @node
+ * is NULL.  False: out of memory. */
 bool slot_map_of_one(
     const struct cluster_node *node, unsigned n_partitions, struct slot_map *ret) MUST_CHECK;
 
@@ -62,19 +62,19 @@ bool slot_map_set_owner(
 /* Free the nodes.  The map is empty then: no nodes and no partitions. */
 void slot_map_release(struct slot_map *map);
 
-/* The owner of a partition; NULL: nobody's. */
+/* The owner of a partition, a part of @map; NULL: no owner is known. */
 const struct cluster_node *slot_map_owner(const struct slot_map *map, unsigned partition);
 
 /* Does a node of the map own any partition? */
 bool slot_map_owns(const struct slot_map *map, const struct cluster_node *node);
 
-/* The node at this address; NULL: none. */
+/* The node at this address, a part of @map; NULL: none. */
 struct cluster_node *slot_map_at(const struct slot_map *map, const struct redis_address *address);
 
-/* The node with this id; NULL: none, or @id is "". */
+/* The node with this id, a part of @map; NULL: none, or @id is "". */
 const struct cluster_node *slot_map_find(const struct slot_map *map, const char *id);
 
-/* Are they one node at one place?  Ids are compared where both are known, and addresses always. */
+/* Are @a and @b one node at one address?  Ids are compared only if both are known. */
 bool cluster_node_equal(const struct cluster_node *a, const struct cluster_node *b);
 
 /* Do two maps of as many partitions name the same owners at the same addresses? */

@@ -11,10 +11,10 @@
 
 #define GAP_MS          200   /* between the beginnings of two rounds: at most 5 a second */
 #define GAP_LONG_MS     500   /* the same after LONG_MS of trouble */
-#define LONG_MS         10000 /* of trouble */
-#define HINT_JITTER_MS  20    /* several processes meet the same loss at the same time */
-#define IDLE_CLUSTER_MS 10000 /* 0.5 to 1.5 times so long */
-#define IDLE_MASTER_MS  1000  /* 0.75 to 1.25 times so long */
+#define LONG_MS         10000 /* trouble of this length makes the gap longer */
+#define HINT_JITTER_MS  20    /* spreads processes, which meet the same loss at the same time */
+#define IDLE_CLUSTER_MS 10000 /* the gap of a cluster that is well is 0.5 to 1.5 times so long */
+#define IDLE_MASTER_MS  1000  /* the gap with Sentinels, 0.75 to 1.25 times so long */
 
 /* ---- what is served ---- */
 
@@ -24,7 +24,7 @@ static bool partition_is_served(const struct topology *t, unsigned partition)
     return owner != NULL && !owner->doubted;
 }
 
-/* With the lock held. */
+/* Write to the eventfds of the watchers.  With the lock held. */
 static void tell_watchers(struct topology *t)
 {
     atomic_fetch_add(&t->n_changes, 1);
@@ -99,7 +99,7 @@ void topology_blame(struct topology *t, const struct redis_address *address, con
 
 /* ---- hints ---- */
 
-/* True: the map has changed.  With the lock held. */
+/* Take a MOVED into the map.  True: the map has changed.  With the lock held. */
 static bool take_moved(struct topology *t, unsigned partition, const struct redis_address *address)
 {
     const struct cluster_node *owner = slot_map_owner(&t->map, partition);
@@ -109,7 +109,7 @@ static bool take_moved(struct topology *t, unsigned partition, const struct redi
         return false;
     }
     t->corrected = true;
-    for (size_t i = 0; i < t->map.n_nodes; i++) { /* who owns nothing any more is in no doubt */
+    for (size_t i = 0; i < t->map.n_nodes; i++) { /* a node that owns nothing is not in doubt */
         struct cluster_node *node = &t->map.nodes[i];
         node->doubted = node->doubted && slot_map_owns(&t->map, node);
     }
@@ -214,7 +214,7 @@ int64_t topology_step(struct topology *t)
         t->url.kind == REDIS_CLUSTER ? cluster_round(t, troubled) : sentinel_round(t, troubled);
     now_ms = t->io->now_ms(t->io_data);
     plan_next(t, end, now_ms);
-    take_hint(t, now_ms); /* what came during the round may be newer than what was answered */
+    take_hint(t, now_ms); /* a hint that came during the round may be newer than the answers */
     return t->next_ms;
 }
 

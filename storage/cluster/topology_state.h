@@ -1,4 +1,4 @@
-/* topology_state.h - what is inside of a topology, for the files that keep it.
+/* topology_state.h - the inside of a topology, for the files that keep it.
  *
  * Layer: storage, private to topology.c, cluster_round.c and sentinel_round.c.
  */
@@ -12,12 +12,12 @@
 #include "storage/cluster/sentinels.h"
 #include "storage/schema/partition.h"
 
-#define ASK_MS 300 /* for all questions of one go */
+#define ASK_MS 300 /* how long all questions of one ask() may take */
 
 /* What a round has left. */
 enum round_end {
-    ROUND_SETTLED, /* as far as this round could see */
-    ROUND_OPEN,    /* something must be asked again soon */
+    ROUND_SETTLED, /* nothing is left to ask, as far as this round could see */
+    ROUND_OPEN,    /* some question must be asked again soon */
 };
 
 struct topology {
@@ -25,30 +25,30 @@ struct topology {
     unsigned n_partitions;
     const struct topology_io *io;
     void *io_data;
-    int *watchers; /* owned; eventfds of others */
+    int *watchers; /* an owned array of eventfds, which belong to others */
     size_t n_watchers, watchers_room;
     _Atomic unsigned n_changes;
     int wake_fd; /* eventfd: ends the thread's sleep */
 
     _Atomic unsigned version;
     _Atomic unsigned n_unserved;
-    _Atomic unsigned n_replicas; /* of a master that Sentinels name: that they know of */
+    _Atomic unsigned n_replicas; /* replicas that the Sentinels know of the master they name */
     atomic_bool stopping;
 
     pthread_mutex_t lock;                /* a leaf; guards what follows up to `trouble` */
     struct slot_map map;                 /* owned; its n_partitions is the topology's */
-    int64_t unserved_ms[PARTITIONS_MAX]; /* since when; 0: served */
-    bool hinted;                         /* since the last round began */
-    bool corrected;                      /* by a MOVED, since the last round began */
+    int64_t unserved_ms[PARTITIONS_MAX]; /* since when a partition is not served; 0: it is served */
+    bool hinted;                         /* a hint has come since the last round began */
+    bool corrected; /* a MOVED has corrected the map since the last round began */
     char trouble[TROUBLE_SIZE];
 
-    /* the thread's own */
+    /* What follows belongs to the thread. */
     pthread_t thread;
     bool running;
     bool hint_seen;      /* the next round is because of a hint */
     int64_t last_ms;     /* when the last round began; INT64_MIN / 2: none has */
-    int64_t next_ms;     /* when the next one is due */
-    int64_t troubled_ms; /* since when rounds have left something; 0: the last one did not */
+    int64_t next_ms;     /* when the next round is due */
+    int64_t troubled_ms; /* since when rounds have ended with ROUND_OPEN; 0: the last did not */
     struct map_choice choice;
     struct sentinels sentinels;
     unsigned turn_doubted, turn_known, turn_seed;
@@ -56,11 +56,11 @@ struct topology {
     size_t n_heard;
 };
 
-/* Put @map into place, and leave @map what was there before, for the caller to release.  Nodes that
- * are in both stay in doubt.  With the lock held. */
+/* Put @map into place.  Afterwards *map is the map that was there before, which the caller
+ * releases.  A node in doubt that is in both maps stays in doubt.  With the lock held. */
 void topology_put(struct topology *topology, struct slot_map *map);
 
-/* Doubt the node, if it owns a partition, or trust it again.  With the lock held. */
+/* Set whether @node is in doubt; a node that owns no partition never is.  With the lock held. */
 void topology_doubt(struct topology *topology, struct cluster_node *node, bool doubted);
 
 /* Remember why partitions are not served; the text is cut to fit.  With the lock held. */

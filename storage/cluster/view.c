@@ -47,7 +47,7 @@ static const struct reply *field_find(const struct reply *list, const char *name
     return NULL;
 }
 
-/* The fields "ip", which may be a host's name, and "port". */
+/* Read the fields "ip", which may be a host's name, and "port".  False: there is no address. */
 static bool address_take(const struct reply *list, struct redis_address *ret)
 {
     const struct reply *host = field_find(list, "ip");
