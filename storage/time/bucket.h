@@ -25,7 +25,7 @@
 
 #include "storage/time/zone.h"
 
-/* From fine to coarse. */
+/* The sizes of buckets, from fine to coarse. */
 enum level { LEVEL_MINUTE, LEVEL_HOUR, LEVEL_DAY, LEVEL_MONTH };
 #define LEVELS 4
 

@@ -3,12 +3,12 @@
  * Layer: storage, pure.  Thread-safe.
  *
  * Data is cut into partitions.  In each of them a rollup fills the bucket of an hour from the
- * minutes in it, a day from its hours, a month from its days.  Two instants a level say how far the
- * rollup has come; together they are the state of a partition.  Redis keeps the state as text, in
- * field `st` of the partition's hash `state`.
+ * minutes in it, a day from its hours, a month from its days.  Two instants for each level say how
+ * far the rollup has come; all instants together are the state of a partition.  Redis keeps the
+ * state as text, in field `st` of the partition's hash `state`.
  *
- *     closed for writers   the bucket ends at or before writers_s[level]: whoever writes a late
- *                          event adds it to this bucket too
+ *     closed for writers   the bucket ends at or before writers_s[level]: a late event is added to
+ *                          this bucket too
  *     closed for readers   the bucket ends at or before readers_s[level]: it holds everything, and
  *                          a question may be answered from it
  *
@@ -38,8 +38,8 @@ struct rollup_state {
  * without the NUL. */
 size_t rollup_state_print(const struct rollup_state *state, char *text);
 
-/* Read such a text.  False, with @ret untouched, for anything that rollup_state_print could not
- * have written. */
+/* Read a state from its text.  False, with @ret untouched: rollup_state_print() cannot have written
+ * @text. */
 bool rollup_state_parse(struct slice text, struct rollup_state *ret) MUST_CHECK;
 
 /* The state of a partition that has no data at @now_s: everything before the current hour, day and

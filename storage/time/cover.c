@@ -26,7 +26,7 @@ static bool bucket_kept(const struct cover_basis *basis, struct bucket bucket)
     if (!closed_for_readers(basis->state, parent)) {
         return true;
     }
-    /* not now < end + keep: the keep time may be for ever, and the sum overflow */
+    /* A sum of end and keep time could overflow: the keep time may be for ever. */
     return basis->now_s - bucket.end_s < retention_keep_s(basis->retention, bucket);
 }
 
@@ -54,7 +54,7 @@ static bool coarsest_legal(
     for (enum level level = LEVEL_MINUTE; level <= LEVEL_MONTH; level++) {
         struct bucket bucket = bucket_at(basis->zone, level, at_s);
         if (begin_s(bucket) != at_s || bucket.end_s > to_s) {
-            break; /* the levels nest: a coarser one neither begins here nor ends in time */
+            break; /* the levels nest: no coarser bucket begins here and ends in time */
         }
         if (!cover_legal(basis, bucket)) {
             continue;

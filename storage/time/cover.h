@@ -60,8 +60,8 @@ bool cover_legal(const struct cover_basis *basis, struct bucket bucket);
 enum cover_result cover_plan(const struct cover_basis *basis, struct window window,
     size_t max_buckets, struct cover *ret) MUST_CHECK;
 
-/* The same in pieces: clear @cover, then append the covers of windows that follow each other.
- * @max_buckets counts the buckets of all pieces. */
+/* Plan a cover in pieces: clear @cover, then append the covers of windows that follow each other.
+ * @max_buckets bounds the buckets of all pieces together. */
 void cover_clear(struct cover *cover);
 enum cover_result cover_append(const struct cover_basis *basis, struct window window,
     size_t max_buckets, struct cover *cover) MUST_CHECK;

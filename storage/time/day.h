@@ -15,7 +15,7 @@
 
 struct activity_day {
     int64_t day;       /* days since 1970-01-01 */
-    int64_t expire_ms; /* UTC milliseconds: the end of its keep time; 0: it never expires */
+    int64_t expire_ms; /* UTC milliseconds: the end of the day's keep time; 0: it never expires */
 };
 
 /* The day that holds @at_s (see bucket_day()), and when it expires by @retention. */

@@ -22,7 +22,7 @@ struct site_zone {
     const struct zone *zone;
 };
 
-/* It does not own the zones: they live until it is released. */
+/* The list.  The zones belong to another owner, and must outlive the list. */
 struct site_zones {
     struct site_zone *entries; /* owned; in order of the sites' names; no entry is in UTC */
     size_t n, capacity;

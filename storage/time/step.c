@@ -2,7 +2,7 @@
 
 #include "storage/time/units.h"
 
-#define MONDAY 4 /* 1970-01-05 */
+#define MONDAY 4 /* days from 1970-01-01 to the first Monday */
 
 static const char *const names[] = {
 #define X(name, text, length_s) [name] = (text),

@@ -16,9 +16,9 @@
 #define STEP_POINTS_MAX 11000 /* points of a series */
 #define STEP_AUTO_MAX   500   /* points of a series whose step storage chooses */
 
-/* From fine to coarse.
- *    name, text, and how long it is as a rule: a month at the least, the others where no clock is
- *    changed */
+/* The steps, from fine to coarse.
+ *    name, text, and how long a step usually is: for a month the shortest, for the others the
+ *    length without a change of the zone's clocks */
 #define STEPS(X)                                                                                   \
     X(STEP_NONE, "", 0)                                                                            \
     X(STEP_MINUTE, "1m", MINUTE_S)                                                                 \
@@ -39,10 +39,10 @@ enum step {
 /* The text of a step, static: "1h" for STEP_HOUR. */
 const char *step_name(enum step step);
 
-/* Read such a text.  False, with @ret untouched, for anything else, and for "". */
+/* Read the text of a step.  False, with @ret untouched: @text is no such text, or "". */
 bool step_parse(struct slice text, enum step *ret) MUST_CHECK;
 
-/* How long a step is as a rule, in seconds. */
+/* How long a step usually is (see STEPS), in seconds. */
 int64_t step_length_s(enum step step);
 
 /* The end of the step that holds @at_s.  @step is one of STEP_MINUTE to STEP_MONTH. */

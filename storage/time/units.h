@@ -1,7 +1,7 @@
 /* units.h - how many seconds a minute, an hour and a day have; and times as multiples of them.
  *
- * Layer: storage, public.  Of UTC, in which no second is left out: a day of a zone may be longer or
- * shorter (zone.h).
+ * Layer: storage, public.  Thread-safe: no state.  The units are those of UTC without leap seconds;
+ * a day of another zone may be longer or shorter (zone.h).
  */
 #ifndef STORAGE_TIME_UNITS_H
 #define STORAGE_TIME_UNITS_H

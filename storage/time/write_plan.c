@@ -31,7 +31,7 @@ static struct write_target target_of(const struct write_plan *plan, struct bucke
     if (closed_for_readers(&plan->state, t.parent)) {
         t.expire_ms = expiry_ms(bucket.end_s, retention_keep_s(plan->retention, bucket));
     } else {
-        t.announce = true; /* a month that is closed for writers only is its own parent */
+        t.announce = true; /* also a month that is closed for writers only: its own parent */
     }
     return t;
 }
@@ -48,7 +48,7 @@ void write_plan_at(struct write_plan *plan, int64_t at_s)
     for (int level = LEVEL_HOUR; level < LEVELS; level++) {
         struct bucket bucket = bucket_at(plan->zone, (enum level)level, at_s);
         if (!closed_for_writers(&plan->state, bucket)) {
-            break; /* a coarser one cannot be closed either */
+            break; /* a coarser bucket cannot be closed either */
         }
         plan->targets[plan->n++] = target_of(plan, bucket);
     }

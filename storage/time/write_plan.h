@@ -3,9 +3,9 @@
  * Layer: storage, pure.  Not thread-safe: a plan has one owner, and remembers its last answer.
  *
  * An event is written into the bucket of its minute.  A rollup fills coarser buckets later, so most
- * events need no other.  An event that is late comes when coarser buckets are complete already, and
- * must be added to those too.  The rules (storage/log/PROTOCOL.md, "Fold"; "closed" is
- * explained in closed.h):
+ * events are written into no other bucket.  An event that is late comes when coarser buckets are
+ * complete already, and must be added to those too.  The rules (storage/log/PROTOCOL.md, "Fold";
+ * "closed" is explained in closed.h):
  *
  *     bucket                                      is written
  *     the event's minute                          always
@@ -45,7 +45,7 @@ struct write_plan {
 void write_plan_init(
     struct write_plan *plan, const struct retention *retention, const struct rollup_state *state);
 
-/* The events from here on are of sites in @zone, which must outlive the plan. */
+/* Plan from now on for events of sites in @zone, which must outlive the plan. */
 void write_plan_in(struct write_plan *plan, const struct zone *zone);
 
 /* Find the targets of an event at @at_s: plan->targets[0 .. plan->n), the minute first.  More than

@@ -8,7 +8,7 @@
 #define DAYS_PER_ERA 146097 /* 400 years: after them the calendar repeats */
 #define EPOCH_DAY    719468 /* 1970-01-01, counted from 0000-03-01 */
 
-#define OLDEST_S   (-366 * DAY_S) /* earlier changes are of no use */
+#define OLDEST_S   (-366 * DAY_S) /* changes before this are dropped: no event is that old */
 #define OFFSET_MAX (26 * HOUR_S)  /* RFC 8536: from -25 to +26 hours */
 
 struct zone {
@@ -55,7 +55,7 @@ struct zone_span zone_span_at(const struct zone *zone, int64_t at_s)
     if (zone->n == 0) {
         return span;
     }
-    int64_t later_s = 0; /* how much later at_s is than in the era that stands for its own */
+    int64_t later_s = 0; /* how much later @at_s is than its twin in the era that repeats */
     if (zone->repeats && at_s >= zone->repeats_s + ZONE_ERA_S) {
         later_s = floor_to(at_s - zone->repeats_s, ZONE_ERA_S);
     }
@@ -77,7 +77,7 @@ int64_t zone_offset_s(const struct zone *zone, int64_t at_s)
 
 int64_t zone_first_at(const struct zone *zone, int64_t local_s)
 {
-    /* no clock on earth shows local_s earlier than this */
+    /* No clock on earth shows local_s before that instant. */
     struct zone_span span = zone_span_at(zone, local_s - OFFSET_MAX);
     while (span.to_s != INT64_MAX && span.to_s + span.offset_s <= local_s) {
         span = zone_span_at(zone, span.to_s);
@@ -104,7 +104,7 @@ static const char *append_change(struct zone *zone, struct zone_change change)
         return NULL;
     }
     if (zone->n > 0 && zone->changes[zone->n - 1].at_s == change.at_s) {
-        zone->n--; /* of two at the same instant the later one holds */
+        zone->n--; /* of two changes at the same instant the later one holds */
     }
     const struct zone_change *last = zone->n > 0 ? &zone->changes[zone->n - 1] : NULL;
     int64_t before_s = last != NULL ? last->offset_s : zone->first_offset_s;

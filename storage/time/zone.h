@@ -7,8 +7,8 @@
  * years the calendar repeats, weekdays included, and so do the changes.
  *
  * Offsets and changes are whole minutes, so each border of a bucket is a whole minute of UTC too.
- * One zone has had seconds since 1970; they are cut off.  Changes before 1969 are not kept, because
- * no event is that old.
+ * One zone has had an offset with seconds since 1970; the seconds are cut off.  Changes before 1969
+ * are not kept, because no event is that old.
  */
 #ifndef STORAGE_TIME_ZONE_H
 #define STORAGE_TIME_ZONE_H
@@ -63,12 +63,12 @@ struct zone_change {
 /* Make a zone with @first_offset_s until the first of @n changes in order of time.  @changes is
  * copied; @name has at most ZONE_NAME_MAX bytes.
  *
- * @repeats: the changes from @repeats_s on, for an era and a year at least, are those of any later
- * era.  Otherwise the last change holds for ever.
+ * @repeats: the changes from @repeats_s on, which cover an era and a year at least, come again in
+ * each later era.  Otherwise the last change holds for ever.
  *
  * Free with zone_free.  NULL: *ret_fault says why, a static text.  There is no memory, or the
- * changes are out of order, or one is larger than a day, or two are less than a day apart: a day
- * would have too many hours then. */
+ * changes are out of order, or one is larger than a day, or two are less than a day apart, so that
+ * a day would have too many hours. */
 struct zone *zone_make(const char *name, int64_t first_offset_s, const struct zone_change *changes,
     size_t n, bool repeats, int64_t repeats_s, const char **ret_fault) MUST_CHECK;
 void zone_free(struct zone *zone); /* NULL is harmless */

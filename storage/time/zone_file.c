@@ -66,7 +66,7 @@ static bool take_block(struct slice *rest, size_t time_size, struct block *ret, 
         .time_size = time_size,
         .at = p + HEADER_SIZE,
     };
-    /* the counts have 32 bits each: no overflow */
+    /* The counts have 32 bits each, so the sum cannot overflow. */
     ret->size = ret->times * (time_size + 1) + ret->types * TYPE_SIZE + ret->name_bytes +
                 ret->leaps * (time_size + 4) + ret->standard + ret->ut;
     if (rest->n - HEADER_SIZE < ret->size) {

@@ -6,7 +6,7 @@
 
 /* Each take function cuts what it reads off the front of @rest.  False: something else is there. */
 
-/* One to three digits, from @min to @max. */
+/* Take a number of one to three digits, from @min to @max. */
 static bool take_number(struct slice *rest, int64_t min, int64_t max, int64_t *ret)
 {
     int64_t value = 0;
@@ -30,7 +30,7 @@ static bool is_quoted(char c)
     return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-';
 }
 
-/* "CET" or "<+0545>".  The name itself is not used. */
+/* Take a name, "CET" or "<+0545>", which is not used. */
 static bool take_name(struct slice *rest)
 {
     bool quoted = slice_take(rest, '<');
@@ -43,7 +43,7 @@ static bool take_name(struct slice *rest)
     return n >= 3 && (!quoted || slice_take(rest, '>'));
 }
 
-/* "[+-]hh[:mm[:ss]]" */
+/* Take a time, "[+-]hh[:mm[:ss]]". */
 static bool take_time(struct slice *rest, int64_t hours_max, int64_t *ret_s)
 {
     bool negative = slice_take(rest, '-');
@@ -68,7 +68,7 @@ static bool take_time(struct slice *rest, int64_t hours_max, int64_t *ret_s)
     return true;
 }
 
-/* ",M3.5.0/2" */
+/* Take a date with its comma, ",M3.5.0/2". */
 static bool take_date(struct slice *rest, struct zone_date *ret)
 {
     *ret = (struct zone_date){.kind = ZONE_DATE_DAY, .time_s = 2 * HOUR_S};
@@ -96,7 +96,7 @@ bool zone_rule_parse(struct slice text, struct zone_rule *ret)
     if (!take_name(&text) || !take_time(&text, 24, &rule.standard_s)) {
         return false;
     }
-    rule.standard_s = -rule.standard_s; /* POSIX counts them west of Greenwich */
+    rule.standard_s = -rule.standard_s; /* POSIX offsets are positive west of Greenwich */
     if (text.n == 0) {
         *ret = rule;
         return true;

@@ -2,8 +2,8 @@
  *
  * Layer: storage, pure.  Thread-safe.
  *
- * Such a string stands at the end of a zone's file: "CET-1CEST,M3.5.0,M10.5.0/3".  It says what the
- * clocks do in the years behind those that the file lists.
+ * Such a string stands at the end of a zone's file: "CET-1CEST,M3.5.0,M10.5.0/3".  The rule says
+ * what the clocks do in the years after those that the file lists.
  * Source: POSIX.1-2017, XBD 8.3, variable TZ, with the extension of RFC 8536: times of day from
  * -167 to 167 hours.
  */

@@ -19,7 +19,7 @@ static const char unknown[] = "no such time zone: give an IANA name such as Euro
 struct zone_store {
     char *directory;
     pthread_mutex_t lock; /* guards the members below */
-    struct zone **zones;  /* those that were asked for: a few */
+    struct zone **zones;  /* owned; the zones that were read so far, a few */
     size_t n, capacity;
 };
 
@@ -67,7 +67,7 @@ bool zone_name_is_valid(struct slice name)
     bool inside = false; /* the character before belongs to a part */
     if (name.n > ZONE_NAME_MAX || slice_equal(name, SLICE("localtime")) ||
         slice_equal(name, SLICE("posixrules"))) {
-        return false; /* these two are other zones on other machines */
+        return false; /* these two names stand for other zones on other machines */
     }
     for (size_t i = 0; i < name.n; i++) {
         if (name.p[i] == '/' ? !inside : !is_name_char(name.p[i])) {

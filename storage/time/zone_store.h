@@ -18,9 +18,9 @@ struct zone_store;
 struct zone_store *zone_store_new(const char *directory) MUST_CHECK;
 void zone_store_free(struct zone_store *store); /* NULL is harmless */
 
-/* The zone of @name, owned by the store.  May read a file.  "UTC" needs no file.  NULL: there is no
- * such zone; *ret_fault says what is wrong with the name, the file or the system, a static text;
- * else it stays as it was. */
+/* The zone of @name, owned by the store.  May read a file; "UTC" needs none.  NULL: *ret_fault says
+ * what is wrong with the name, the file or the system, a static text.  Otherwise *ret_fault is
+ * untouched. */
 const struct zone *zone_store_get(
     struct zone_store *store, struct slice name, const char **ret_fault);
 
