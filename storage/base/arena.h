@@ -26,8 +26,8 @@ struct arena {
  * memory; the pieces handed out before stay valid. */
 void *arena_alloc(struct arena *arena, size_t n) MUST_CHECK;
 
-/* Have @slice point to a copy of its bytes, which the arena owns.  False: out of memory, and it
- * points where it did. */
+/* Have @slice point to a copy of its bytes, which the arena owns.  False: out of memory, and @slice
+ * is untouched. */
 bool arena_copy(struct arena *arena, struct slice *slice) MUST_CHECK;
 
 /* End the life of all pieces.  The arena keeps one block of 16 KiB, if it has one, for its next

@@ -32,8 +32,8 @@ void buffer_release(struct buffer *b);
  * piece is freed. */
 void buffer_clear(struct buffer *b, size_t keep);
 
-/* The empty buffer @b, without memory yet, will hold @n bytes: allocate no more than that, where it
- * would else grow by doubling.  False: out of memory. */
+/* Allocate @n bytes for @b, which is empty and without memory yet, in place of growing by doubling.
+ * False: out of memory. */
 bool buffer_expect(struct buffer *b, size_t n) MUST_CHECK;
 
 /* Append @n bytes that the caller writes, and return where they go.  The pointer is valid until the

@@ -2,8 +2,8 @@
  *
  * Layer: storage, pure.  Not thread-safe.
  *
- * Each item is in one list, and has the number of the one behind it in its `uint32_t next`.  So the
- * array may move, and all lists are forgotten with it.  A list is read like this:
+ * Each item is in one list.  Its member `uint32_t next` is the number of the item behind it.  So
+ * the array may move, and no list needs freeing.  A list is read like this:
  *
  *     for (uint32_t i = list->first; i != INDEX_NONE; i = items[i].next)
  */
@@ -13,7 +13,7 @@
 #include "storage/base/index.h"
 
 struct chain {
-    uint32_t first, last; /* numbers of items; INDEX_NONE: it is empty */
+    uint32_t first, last; /* numbers of items; INDEX_NONE: the list is empty */
     uint32_t n;
 };
 

@@ -5,7 +5,7 @@
 #ifndef STORAGE_BASE_COMPILER_H
 #define STORAGE_BASE_COMPILER_H
 
-/* Stands behind a prototype: a caller that ignores the result is a mistake, and does not compile.
+/* Stands behind a prototype: to ignore the result is a mistake, which does not compile.
  * A cast to (void) does not silence gcc, so a function whose result may be ignored goes without. */
 #define MUST_CHECK __attribute__((warn_unused_result))
 

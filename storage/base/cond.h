@@ -17,9 +17,9 @@
 void mutex_init(pthread_mutex_t *lock);
 void cond_init(pthread_cond_t *cond);
 
-/* Wait until somebody signals or until @until, a time of CLOCK_MONOTONIC; INT64_MAX: for a signal
- * only.  The caller holds @lock.  As with every condition variable, the caller looks again at what
- * it waits for. */
+/* Wait for a signal, at most until @until_us or @until_ms (CLOCK_MONOTONIC); INT64_MAX: without a
+ * deadline.  The caller holds @lock.  As with every condition variable, the caller checks its
+ * condition again afterwards. */
 void cond_wait_until_us(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_us);
 void cond_wait_until_ms(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ms);
 

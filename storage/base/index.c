@@ -5,19 +5,19 @@
 
 #define SIZE_MIN   64
 #define ITEMS_MIN  16
-#define SMALL_PART 8 /* less than one in so many: then half of it would still be plenty */
+#define SMALL_PART 8 /* if less than one in 8 places was used, half of the memory is plenty */
 
 static uint32_t fold_hash(uint64_t hash)
 {
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* Half of the slots are enough. */
+/* Keep half of the slots only.  Without memory for them all are kept. */
 static void index_relax(struct index *index)
 {
     size_t size = index->size / 2;
     struct index_slot *slots = realloc(index->slots, size * sizeof(*slots));
-    if (slots != NULL) { /* else all is kept */
+    if (slots != NULL) { /* without memory the old slots are kept */
         index->slots = slots;
         index->size = size;
     }
@@ -129,7 +129,7 @@ void array_relax(void *array, size_t *capacity, size_t n, size_t size)
     void *old;
     memcpy(&old, array, sizeof(old));
     void *p = reallocarray(old, *capacity / 2, size);
-    if (p != NULL) { /* else all is kept */
+    if (p != NULL) { /* otherwise the array stays as large as it was */
         memcpy(array, &p, sizeof(p));
         *capacity /= 2;
     }

@@ -28,8 +28,8 @@ struct index {
     size_t size, used;        /* size is a power of two, or 0 */
 };
 
-/* Forget all items, and keep the memory, or half of it where a small part was used; or free all of
- * the memory. */
+/* Forget all items.  index_clear() keeps the memory, or half of it if only a small part was used;
+ * index_release() frees all memory. */
 void index_clear(struct index *index);
 void index_release(struct index *index);
 
@@ -54,12 +54,12 @@ void index_set(struct index *index, struct index_slot *slot, uint64_t hash, uint
  * array is as it was. */
 bool array_reserve(void *array, size_t *capacity, size_t n, size_t size) MUST_CHECK;
 
-/* The @n items of such an array are no longer needed.  Half of the memory is given back where they
- * took a small part of it: an array follows what it is used for, and what came once is not kept. */
+/* Give back half of the memory of an array whose @n items are no longer needed, if they took only a
+ * small part of it: so a single peak does not keep its memory for ever. */
 void array_relax(void *array, size_t *capacity, size_t n, size_t size);
 
 /* The same for the array @name of *owner, whose members n_<name> and <name>_capacity say how many
- * items there are, and how many it holds; a cleared one has none. */
+ * items there are, and for how many there is room.  ARRAY_CLEAR() also forgets the items. */
 #define ARRAY_RESERVE(owner, name)                                                                 \
     array_reserve(                                                                                 \
         &(owner)->name, &(owner)->name##_capacity, (owner)->n_##name, sizeof(*(owner)->name))
@@ -70,14 +70,15 @@ void array_relax(void *array, size_t *capacity, size_t n, size_t size);
         (owner)->n_##name = 0;                                                                     \
     } while (false)
 
-/* The number of the item of @hash for which @same is true; where there is none, of a new one, which
- * the caller fills in before anything else.  INDEX_NONE: out of memory.  The arguments are as those
- * of index_find() and array_reserve(). */
+/* Find the item of @hash for which @same is true, or add a new item, which the caller fills in
+ * before anything else; *ret_new tells which.  Returns the item's number; INDEX_NONE: out of
+ * memory.  The arguments are those of index_find() and array_reserve(). */
 uint32_t index_add(struct index *index, uint64_t hash,
     bool (*same)(const void *context, uint32_t item), const void *context, void *array,
     size_t *capacity, size_t *n, size_t size, bool *ret_new) MUST_CHECK;
 
-/* The same of the index @of and the array @name of *owner, as those of ARRAY_RESERVE(). */
+/* The same for the index @of and the array @name of *owner, whose members are named as for
+ * ARRAY_RESERVE(). */
 #define INDEX_ADD(owner, of, name, hash, same, context, ret_new)                                   \
     index_add(&(owner)->of, hash, same, context, &(owner)->name, &(owner)->name##_capacity,        \
         &(owner)->n_##name, sizeof(*(owner)->name), ret_new)

@@ -8,8 +8,8 @@
 
 _Static_assert(KNOWN_HASHES == WAYS << SET_BITS, "the sets are all of it");
 
-/* The set goes by the upper bits: those of a product depend on all bits of its factors, while the
- * lower ones do not. */
+/* The set in which @hash belongs.  The upper bits choose the set: in a product they depend on all
+ * bits of the factors, while the lower ones do not. */
 static uint64_t *set_of(const struct known_hashes *known, uint64_t hash)
 {
     return &known->hashes[(hash >> (64 - SET_BITS)) * WAYS];
@@ -24,13 +24,13 @@ bool known_hashes_has(const struct known_hashes *known, uint64_t hash)
     return has;
 }
 
-/* Its own, or else an empty one, or else the one whose turn it is. */
+/* The place for @hash: its own, else an empty one, else the one that is replaced next. */
 static uint64_t *place_for(struct known_hashes *known, uint64_t hash)
 {
     uint64_t *set = set_of(known, hash);
     for (unsigned i = 0; i < WAYS; i++) {
         if (set[i] == hash ||
-            set[i] == 0) { /* none is taken away alone: behind an empty one is none */
+            set[i] == 0) { /* no hash is removed alone, so behind an empty place all are empty */
             return &set[i];
         }
     }

@@ -1,14 +1,14 @@
-/* known_hashes.h - what is known to be so, by its hash, in bounded memory.
+/* known_hashes.h - facts that are known to be true, remembered by their hashes in bounded memory.
  *
- * Layer: storage, pure.  One owner.
+ * Layer: storage, pure.  Not thread-safe: one owner.
  *
- * Of something that comes again and again and need not be asked for, or done, each time, a hash of
- * 8 bytes is remembered.  What is remembered is so; what is not remembered may be so all the same,
- * because in a set of four that is full one hash replaces another.  The memory is 512 KB, given
- * with the first hash.
+ * A fact that comes up again and again, such as that a key has its expiry, need not be asked for or
+ * made true each time: a hash of 8 bytes is remembered of it.  A fact that is remembered is true;
+ * one that is not remembered may be true all the same, because in a set of four that is full one
+ * hash replaces another.  The memory is 512 KB, allocated with the first hash.
  *
- * The upper bits of a hash are to be spread evenly.  Two things with one hash are taken for one:
- * the caller chooses a hash with which that does no harm.
+ * The upper bits of a hash must be spread evenly.  Two facts with one hash are taken for one: the
+ * caller chooses a hash with which that does no harm.
  */
 #ifndef STORAGE_BASE_KNOWN_HASHES_H
 #define STORAGE_BASE_KNOWN_HASHES_H
@@ -18,7 +18,7 @@
 
 #define KNOWN_HASHES 65536
 
-/* Zeroed it is empty. */
+/* A set of hashes.  Zeroed: it is empty. */
 struct known_hashes {
     uint64_t *hashes; /* owned; KNOWN_HASHES of them, 0: none */
     uint32_t turn;    /* which one of a full set is replaced */
@@ -26,10 +26,10 @@ struct known_hashes {
 
 bool known_hashes_has(const struct known_hashes *known, uint64_t hash);
 
-/* Remember; no memory: it is not remembered, which does no harm. */
+/* Remember @hash.  Without memory it is not remembered, which does no harm. */
 void known_hashes_add(struct known_hashes *known, uint64_t hash);
 
-/* Forget all and keep the memory; or free the memory too. */
+/* Forget all hashes and keep the memory, or free the memory too. */
 void known_hashes_forget(struct known_hashes *known);
 void known_hashes_release(struct known_hashes *known);
 

@@ -1,4 +1,4 @@
-/* random_id.h - an id that nobody else draws.
+/* random_id.h - a random id, so long that no two are ever equal in practice.
  *
  * Layer: storage, at the bottom.  Thread-safe, after sodium_init().
  */

@@ -32,7 +32,8 @@ static inline bool slice_equal(struct slice a, struct slice b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* The order of @a and @b, byte by byte as memcmp(); what is shorter comes first. */
+/* The order of @a and @b, byte by byte as memcmp(); if one begins with the other, the shorter one
+ * comes first. */
 static inline int slice_compare(struct slice a, struct slice b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
@@ -51,7 +52,7 @@ static inline bool slice_take(struct slice *text, char c)
 }
 
 /* Take a decimal number off the front of @text.  False: there is none, or it has more than 18
- * digits, and sums of such might overflow. */
+ * digits, so that sums of such numbers might overflow. */
 static inline bool slice_take_number(struct slice *text, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -87,7 +88,8 @@ static inline bool slice_take_until(struct slice *rest, char end, struct slice *
     return true;
 }
 
-/* The same, and without an @end these are all bytes. */
+/* Cut the bytes before the first @end off the front of @rest, and that @end, too; without an @end
+ * all bytes are cut.  Returns the bytes before the @end. */
 static inline struct slice slice_until(struct slice *rest, char end)
 {
     struct slice head = *rest;
@@ -97,7 +99,7 @@ static inline struct slice slice_until(struct slice *rest, char end)
     return head;
 }
 
-/* @text without those bytes at both its ends that are one of @blanks; a NUL is none. */
+/* @text without the bytes at both its ends that occur in @blanks, a C string. */
 static inline struct slice slice_trim(struct slice text, const char *blanks)
 {
     while (text.n > 0 && text.p[0] != '\0' && strchr(blanks, text.p[0]) != NULL) {
