@@ -190,8 +190,7 @@ static bool read_name(
 #define ALL (~0u)
 static const struct {
     const char *name;
-    unsigned
-        of; /* bits 1 << enum grafana_metric: the metrics to which the member means something */
+    unsigned of; /* bits 1 << enum grafana_metric: the metrics that the member is for */
 } members[] = {{"site", ALL}, {"page", ALL}, {"pages", ALL}, {"pageset", ALL}, {"tz", ALL},
     {"step", ALL & ~(1u << GRAFANA_BREAKDOWN)}, {"action", 1u << GRAFANA_DAU},
     {"by", 1u << GRAFANA_BREAKDOWN}, {"limit", 1u << GRAFANA_BREAKDOWN}};
