@@ -1,11 +1,10 @@
-/* active.c - how many users are in sets, and in two of them both; how many came on how many days.
- */
+/* active.c - how many users are in sets, or in both of two sets; how many came on how many days. */
 #include <stdlib.h>
 
 #include "storage/sketch/bitmap.h"
 #include "storage/users/day_sets.h"
 
-/* Is each figure that of one bitmap? */
+/* Is each figure the size of one bitmap? */
 static bool is_plain(const struct activity_job *job)
 {
     bool plain = true;
@@ -20,7 +19,7 @@ static bool is_plain(const struct activity_job *job)
     return plain;
 }
 
-/* Redis counts. */
+/* Have Redis count the bits of each bitmap. */
 static void count_plain(struct activity *a, struct activity_job *job)
 {
     struct day_sets sets;
@@ -33,7 +32,7 @@ static void count_plain(struct activity *a, struct activity_job *job)
     day_sets_release(&sets);
 }
 
-/* A piece of the sets: count the users. */
+/* Count the users in a piece of the sets. */
 static void take_counts(
     const struct day_sets *sets, const struct day_place *place, size_t n, void *data)
 {
@@ -69,7 +68,7 @@ enum storage_err activity_run(struct reader *reader, struct storage_job *job, bo
     struct activity_job *asked = &job->u.activity;
     struct activity a;
     for (size_t i = 0; i < asked->n_counts; i++) {
-        asked->counts[i].users = 0; /* after a lost connection it is asked again */
+        asked->counts[i].users = 0; /* the job may run again after a lost connection */
     }
     if (!day_sets_are_kept(reader->core, &asked->asked, &asked->oldest_day)) {
         return STORAGE_NOT_KEPT;

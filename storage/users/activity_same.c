@@ -1,4 +1,4 @@
-/* activity_same.c - questions about sets of users that are the same, and one answer for them. */
+/* activity_same.c - finds questions about sets of users that are the same, to answer them once. */
 #include <string.h>
 
 #include "storage/read/answers.h"
@@ -28,7 +28,7 @@ static uint64_t hash_of(const struct activity_question *asked, uint64_t what)
         &site, asked->actions, asked->n_actions, what + asked->sets[0].days.n * 1024);
 }
 
-/* Make the slices and sets of @asked the arena's own. */
+/* Have @asked point to copies of its slices and sets, which @arena owns. */
 static bool own_question(struct activity_question *asked, struct arena *arena)
 {
     struct activity_set *sets =

@@ -52,7 +52,8 @@ int64_t activity_oldest_day(const struct core *core, const struct zone *zone, in
     return keep_s >= now_s ? 0 : bucket_day(zone, now_s - keep_s);
 }
 
-/* What a partition says of its settings, and before which day bitmaps were swept away. */
+/* Take what a partition says of its settings, and of the day before which bitmaps were swept away.
+ */
 static bool take_swept(struct activity *a, unsigned partition, int64_t *oldest)
 {
     const struct reply *reply = pipeline_take(&a->pipe);
@@ -62,7 +63,7 @@ static bool take_swept(struct activity *a, unsigned partition, int64_t *oldest)
     if (reply->type != REPLY_ARRAY || reply->n != 2) {
         return pipeline_foreign(&a->pipe, "a partition's state");
     }
-    if (core_state_lost(a->core, partition, reply)) { /* bitmaps that are not there are lost */
+    if (core_state_lost(a->core, partition, reply)) { /* then its bitmaps are lost, too */
         (void)core_lost_text(a->core, a->pipe.detail);
         return pipeline_fail(&a->pipe, STORAGE_STATE_LOST);
     }

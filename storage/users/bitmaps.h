@@ -1,4 +1,4 @@
-/* bitmaps.h - what the questions about users' days have in common: sizes, and which days are kept.
+/* bitmaps.h - the parts that questions about users' days share: sizes, and which days are kept.
  *
  * Layer: storage.  One owner: the thread whose session it is.
  *
@@ -24,7 +24,8 @@ struct activity {
     bool kept_is_asked; /* the replies that activity_were_kept() takes come next */
 };
 
-/* Begin one on @session, which is connected; pipeline_end or pipeline_answer must follow. */
+/* Begin an operation on @session, which is connected, until @deadline_ms (CLOCK_MONOTONIC).
+ * pipeline_end() or pipeline_answer() must follow. */
 void activity_begin(
     struct activity *a, struct core *core, struct session *session, int64_t deadline_ms);
 
@@ -32,7 +33,8 @@ void activity_begin(
 enum storage_err activity_partition(
     struct core *core, struct slice site, struct slice user, unsigned *ret) MUST_CHECK;
 
-/* What is asked for ahead is bounded in bytes of bitmaps; a command counts for so many besides. */
+/* Questions bound what they ask for ahead in bytes of bitmaps; each command counts for so many
+ * bytes besides. */
 #define ACTIVITY_COMMAND 2048
 
 #define ACTIVITY_GENERATION 33 /* bytes of field `users` of a state, a random id, with a NUL */
@@ -45,15 +47,15 @@ bool activity_sizes(
  * Redis. */
 int64_t activity_oldest_day(const struct core *core, const struct zone *zone, int64_t now_s);
 
-/* All that is to be read in partitions [@low, @high) was begun, and nothing else will be: what
- * activity_were_kept() wants to know is asked right behind it, which saves a round trip.  One Redis
- * carries commands out in their order.  Several servers do not: there this does nothing, and
+/* Ask now what activity_were_kept() needs to know, which saves a round trip.  All commands that
+ * read in partitions [@low, @high) were begun, and no others will follow.  One Redis carries
+ * commands out in their order.  Several servers do not: there this does nothing, and
  * activity_were_kept() asks when all is read. */
 void activity_ask_kept(struct activity *a, unsigned low, unsigned high);
 
-/* To be called after bitmaps of @site's days from @first_day on were read in partitions [@low,
- * @high): were they kept all the while?  pipe.err is STORAGE_NOT_KEPT if not; *ret_oldest, the
- * first day that is kept, is set in that case too. */
+/* After bitmaps of @site's days from @first_day on were read in partitions [@low, @high): were they
+ * kept all the while?  If not, pipe.err is STORAGE_NOT_KEPT; *ret_oldest, the first day that is
+ * kept, is set in that case too. */
 bool activity_were_kept(struct activity *a, struct slice site, unsigned low, unsigned high,
     int64_t first_day, int64_t *ret_oldest);
 

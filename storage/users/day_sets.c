@@ -5,25 +5,25 @@
 #include "storage/redis/resp.h"
 #include "storage/sketch/bitmap.h"
 
-#define PIECE_MIN   4096 /* with many sets, whose pieces are all in memory */
+#define PIECE_MIN   4096 /* bytes of a piece if there are many sets, all of them in memory */
 #define BLOCK       (SLICED_WORDS * sizeof(uint64_t))
 #define WORDS_BYTES (16 * 1024 * 1024)
-#define AHEAD_BYTES (2 * 1024 * 1024) /* asked for and not answered */
-#define COUNT_PIECE (1024 * 1024)     /* of BITCOUNT: 0.2 ms */
+#define AHEAD_BYTES (2 * 1024 * 1024) /* the most that is asked for and not answered */
+#define COUNT_PIECE (1024 * 1024)     /* bytes of one BITCOUNT: 0.2 ms of Redis */
 
-/* What a bitmap is read for. */
+/* A use of the bitmap of a day and an action. */
 struct day_use {
     int64_t day;
     size_t action;
-    size_t set; /* RECENT: for `recent` */
+    size_t set; /* the set that needs the bitmap; RECENT: day_sets.recent needs it */
 };
 
-#define RECENT SIZE_MAX /* behind all sets: on a set's own days the days before are what counts */
+#define RECENT SIZE_MAX /* sorts behind all sets: they use `recent` as of the day before */
 
 /* ---- the bitmaps that are read ---- */
 
-/* Who is new on the first day of a set depends on the days before it: all of them, for all sets
- * that are only_new.  n is 0 where there is no such set. */
+/* The days that decide who is new on the first day of a set, for all sets that are only_new.  n is
+ * 0 if there is no such set. */
 static struct activity_days days_before(const struct activity_question *asked, size_t *ret_action)
 {
     int64_t first = INT64_MAX;
@@ -164,7 +164,8 @@ static void load(uint64_t *words, size_t n, struct slice bytes)
     memset((char *)words + whole, 0, n * sizeof(*words) - whole);
 }
 
-/* The actions of a day come one after the other.  Behind the last one the day counts. */
+/* Take the bitmap of one action of a day.  The actions of a day come one after the other, and after
+ * the last one the day is counted. */
 static void count_day(
     struct day_sets *s, const struct activity_set *set, size_t action, size_t n, struct slice bytes)
 {
@@ -257,13 +258,13 @@ struct reading {
     struct day_sets *s;
     const uint64_t *users; /* of each partition */
     struct day_place asked;
-    size_t use;   /* what is asked for next there */
-    size_t left;  /* so many pieces are still to be asked for, that one too */
-    size_t ahead; /* bytes: what was asked for and not taken */
-    bool is_last; /* of the question: nothing is read behind it */
+    size_t use;   /* the use of the bitmap that is asked for next at that place */
+    size_t left;  /* so many pieces are still to be asked for, with the one at `asked` */
+    size_t ahead; /* bytes that were asked for and not taken */
+    bool is_last; /* the question reads nothing after this */
 };
 
-/* Is there a piece at @place or behind it?  It is the first one then. */
+/* Move @place to the first piece at @place or behind it.  False: there is no more piece. */
 static bool find_piece(const struct reading *r, struct day_place *place)
 {
     unsigned n = r->s->activity->core->partitions.n;
@@ -279,7 +280,8 @@ static size_t piece_bytes(const struct reading *r, const struct day_place *place
     return left < r->s->piece ? (size_t)left : r->s->piece;
 }
 
-/* It waits until half is taken, for each sending is a system call. */
+/* Ask for pieces ahead, once half of the bytes ahead are taken, because each sending is a system
+ * call. */
 static void ask_ahead(struct reading *r)
 {
     struct day_sets *s = r->s;

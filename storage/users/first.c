@@ -1,8 +1,8 @@
 /* first.c - which actions of a request were the first of their user's day: what its folds noted.
  *
- * Everything is counted that was acknowledged before, so what is not noted was not first.  A fold
- * may still be lost, where Redis can go back.  Then another event may become the first one.  So the
- * answer is given only when the fold cannot be lost any more, and was read twice as the same. */
+ * Everything is counted that was acknowledged before, so an event without a note was not first.  If
+ * Redis can go back, a fold may still be lost, and another event may become the first one.  So the
+ * answer is given only when the fold cannot be lost any more, and two readings were the same. */
 #include "storage/read/operation.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "storage/schema/part_set.h"
 #include "storage/users/bitmaps.h"
 
-/* Where notes of the request can be. */
+/* The partitions in which notes of the request can be. */
 static enum storage_err find_partitions(
     struct core *core, const struct first_job *job, struct part_set *ret)
 {
@@ -83,7 +83,7 @@ static size_t count_lines(struct slice text)
     return n;
 }
 
-/* Copy the actions of @event, whose bytes stay in the text. */
+/* Copy the actions of @event; their bytes stay in job->text. */
 static bool keep_actions(struct first_job *job, struct first_event *event)
 {
     size_t size = event->n_actions * sizeof(*event->actions);
@@ -113,7 +113,7 @@ static enum storage_err first_tell(struct storage_job *job)
     if (found == NULL) {
         return STORAGE_NOMEM;
     }
-    if (left.n > 0) { /* not written by us */
+    if (left.n > 0) { /* no line of a note */
         (void)snprintf(job->detail, sizeof(job->detail), "a note holds foreign data");
         return STORAGE_REFUSED;
     }
@@ -126,8 +126,8 @@ static enum storage_err first_tell(struct storage_job *job)
     return STORAGE_OK;
 }
 
-/* Has nothing gone back in between that the notes were read of?  Of a cluster the reader's own
- * connections say so: they have just answered. */
+/* Has no server that has notes gone back between @from_ms and @to_ms?  In a cluster the reader's
+ * own connections tell: they have just answered. */
 static bool has_stood(const struct reader *reader, int64_t from_ms, int64_t to_ms)
 {
     return reader->core->is_spread
@@ -135,8 +135,8 @@ static bool has_stood(const struct reader *reader, int64_t from_ms, int64_t to_m
                : standing_held(&reader->core->standing, from_ms, to_ms);
 }
 
-/* The notes say @text.  True: that is what they said before, and they cannot be lost any more.
- * Else it is remembered, and the job put off.  *ret_ok false: out of memory. */
+/* Is @text, which the notes say now, final?  True: they said the same before, and cannot be lost
+ * any more.  False: @text is remembered, and the job put off.  *ret_ok false: out of memory. */
 static bool is_final(const struct reader *reader, struct storage_job *job, struct slice text,
     int64_t begun_ms, bool *ret_ok)
 {

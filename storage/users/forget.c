@@ -8,10 +8,10 @@
 #include "storage/redis/script.h"
 #include "storage/users/user_change.h"
 
-#define BITMAPS_AT_ONCE 500   /* taken away: 1 ms */
-#define SCAN_COUNT      "500" /* of members of `acts`, and so bitmaps that are cleared at once */
+#define BITMAPS_AT_ONCE 500   /* bitmaps that one script takes away: 1 ms of Redis */
+#define SCAN_COUNT      "500" /* members of `acts` of one ZSCAN, whose bitmaps one script clears */
 #define SWEEP_MS        5000
-#define LEFT_MAX        1000 /* indices finished in one go */
+#define LEFT_MAX        1000 /* indices of `gone` that are cleared in one go */
 
 /* ---- clearing an index's bits ---- */
 
@@ -24,7 +24,7 @@ struct clearing {
     uint64_t bits;
 };
 
-/* "<site>:<index>" */
+/* Take a member of `gone` apart: "<site>:<index>". */
 static bool parse_gone(struct slice member, struct slice *ret_site, struct slice *ret_index)
 {
     *ret_index = member;
@@ -188,7 +188,7 @@ static enum storage_err forget_in_partition(struct reader *reader, struct storag
         .n_keys = 2,
     };
     enum storage_err err = user_change_run(reader, job, &change, ret_index, ret_lost);
-    /* What a later try is told says nothing of one that was lost. */
+    /* The answer to a later try says nothing of a try that was lost. */
     user->sent = user->sent || err == STORAGE_UNKNOWN || *ret_index >= 0;
     return err;
 }
@@ -255,6 +255,6 @@ bool activity_sweep(struct core *core, struct session *session, unsigned partiti
     if (before_day <= 0 || sweep_partition(&a, partition, before_day)) {
         (void)clear_gone(&a, partition);
     }
-    (void)pipeline_end(&a.pipe, &lost); /* what is left is done in an hour */
+    (void)pipeline_end(&a.pipe, &lost); /* the rest is done an hour later */
     return !lost;
 }

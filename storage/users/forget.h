@@ -7,8 +7,8 @@
  * user's index are cleared in all bitmaps of the site, some bitmaps at a time.
  *
  * An index whose bits are being cleared stands in the set `gone` of its partition.  A process that
- * dies half way leaves it there, and the next one finishes: a job for the same partition, or the
- * process that leads the rollup.
+ * dies half way leaves the index there.  The next job for the same partition clears the rest, or
+ * the process that leads the rollup does.
  */
 #ifndef STORAGE_USERS_FORGET_H
 #define STORAGE_USERS_FORGET_H
@@ -18,7 +18,7 @@
 
 /* Once an hour, in the process that leads the rollup: take away @partition's bitmaps of days that
  * are not kept any more, and clear its indices that stand in `gone`.  @session is connected to the
- * partition's server.  False: it must be closed. */
+ * partition's server.  False: the session must be closed. */
 bool activity_sweep(struct core *core, struct session *session, unsigned partition) MUST_CHECK;
 
 #endif

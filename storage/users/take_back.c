@@ -1,7 +1,7 @@
-/* take_back.c - one bit is taken back: that a user did an action on a day.
+/* take_back.c - clears one bit: that a user did an action on a day.
  *
- * A fold may know from before that the bit is set, and then would not set the bit again.  So the
- * script is one that folds are told of (users/user_change.h). */
+ * A fold may remember that the bit is set, and would then not set it again.  So the script is one
+ * that folds are told of (users/user_change.h). */
 #include "storage/users/user_change.h"
 
 static enum storage_err take_back(

@@ -31,7 +31,7 @@ enum storage_err user_change_run(struct reader *reader, struct storage_job *job,
     return *ret_answer == OTHER_SETTINGS ? STORAGE_CONFIG : err;
 }
 
-/* A partition 0 without a state has no ids, so nothing is remembered. */
+/* If partition 0 has no state, it has no ids either, so no answer is remembered. */
 enum storage_err user_change_tell(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     char generation[ACTIVITY_GENERATION];

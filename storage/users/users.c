@@ -1,4 +1,4 @@
-/* users.c - which users were active in a set of days, and on which days one user was. */
+/* users.c - which users are in a set, and on which days one user was active. */
 #include "storage/read/operation.h"
 
 #include <stdlib.h>
@@ -24,18 +24,19 @@ struct walk {
     struct active_users_job *job;
     struct day_sets sets;
     uint64_t sizes[PARTITIONS_MAX];
-    struct found_user next; /* the first one that was not looked at */
+    struct found_user next; /* the first place that was not looked at */
     struct found_user found[ACTIVITY_USERS_MAX + 1];
     size_t n;
 };
 
-/* So many names are looked up at once.  One more than is missing: is there another page? */
+/* How many names are looked up at once: one more than the page lacks, to see whether there is
+ * another page. */
 static size_t wanted(const struct walk *w)
 {
     return w->job->limit - w->job->n_users + 1;
 }
 
-/* The end of those in found[@from, ..) whose names are in one list. */
+/* The end of the users from found[@from] on whose names are in one list. */
 static size_t block_end(const struct walk *w, size_t from)
 {
     size_t end = from + 1;
@@ -61,12 +62,12 @@ static void ask_block(struct walk *w, size_t from, size_t end)
     resp_decimal(out, (int64_t)(w->found[end - 1].index % KEY_IDS_BLOCK));
 }
 
-/* One more user of the answer, or, if it is full, the place of the next page. */
+/* Add one more user to the answer or, if the page is full, note where the next one begins. */
 static bool take_name(struct walk *w, const struct found_user *user, const struct reply *name)
 {
     struct active_users_job *job = w->job;
     if (name->text.n == 0 || job->more) {
-        return true; /* forgotten meanwhile */
+        return true; /* the user was forgotten meanwhile */
     }
     if (job->n_users == job->limit) {
         job->more = true;
@@ -82,7 +83,7 @@ static bool take_name(struct walk *w, const struct found_user *user, const struc
     return true;
 }
 
-/* The names of found[@from, @end), which are in one list. */
+/* Take the names of found[@from, @end), which are in one list. */
 static bool take_block(struct walk *w, size_t from, size_t end)
 {
     uint64_t first = w->found[from].index;
@@ -102,7 +103,7 @@ static bool take_block(struct walk *w, size_t from, size_t end)
     return true;
 }
 
-/* The names of what was found. */
+/* Take the names of all users that were found. */
 static bool take_names(struct walk *w)
 {
     for (size_t i = 0, end; i < w->n; i = end) {
@@ -118,7 +119,7 @@ static bool take_names(struct walk *w)
     return ok;
 }
 
-/* Users of one piece, from w->next on. */
+/* Find the users of one piece, from w->next on. */
 static void find_users(
     const struct day_sets *sets, const struct day_place *place, size_t n, void *data)
 {
@@ -168,7 +169,7 @@ enum storage_err active_users_run(struct reader *reader, struct storage_job *job
         return STORAGE_NOT_KEPT;
     }
     struct walk *w = malloc(sizeof(*w));
-    users->n_users = 0; /* it may have been asked before: by a lost connection, or too early */
+    users->n_users = 0; /* the job may run again: a connection was lost, or it came too early */
     users->more = false;
     users->users = arena_alloc(&users->arena, users->limit * sizeof(*users->users));
     if (w == NULL || users->users == NULL) {
@@ -211,7 +212,7 @@ static bool read_days(
     return true;
 }
 
-/* The user's index; -1 where there is none. */
+/* Read the user's index; -1: the user has none. */
 static bool read_index(
     struct activity *a, const struct user_days_job *job, unsigned partition, int64_t *ret)
 {
