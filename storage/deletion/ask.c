@@ -1,4 +1,4 @@
-/* ask.c - a deletion is written down, and how far it is. */
+/* ask.c - jobs that write a deletion down, or tell how far a deletion is. */
 #include "storage/base/random_id.h"
 #include "storage/read/operation.h"
 
@@ -28,7 +28,7 @@ static void deletion_begin(struct deletion_ask *ask, struct reader *reader, stru
     pipeline_keep_order(&ask->pipe);
 }
 
-/* Has the site had events? */
+/* Ask whether the site has had events. */
 static void ask_site(struct deletion_ask *ask)
 {
     struct slice site = ask->job->target.site;
@@ -56,7 +56,7 @@ static void ask_record(struct deletion_ask *ask)
     resp_word(out, ask->field.p, ask->field.n);
 }
 
-/* *ret_over: there is a record, and its deletion is over. */
+/* Take the time and the record.  *ret_over: there is a record, and its deletion is over. */
 static bool take_record(struct deletion_ask *ask, bool *ret_over)
 {
     struct deletion_record record;
@@ -84,8 +84,8 @@ static bool take_record(struct deletion_ask *ask, bool *ret_over)
     return true;
 }
 
-/* Write the record down, in place of one that is over.  One that another request has written
- * meanwhile stays.  A full Redis takes it, too: a deletion makes room. */
+/* Write the record down, in place of one that is over.  A record that another request has written
+ * meanwhile stays.  A full Redis takes the record, too: a deletion makes room. */
 static bool write_record(struct deletion_ask *ask, bool is_over)
 {
     struct deletion_record record = {.until_ms = 0};
@@ -100,7 +100,7 @@ static bool write_record(struct deletion_ask *ask, bool is_over)
     return pipeline_ask(&ask->pipe, true) != NULL;
 }
 
-/* How many are under way. */
+/* Count the deletions that are under way. */
 static bool count_records(struct deletion_ask *ask, uint64_t *ret)
 {
     struct buffer *out = pipeline_command(&ask->pipe, 0, "HLEN", 1);
@@ -151,7 +151,7 @@ enum storage_err deletion_look_run(struct reader *reader, struct storage_job *jo
     struct deletion_ask ask;
     bool is_over;
     deletion_begin(&ask, reader, job);
-    /* Who hears that it is over may send events of the site to this process at once. */
+    /* A client that is told of the end may send events of the site to this process at once. */
     (void)(deletion_read(&ask, &is_over) &&
            (ask.job->deleting || deletion_list_learn(ask.core, &ask.pipe)));
     return pipeline_answer(&ask.pipe, job, ret_lost);

@@ -30,7 +30,7 @@ static const struct kind {
     {"sets", false, false},
 };
 
-/* The partition with the tag in "{tag}".  PARTITIONS_MAX: none. */
+/* The partition whose tag stands in @braced, "{tag}".  PARTITIONS_MAX: there is none. */
 static unsigned found_partition(const struct partitions *partitions, struct slice braced)
 {
     if (braced.n < 2 || braced.p[0] != '{' || braced.p[braced.n - 1] != '}') {
@@ -50,7 +50,7 @@ static bool has_page(const struct deletion_target *target, struct slice page)
     return target->is_prefix ? slice_begins(page, target->page) : slice_equal(page, target->page);
 }
 
-/* @rest: what follows the site, in a key of @kind. */
+/* What is to be done with a key of @kind, in which @rest follows the site. */
 static enum found_kind found_of_pages(
     const struct kind *kind, const struct deletion_target *target, struct slice rest)
 {

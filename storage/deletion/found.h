@@ -21,11 +21,12 @@ enum found_kind {
     FOUND_ZSET, /* the key is a sorted set that loses the members of the target's pages */
 };
 
-/* Look at @key.  *ret_partition: whose key it is, unless FOUND_NOTHING. */
+/* Decide what is to be done with @key.  *ret_partition: the partition of the key, unless the result
+ * is FOUND_NOTHING. */
 enum found_kind found_judge(const struct partitions *partitions,
     const struct deletion_target *target, struct slice key, unsigned *ret_partition) MUST_CHECK;
 
-/* Append a pattern of names that begin with @prefix. */
+/* Append a pattern for SCAN of names that begin with @prefix. */
 void found_prefix_pattern(struct buffer *out, struct slice prefix);
 
 struct found_text {
@@ -34,7 +35,8 @@ struct found_text {
     size_t from, n; /* in the list's bytes */
 };
 
-/* Texts that replies had; they outlive the replies.  It has one owner.  Zeroed it is empty. */
+/* A list of texts that replies had, copied so that they outlive the replies.  Not thread-safe: one
+ * owner.  Zeroed: the list is empty. */
 struct found_list {
     struct buffer bytes;
     struct found_text *all; /* owned */
@@ -49,7 +51,7 @@ bool found_add(struct found_list *list, struct slice text, enum found_kind kind,
 
 struct slice found_get(const struct found_list *list, size_t i);
 
-/* By partition and kind. */
+/* Sort the list by partition and kind. */
 void found_sort(struct found_list *list);
 
 #endif

@@ -13,8 +13,8 @@
 /* Append the key of the list to @out, as a word. */
 void deletion_list_put(const struct core *core, struct buffer *out);
 
-/* Read the list, and have core->deletions learn it.  The reply (HGETALL) lives until the next
- * command.  NULL after a fault: see p->err. */
+/* Read the list, and have core->deletions learn from it.  The reply (HGETALL) lives until the next
+ * command of @p.  NULL after a fault: see p->err. */
 const struct reply *deletion_list_read(struct core *core, struct pipeline *p);
 
 static inline bool deletion_list_learn(struct core *core, struct pipeline *p)

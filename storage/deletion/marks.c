@@ -1,11 +1,11 @@
-/* marks.c - the marks of a deletion in the states of partitions: set, looked at, taken away. */
+/* marks.c - sets, reads and takes away the marks of a deletion in the states of partitions. */
 #include "storage/base/random_id.h"
 #include "storage/deletion/list.h"
 #include "storage/deletion/turn.h"
 #include "storage/redis/resp.h"
 #include "storage/users/bitmaps.h"
 
-#define REPEAT_MS 600000 /* for so long entries may be appended again that arrived before */
+#define REPEAT_MS 600000 /* an entry may be appended again for so long after its arrival */
 
 const struct reply *read_marks(struct turn *turn, unsigned partition)
 {
@@ -49,8 +49,8 @@ bool mark_partition(struct turn *turn, unsigned partition)
     return reply != NULL && reply_integer(reply, 0) == 1;
 }
 
-/* A step of the sweep of the partition at hand.  *ret_over: all of it was swept, or it cannot be:
- * which pages were deleted is not known, or which deletion the partition knows. */
+/* Do a step of the sweep of the partition at hand.  *ret_over: all of it was swept, or it cannot be
+ * swept: it is not known which pages were deleted, or which deletion the partition knows. */
 static bool sweep_partition(struct turn *turn, bool *ret_over)
 {
     struct deletion_work *work = turn->work;

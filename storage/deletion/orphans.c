@@ -1,4 +1,4 @@
-/* orphans.c - marks that no deletion knows of any more, because a server went back, are ended. */
+/* orphans.c - ends marks that have no deletion any more, because a server went back. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define AT_ONCE_MS 1
 
 #define SEARCH_MS 5000
-#define LATE_MS   30000 /* behind a server that hangs: each wait for it costs seconds */
+#define LATE_MS   30000 /* pause after a server that hangs: each wait for it costs seconds */
 
 /* Partition 0 goes back with the list, and is not searched. */
 #define FIRST 1
@@ -45,8 +45,8 @@ static struct tombstones tombstones_in(const struct reply *marks)
     return tombstones_of(has_any ? marks->items[1].text : SLICE(""));
 }
 
-/* The deletion that goes on becomes the one at hand.  Its id, if the partition has one, becomes the
- * record's.  False: there is no mark. */
+/* Make the deletion that goes on by a partition's @marks the one at hand.  Its id, if the partition
+ * has one, becomes the record's.  False: there is no mark. */
 static bool take_target(struct deletion_work *work, const struct reply *marks)
 {
     struct tombstones tombstones = tombstones_in(marks);
@@ -68,8 +68,9 @@ static bool take_target(struct deletion_work *work, const struct reply *marks)
     return true;
 }
 
-/* From when on events of the target count.  Where the deletion is over, partition 0 still says it:
- * for 10 minutes, and servers do not go back so far.  Else all count that there are. */
+/* Find the instant from which on events of the target count.  If the deletion is over, partition 0
+ * still has the instant: for 10 minutes, and servers do not go back so far.  Otherwise all events
+ * count that there are. */
 static bool find_instant(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
@@ -77,7 +78,7 @@ static bool find_instant(struct turn *turn)
     if (marks == NULL) {
         return false;
     }
-    if (marks->items[2].type != REPLY_TEXT) { /* its server is empty: nothing is known */
+    if (marks->items[2].type != REPLY_TEXT) { /* partition 0 has no state: nothing is known */
         begin_again(work);
         return true;
     }
@@ -89,9 +90,9 @@ static bool find_instant(struct turn *turn)
     return true;
 }
 
-/* Look at the partition at hand, and go on to the next one if it has no orphan: the orphan becomes
- * the target otherwise.  The mark is read before the list.  So it is not of a deletion that has
- * begun meanwhile. */
+/* Look at the partition at hand.  If it has an orphan, that becomes the target; otherwise go on to
+ * the next partition.  The mark is read before the list, so it is not the mark of a deletion that
+ * has begun meanwhile. */
 static bool find_orphan(struct turn *turn, bool *ret_found)
 {
     struct deletion_work *work = turn->work;
@@ -108,7 +109,7 @@ static bool find_orphan(struct turn *turn, bool *ret_found)
     if (list == NULL) {
         return false;
     }
-    if (list->n > 0) { /* this one first; the partitions are searched behind it */
+    if (list->n > 0) { /* a deletion goes first; partitions are searched after it */
         begin_again(work);
         return true;
     }

@@ -10,8 +10,8 @@
 #include "storage/schema/key.h"
 
 #define SCAN_COUNT   "1000"
-#define KEYS_AT_ONCE 200 /* in a script: sketches of 12 KB are freed while Redis waits */
-#define MEMBERS_MAX  500 /* in a script: fields of one key */
+#define KEYS_AT_ONCE 200 /* keys of one script, which frees sketches of 12 KB while others wait */
+#define MEMBERS_MAX  500 /* fields of one key that one script takes away */
 
 /* A step that is under way. */
 struct sweep_turn {
@@ -31,8 +31,7 @@ void sweep_begin(struct deletion_sweep *sweep, const struct session *session)
 
 /* ---- taking away ---- */
 
-/* How the keys of a call of delete.lua follow each other, and what those behind the first ones
- * lose. */
+/* A call of delete.lua: the keys that are deleted come first, and those behind lose fields. */
 struct delete_call {
     unsigned partition;
     size_t n_unlinked, n_plain, n_zsets;
@@ -62,7 +61,8 @@ static void delete_arguments(
     resp_decimal(out, (int64_t)call->n_plain);
 }
 
-/* What is done again does no harm, so no answer leaves no doubt. */
+/* Send the call, and take its answer.  Deleting twice does no harm, so a lost answer leaves nothing
+ * in doubt. */
 static bool delete_end(struct sweep_turn *step)
 {
     const struct reply *reply = pipeline_ask(step->pipe, false);
@@ -100,7 +100,8 @@ static bool delete_fields(struct sweep_turn *step, unsigned partition, struct sl
     return true;
 }
 
-/* Keys [from, to) of the list, of one partition: some go, the others lose the target's page. */
+/* Delete keys [from, to) of the list, which are of one partition, or take the target's page out of
+ * them. */
 static bool delete_keys(
     struct sweep_turn *step, const struct found_list *list, size_t from, size_t to)
 {
@@ -149,7 +150,7 @@ static bool scan_fields(struct sweep_turn *step, unsigned partition, struct slic
     resp_text(out, "COUNT");
     resp_text(out, SCAN_COUNT);
     const struct reply *list = ask_scan(step, cursor);
-    size_t stride = command[0] == 'S' ? 1 : 2; /* of the others a value follows */
+    size_t stride = command[0] == 'S' ? 1 : 2; /* but for SSCAN, a value follows each field */
     for (size_t i = 0; list != NULL && i < list->n; i += stride) {
         if (!found_add(ret, list->items[i].text, FOUND_NOTHING, partition)) {
             return pipeline_fail(step->pipe, STORAGE_NOMEM);
@@ -174,7 +175,7 @@ static bool sweep_fields(struct sweep_turn *step, unsigned partition, struct sli
     return ok;
 }
 
-/* All pages with the target's prefix, out of one key. */
+/* Take all pages with the target's prefix out of one key. */
 static bool sweep_prefix(struct sweep_turn *step, const struct found_list *list, size_t i)
 {
     struct buffer pattern;
@@ -210,7 +211,7 @@ static bool sweep_found(struct sweep_turn *step, struct found_list *list)
     return ok;
 }
 
-/* Some keys of the server that has the partition. */
+/* Sweep some keys of the server that has the partition. */
 static bool sweep_keys(struct sweep_turn *step)
 {
     struct deletion_sweep *sweep = step->sweep;
@@ -239,7 +240,7 @@ static bool sweep_keys(struct sweep_turn *step)
         }
     }
     ok = ok && sweep_found(step, &list);
-    if (ok) { /* else these keys are looked at again */
+    if (ok) { /* after a fault the same keys are looked at again */
         (void)snprintf(
             sweep->cursor, sizeof(sweep->cursor), "%s", strcmp(cursor, "0") == 0 ? "" : cursor);
     }
@@ -248,7 +249,7 @@ static bool sweep_keys(struct sweep_turn *step)
     return ok;
 }
 
-/* The site's members in the sets that a partition has for all sites. */
+/* Take the site's members out of the sets that a partition has for all sites. */
 static bool sweep_members(struct sweep_turn *step)
 {
     static const struct {
@@ -317,7 +318,8 @@ enum sweep_result sweep_step(struct deletion_sweep *sweep, struct core *core, st
     return sweep->partition >= core->partitions.n ? SWEEP_DONE : SWEEP_GOES_ON;
 }
 
-/* SCAN counts with the highest bit of its cursor changing most often. */
+/* The share of the keys before @cursor.  In the cursors of a SCAN the highest bit changes most
+ * often. */
 static double cursor_share(const char *cursor)
 {
     uint64_t is = strtoull(cursor, NULL, 10);

@@ -1,4 +1,4 @@
-/* sweep.h - find everything of a site, or of pages, in all partitions, and take it away.
+/* sweep.h - finds everything of a site, or of pages, in all partitions, and takes it away.
  *
  * Layer: storage.  Belongs to the thread that does the deletion.
  *
@@ -7,9 +7,9 @@
  * which the partition does not know.  So no command holds Redis for long, and a process that does
  * not lead any more does nothing.
  *
- * A sweep finds what is there from its beginning to its end.  What is made meanwhile may stay, so
- * whoever deletes sweeps until a sweep finds nothing.  Where several servers share the partitions,
- * a server is searched once for each of its partitions.
+ * A sweep finds what is there from its beginning to its end.  What is made meanwhile may stay, so a
+ * deletion sweeps until a sweep finds nothing.  Where several servers share the partitions, a
+ * server is searched once for each of its partitions.
  */
 #ifndef STORAGE_DELETION_SWEEP_H
 #define STORAGE_DELETION_SWEEP_H
@@ -20,13 +20,13 @@
 #include "storage/read/pipeline.h"
 
 struct deletion_sweep {
-    unsigned partition;        /* at hand */
-    char cursor[REPLY_CURSOR]; /* of its SCAN; "": that is over */
+    unsigned partition;        /* the partition that is searched now */
+    char cursor[REPLY_CURSOR]; /* of that partition's SCAN; "": the SCAN is over */
     uint64_t changes;          /* of the dispatcher, when the sweep began */
     uint64_t n_found;          /* keys and fields that were taken away so far */
 };
 
-/* Begin anew. */
+/* Begin a sweep anew, over the connections of @session. */
 void sweep_begin(struct deletion_sweep *sweep, const struct session *session);
 
 enum sweep_result {
@@ -37,13 +37,13 @@ enum sweep_result {
     SWEEP_FAULT,    /* see the pipeline's err; the step may be done again */
 };
 
-/* What the scripts compare. */
+/* What the scripts compare with what a partition knows. */
 struct sweep_order {
     int64_t token;  /* the leader's */
     const char *id; /* the deletion's */
 };
 
-/* One step: some thousand keys are looked at. */
+/* Do one step, in which some thousand keys are looked at. */
 enum sweep_result sweep_step(struct deletion_sweep *sweep, struct core *core, struct pipeline *p,
     const struct deletion_target *target, const struct sweep_order *order);
 

@@ -7,11 +7,12 @@
 #include "storage/deletion/turn.h"
 #include "storage/redis/resp.h"
 
-#define TURN_MS 100  /* a turn; the rollup's thread has other work as well */
+#define TURN_MS 100  /* length of a turn: the rollup's thread has other work as well */
 #define ASK_MS  2000 /* longest wait for an answer */
-/* How far ahead the instant of the end is.  Partitions are told of it one by one, and an event's
- * time of arrival may be a second ahead of Redis's clock.  Of a site's end every process must have
- * heard, too.  Where the instant came too soon the next one is twice as far. */
+/* How far ahead the instant of the end is.  Partitions are told of the instant one by one, and an
+ * event's time of arrival may be a second ahead of Redis's clock.  For a site every process must
+ * also have looked at the list by then.  If an instant came too soon, the next one is twice as far
+ * ahead. */
 #define AHEAD_MS       2500
 #define AHEAD_PAGES_MS 1500
 #define LATE_MAX       3
@@ -26,7 +27,7 @@
 
 /* ---- the record ---- */
 
-/* Write the record as it is now; @is_over: take it away. */
+/* Write the record as it is now; @is_over: take the record away. */
 static bool write_record(struct turn *turn, bool is_over)
 {
     struct deletion_work *work = turn->work;
@@ -46,7 +47,7 @@ static bool write_record(struct turn *turn, bool is_over)
     return reply != NULL && reply_integer(reply, 0) == 1;
 }
 
-/* So much is done; it is written down when it has grown by a hundredth. */
+/* Note how much is done, 0 to 1.  The record is written when that has grown by a hundredth. */
 static bool set_done(struct turn *turn, double done)
 {
     int64_t is = (int64_t)(done * DELETION_DONE);
@@ -57,7 +58,8 @@ static bool set_done(struct turn *turn, double done)
     return write_record(turn, false);
 }
 
-/* Partition 0 goes back with the record, and need not be looked at. */
+/* Begin to ask all partitions whether they know the end, but for partition 0: it goes back with the
+ * record. */
 static void begin_over(struct deletion_work *work)
 {
     work->phase = DELETION_OVER;
@@ -65,7 +67,7 @@ static void begin_over(struct deletion_work *work)
     work->is_ending = false;
 }
 
-/* Copy a deletion of the list. */
+/* Make a deletion of the list the one at hand: copy its field. */
 static void take_field(struct deletion_work *work, const struct reply *reply)
 {
     memcpy(work->field.p, reply[0].text.p, reply[0].text.n);
@@ -164,7 +166,7 @@ static bool do_sweep(struct turn *turn)
     case SWEEP_DONE:
         break;
     }
-    /* What was swept may be back if a connection is not that of the sweep's beginning. */
+    /* Keys that were swept may be back if a connection was lost since the sweep's beginning. */
     bool is_clean = work->sweep.n_found == 0 && !has_reconnected(turn);
     if (is_clean || ++work->n_sweeps >= SWEEPS) {
         begin_marks(turn, DELETION_END);
@@ -174,8 +176,8 @@ static bool do_sweep(struct turn *turn)
     return set_done(turn, DONE_SWEPT);
 }
 
-/* All partitions get the same instant, and before anything arrives at it; then it is written down,
- * so that processes take events from then on. */
+/* Tell all partitions the same instant, before anything arrives at it.  Then write it into the
+ * record, so that processes take events from then on. */
 static bool do_end(struct turn *turn)
 {
     struct deletion_work *work = turn->work;
@@ -189,15 +191,15 @@ static bool do_end(struct turn *turn)
         work->record.until_ms = arrival_ms + (ahead_ms << work->n_late);
     }
     if (work->partition < turn->core->partitions.n) {
-        /* Partition 0 last: whoever sees its new id sees those of the others, too, and takes
-         * nothing that was remembered while they were swept. */
+        /* Partition 0 comes last: a reader that sees its new id sees those of the others, too, and
+         * takes nothing that was remembered while they were swept. */
         return mark_partition(turn, ++work->partition % turn->core->partitions.n);
     }
     if (!redis_now_ms(turn, &now_ms)) {
         return false;
     }
     if (deletions_arrival_ms(&turn->core->deletions, now_ms) >= work->record.until_ms) {
-        /* It took too long: what has come since the instant, some partitions have counted. */
+        /* Telling took too long: what has come since the instant, some partitions have counted. */
         work->n_late += work->n_late < LATE_MAX;
         begin_marks(turn, DELETION_MARK);
         return true;
@@ -214,11 +216,11 @@ static bool do_over(struct turn *turn)
     if (!redis_now_ms(turn, &now_ms)) {
         return false;
     }
-    /* Further ahead than any instant is set: Redis's clock was set back.  Once the deletion is
-     * over, entries arrive at its instant. */
+    /* An instant further ahead than any is set shows that Redis's clock was set back.  Then the
+     * deletion is over, and entries count as arrived at its instant until the clock is there. */
     bool is_set_back = now_ms < work->record.until_ms - (AHEAD_MS << LATE_MAX);
     if (now_ms < work->record.until_ms && !is_set_back) {
-        turn->until_ms = 0; /* nothing to do until then */
+        turn->until_ms = 0; /* nothing can be done before the instant */
         return true;
     }
     if (work->partition < turn->core->partitions.n) {
@@ -234,7 +236,7 @@ static bool do_over(struct turn *turn)
 static bool do_step(struct turn *turn)
 {
     enum deletion_phase phase = turn->work->phase;
-    /* delete.lua asks itself, and so does the search */
+    /* A sweep and a search find out by themselves whether a partition has gone back. */
     bool has_begun = phase == DELETION_MARK || phase == DELETION_END || phase == DELETION_OVER;
     if (has_begun && has_reconnected(turn)) {
         begin_again(turn->work);
@@ -257,7 +259,7 @@ static bool do_step(struct turn *turn)
     return false;
 }
 
-/* Work until the turn is over.  Returns how long to wait. */
+/* Work until the turn is over.  Returns how many ms to wait before the next one. */
 static int64_t work_on(struct turn *turn)
 {
     struct deletion_work *work = turn->work;

@@ -1,16 +1,17 @@
-/* work.h - the deletions that were asked for are done: by the process that leads the rollups.
+/* work.h - carries out the deletions that were asked for, in the process that leads the rollups.
  *
  * Layer: storage.  Belongs to the rollup's thread.
  *
  * A deletion goes through these steps; the record (schema/deletion_record.h) says how far it is:
  *
- *     mark     every partition learns of it: from then on no fold counts events of the site, or
- *              views for the pages (schema/tombstones.h), no fold sets a counter to what it knows
- *              of the counter (known/known_counts.h), and no leader of before does anything
- *     sweep    what there is of it is taken away, until a sweep finds nothing (sweep.h)
- *     end      every partition learns that nothing is taken away any more, and that what arrives
- *              from an instant on counts again, which has not come yet.  Then the instant is
- *              written into the record
+ *     mark     every partition learns of the deletion: from then on no fold counts events of the
+ *              site, or views for the pages (schema/tombstones.h), no fold sets a counter to what
+ *              it remembers (known/known_counts.h), and no earlier leader changes anything
+ *     sweep    what there is of the site or the pages is taken away, until a sweep finds nothing
+ *              (sweep.h)
+ *     end      every partition learns that nothing is taken away any more, and an instant that has
+ *              not come yet: what arrives from then on counts again.  Then the instant is written
+ *              into the record
  *     over     once that instant has come, every partition is asked whether it still knows the end,
  *              and the record is taken away
  *
@@ -18,11 +19,11 @@
  * ends them: orphans.c.
  *
  * A process that dies leaves the record, and the next leader begins again with the mark, unless the
- * record has the instant.  What is done twice does no harm.  What is done late would: so a process
- * that had no answer goes on under a greater fencing token, which the mark tells every partition.
- * Out of a partition that has gone back behind its mark nothing is taken away.  A process that
- * finds such a partition, or whose connections are not those of the step's beginning, begins again
- * from the record; a sweep is done once more then.
+ * record has the instant.  A command that is carried out twice does no harm, but one that comes
+ * late would: so a process that had no answer goes on under a greater fencing token, which the mark
+ * tells every partition.  From a partition that has gone back behind its mark nothing is taken
+ * away.  A process that finds such a partition, or whose connections are not those of the step's
+ * beginning, begins again from the record; then a sweep is done once more.
  */
 #ifndef STORAGE_DELETION_WORK_H
 #define STORAGE_DELETION_WORK_H
@@ -30,10 +31,10 @@
 #include "storage/core/core.h"
 #include "storage/deletion/work_state.h"
 
-/* Work at what is to be deleted, for about 100 ms.  @session is connected, and @token the fencing
- * token of this process, 0 if it does not lead: then the list alone is looked at.  Returns how long
- * to wait before the next call, ms.  *ret_lost becomes true if the session must be closed.  If
- * work->in_doubt, the next call that works needs a token greater than @token. */
+/* Work at the deletions for about 100 ms.  @session is connected.  @token is the fencing token of
+ * this process; 0: the process does not lead, and only looks at the list.  Returns how many ms to
+ * wait before the next call.  *ret_lost becomes true if the session must be closed.  If
+ * work->in_doubt is true afterwards, the next call that works needs a token greater than @token. */
 int64_t deletion_work(struct deletion_work *work, struct core *core, struct session *session,
     int64_t token, bool *ret_lost);
 

@@ -14,19 +14,19 @@ enum deletion_phase {
     DELETION_SWEEP,
     DELETION_END,
     DELETION_OVER,
-    DELETION_ORPHANS, /* there is none: marks without a record are searched for */
+    DELETION_ORPHANS, /* there is no deletion: marks without a record are searched for */
 };
 
 /* Zeroed at the beginning. */
 struct deletion_work {
-    int64_t token; /* under which the deletion at hand is done */
+    int64_t token; /* the fencing token under which the deletion at hand is done */
     enum deletion_phase phase;
     struct key field; /* of the deletion at hand; target points into it */
     struct deletion_target target;
     struct deletion_record record;
-    int64_t stands_us;  /* the connections stood since then, when the step or sweep was begun */
-    unsigned partition; /* the next to be marked, or searched */
-    bool is_ending;     /* that partition is swept, before it learns the end: end_partition() */
+    int64_t stands_us;  /* since when connections stood at the beginning of the step or sweep */
+    unsigned partition; /* the next partition to be marked, or searched */
+    bool is_ending;     /* that partition is swept before it learns the end: end_partition() */
     unsigned n_sweeps;
     unsigned n_late; /* how often the instant had come before all partitions knew it */
     struct deletion_sweep sweep;
