@@ -5,10 +5,10 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define PLACES_MAX 4096 /* in one round trip */
+#define PLACES_MAX 4096 /* places of one round trip */
 #define BITS_FIRST 3
-#define FEW        8  /* places: a second round trip costs more than their bits */
-#define MANY       64 /* places in one string: to read it whole costs Redis less than their bits */
+#define FEW        8  /* of so few places all bits are read: a second round trip costs more */
+#define MANY       64 /* with so many places in a string, reading it whole costs Redis less */
 
 /* A layer of a month's filter.  Its figures take logarithms, so they are made once. */
 struct month_layer {
@@ -20,22 +20,22 @@ struct month_layer {
 struct place {
     struct bloom_hash hash;
     uint32_t page;
-    uint32_t layer; /* number of it among all months' layers */
+    uint32_t layer; /* number of the layer among all months' layers */
     uint32_t segment;
     bool out;  /* a bit is unset */
     bool done; /* all bits were read */
 };
 
-/* One conversation. */
+/* One call of seen_bits_find(). */
 struct look {
     const struct seen_bits *bits;
     struct pipeline *pipe;
     struct wanted *wanted;
     struct month_layer *layers; /* owned */
     size_t n_layers;
-    uint32_t *pages; /* owned: of wanted->pages, those that are looked at together */
+    uint32_t *pages; /* owned: numbers in wanted->pages of those that are looked at together */
     size_t n_pages;
-    struct place *places; /* owned: theirs that may have all bits set */
+    struct place *places; /* owned: places of these pages that may have all bits set */
     size_t n;
 };
 
@@ -56,7 +56,7 @@ static int by_segment(const void *left, const void *right)
     return a->segment < b->segment ? -1 : a->segment > b->segment;
 }
 
-/* Layers of all months. */
+/* The number of layers of all months. */
 static size_t count_layers(const struct seen_bits *bits)
 {
     size_t n = 0;
@@ -105,8 +105,8 @@ static bool has_bit(
 }
 
 /* Are all bits of an item set in a string of Redis, which may be shorter than the layer?  About
- * half of all bits are set, which no processor foretells: so three are looked at before the first
- * branch. */
+ * half of all bits are set, which no processor can predict: so three bits are looked at before the
+ * first branch. */
 static bool has_item(const struct bloom_layer *layer, struct slice string, struct bloom_hash hash)
 {
     unsigned i = 0;
@@ -141,7 +141,7 @@ struct places {
     size_t n;
 };
 
-/* The bits lie anywhere in 128 KiB, so the processor is told of them some places ahead. */
+/* How many places ahead the bits are prefetched, because they lie anywhere in 128 KiB. */
 #define AHEAD 8
 
 static void look_up(void *data, const void *string, size_t n)
@@ -164,8 +164,8 @@ static const struct ver *ver_of(const struct look *look, const struct place *pla
     return &look->bits->filters[look->layers[place->layer].month].ver;
 }
 
-/* Each step of a fold brings a new `ver`.  So a string that was read behind this one has all bits
- * of the filter that this one stands for. */
+/* Look the places up in a string that is remembered.  Each step of a fold brings a new `ver`.  So a
+ * string that is read after a `ver` has all bits of the filter that the `ver` stands for. */
 static bool bits_recall(struct look *look, struct place *places, size_t n)
 {
     struct key key;
@@ -213,7 +213,7 @@ static bool take_whole(struct look *look, struct place *places, size_t n)
 
 /* ---- single bits ---- */
 
-/* Of a place's bits, those from @from up to @to. */
+/* The end of a place's bits up to @to: the layer may have fewer. */
 static unsigned end_of(const struct bloom_layer *layer, unsigned to)
 {
     return to < layer->hashes ? to : layer->hashes;

@@ -2,11 +2,11 @@
  *
  * Layer: storage.  Belongs to a reader thread: the question's.
  *
- * All pages whose bits lie in one string are asked for by one BITFIELD_RO.  Of many pages the first
- * bits are read at first: of a page that is not in the filter, which is the usual case, one of
- * BITS_FIRST is unset in 7 of 8 cases at least, and the other bits need not be read.  A string with
- * the bits of many pages is read whole, it has 128 KiB at most, and remembered until the filter
- * changes (read/cache.h).
+ * All pages whose bits lie in one string are asked for by one BITFIELD_RO.  Of many pages only the
+ * first BITS_FIRST bits are read at first: of a page that is not in the filter, which is the usual
+ * case, one of these is unset in 7 of 8 cases at least, and the other bits need not be read.  A
+ * string with the bits of many pages, 128 KiB at most, is read whole, and remembered until the
+ * filter changes (read/cache.h).
  */
 #ifndef STORAGE_SEEN_BITS_H
 #define STORAGE_SEEN_BITS_H
@@ -26,11 +26,11 @@ struct seen_bits {
     const struct seen_filter *filters;
     unsigned n_months;
     struct cache *cache; /* of strings that were read whole; NULL: none */
-    bool any;            /* one page that is found is enough */
+    bool any;            /* the search may end with the first page that is found */
 };
 
-/* Find the pages that are in a filter; those that were found before are not asked for.  False:
- * after a fault of the pipeline. */
+/* Find the pages of @wanted that are in a filter; pages that were found before are not asked for.
+ * False: after a fault of the pipeline. */
 bool seen_bits_find(
     const struct seen_bits *bits, struct pipeline *pipe, struct wanted *wanted) MUST_CHECK;
 

@@ -52,7 +52,7 @@ bool seen_filter_read(
         return false;
     }
     if (pairs->n > 0) {
-        f.rules = SEEN_REDISBLOOM_LONG; /* of a filter that says nothing of it */
+        f.rules = SEEN_REDISBLOOM_LONG; /* of a filter whose hash names no rules */
     }
     for (size_t i = 0; i < pairs->n; i += 2) {
         if (!read_pair(&f, pairs->items[i].text, &pairs->items[i + 1])) {

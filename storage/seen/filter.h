@@ -13,15 +13,15 @@
 #define SEEN_VER_TEXT 32 /* hex digits */
 
 struct seen_filter {
-    struct ver ver; /* the proof of what is remembered of it (read/cache.h); n 0: it is empty */
+    struct ver ver; /* proves what is remembered of the filter (read/cache.h); n 0: it is empty */
     enum seen_rules rules;
     struct bloom_params params;
-    unsigned n;                       /* layers */
+    unsigned n;                       /* number of layers */
     uint64_t items[BLOOM_LAYERS_MAX]; /* of each layer */
 };
 
 /* Take the reply to HGETALL.  A hash that is not there gives an empty filter with @params.
- * False: it is not one of ours, and *ret stays what it was. */
+ * False, with *ret untouched: the hash is not one of ours. */
 bool seen_filter_read(const struct reply *pairs, const struct bloom_params *params,
     struct seen_filter *ret) MUST_CHECK;
 

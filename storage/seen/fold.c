@@ -87,7 +87,7 @@ void seen_fold_due(struct seen_fold *fold, unsigned partition, struct slice keys
     }
 }
 
-/* False: it is time to stop. */
+/* Wait for the next log that is due.  False: it is time to stop. */
 static bool seen_fold_next(struct seen_fold *fold, struct due *ret)
 {
     pthread_mutex_lock(&fold->lock);
@@ -106,7 +106,8 @@ static bool seen_fold_next(struct seen_fold *fold, struct due *ret)
 
 /* ---- the thread ---- */
 
-/* A connection that was idle may have been lost long ago: that is worth a second try. */
+/* Fold one log.  A connection that was idle may have been lost long ago, so there is a second try.
+ */
 static void fold_due(struct seen_fold *fold, const struct due *due)
 {
     struct fold_log *log = &fold->log;

@@ -8,7 +8,7 @@
  * may have any length.
  *
  * The process whose transaction made a log pass a multiple of SEEN_LOG_BYTES is told to fold it.
- * If that process fails, or dies, the one that passes the next multiple is told.
+ * If that process fails, or dies, the process that makes the log pass the next multiple is told.
  */
 #ifndef STORAGE_SEEN_FOLD_H
 #define STORAGE_SEEN_FOLD_H
@@ -21,12 +21,12 @@ struct seen_fold;
 /* Start the thread.  NULL: no memory, or no thread. */
 struct seen_fold *seen_fold_start(struct core *core) MUST_CHECK;
 
-/* Stop the thread and free.  core->stopping is set before.  What is not folded is left for another
- * time. */
+/* Stop the thread and free.  core->stopping is set before.  Logs that are not folded stay in Redis.
+ */
 void seen_fold_stop(struct seen_fold *fold);
 
-/* Logs of @partition are due: @keys are their keys, each with a blank behind it.  A key that finds
- * no room is dropped.  Thread-safe.  @fold may be NULL. */
+/* Tell the thread that logs of @partition are due: @keys are their keys, each with a blank behind
+ * it.  A key for which there is no room is dropped.  Thread-safe.  @fold may be NULL. */
 void seen_fold_due(struct seen_fold *fold, unsigned partition, struct slice keys);
 
 #endif

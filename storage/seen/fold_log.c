@@ -5,8 +5,8 @@
 #include "storage/read/cache.h"
 #include "storage/schema/key.h"
 
-#define LOGS_MAX    8           /* the longest log that is waited for, in SEEN_LOG_BYTES */
-#define BYTES_A_LOG (512 << 10) /* of bits that are written anew */
+#define LOGS_MAX    8           /* a log of so many SEEN_LOG_BYTES is folded in any case */
+#define BYTES_A_LOG (512 << 10) /* bytes of the newest layer that make a longer log worth while */
 
 void fold_log_init(struct fold_log *f, struct core *core)
 {
@@ -66,7 +66,7 @@ static void fold_log_exists(void *data, const void *string, size_t n)
 
 /* A string that questions have lately read is remembered as it is now, under the `ver` that the
  * end of the fold sets: so the next question need not read it again.  If the fold does not come to
- * that end, nobody ever finds that `ver` in Redis. */
+ * that end, that `ver` never stands in Redis. */
 static void fold_log_remember(struct fold_log *f, unsigned index, uint64_t segment)
 {
     struct key key;
@@ -146,8 +146,8 @@ static enum fold_step fold_layer(struct fold_log *f, unsigned index, bool add)
     return STEP_DONE;
 }
 
-/* Put all that is pending into the filter.  What is in an older layer needs no place in the newest.
- * A layer is begun when the newest is full. */
+/* Put all pending fingerprints into the filter.  One that is in an older layer needs no place in
+ * the newest.  A layer is begun when the newest is full. */
 static enum fold_step fold_piece(struct fold_log *f)
 {
     enum fold_step step = STEP_DONE;
@@ -162,7 +162,7 @@ static enum fold_step fold_piece(struct fold_log *f)
             break;
         }
         if (filter->n == BLOOM_LAYERS_MAX) {
-            return STEP_YIELD; /* the log stays: it is exact */
+            return STEP_YIELD; /* no more layers: the log stays, and questions read it */
         }
         filter->n++;
     }
@@ -186,7 +186,7 @@ static enum fold_step fold_old(struct fold_log *f)
         from += n * sizeof(*f->pending);
     }
     if (step == STEP_DONE && from == 0) {
-        return STEP_DONE; /* another process has folded it: the next one may be there by now */
+        return STEP_DONE; /* another process has folded this log, and may have sealed a new one */
     }
     if (step == STEP_DONE) {
         f->month.filter.n = f->month.filter.n == 0 ? 1 : f->month.filter.n;
@@ -199,7 +199,8 @@ static enum fold_step fold_old(struct fold_log *f)
     return step;
 }
 
-/* A larger filter is worth a longer log: each fold writes the strings of its newest layer anew. */
+/* How long a log must be to be worth a fold.  A larger filter needs a longer log, because each fold
+ * writes the strings of its newest layer anew. */
 static size_t worth_bytes(const struct fold_log *f)
 {
     uint64_t logs = 1;
@@ -216,7 +217,7 @@ static enum fold_step fold_log_step(struct fold_log *f)
     size_t old = 0;
     size_t log = 0;
     enum fold_step step = fold_month_length(&f->month, "old", &old);
-    if (step == STEP_DONE && old > 0) { /* another process died at it, or is at it */
+    if (step == STEP_DONE && old > 0) { /* another process died folding it, or is folding it */
         step = fold_old(f);
     }
     if (step == STEP_DONE) {

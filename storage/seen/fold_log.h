@@ -10,9 +10,9 @@
 #define FOLD_PIECE 32768 /* fingerprints that are folded at once: two logs */
 
 struct fold_log {
-    struct fold_month month; /* the one at hand */
+    struct fold_month month; /* the month at hand */
     struct ver begin, end;   /* the filter's `ver` when the fold began, and when it is over */
-    struct buffer bits;      /* of the string at hand */
+    struct buffer bits;      /* the string at hand */
     uint64_t *pending;       /* fingerprints that are in no layer yet */
     size_t n_pending;
 };
@@ -20,8 +20,8 @@ struct fold_log {
 void fold_log_init(struct fold_log *f, struct core *core);
 void fold_log_release(struct fold_log *f);
 
-/* Fold what @site's log of @month has, if it is long enough to be worth it, and what was left half
- * folded.  @session is connected to the server of @partition.  False: its connection must be
+/* Fold @site's log of @month, if it is long enough to be worth the work, and a log that was left
+ * half folded.  @session is connected to the server of @partition.  False: its connection must be
  * closed. */
 bool fold_log(struct fold_log *f, struct session *session, unsigned partition, struct slice site,
     struct bucket month, int64_t deadline_ms) MUST_CHECK;

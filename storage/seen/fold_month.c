@@ -22,7 +22,7 @@ void fold_month_begin(struct fold_month *m, struct session *session, unsigned pa
 
 /* ---- asking ---- */
 
-/* Send out, await one reply. */
+/* Send m->out, and await one reply, which is valid until the next step. */
 static enum fold_step fold_month_ask(struct fold_month *m, const struct reply **ret)
 {
     if (redis_ask(m->session->redis, &m->out, m->deadline_ms, ret) != REDIS_OK_STATUS) {
@@ -34,7 +34,7 @@ static enum fold_step fold_month_ask(struct fold_month *m, const struct reply **
     server_refused(m->core, &m->session->server, m->partition, *ret);
     if (m->core->is_spread && (reply_is_error(*ret, "MOVED") || reply_is_error(*ret, "ASK") ||
                                   reply_is_error(*ret, "TRYAGAIN"))) {
-        return STEP_YIELD; /* another time, when the slot has moved */
+        return STEP_YIELD; /* the log waits for another time, when the slot has moved */
     }
     if (!reply_is_error(*ret, "ERR no such key")) { /* RENAMENX: another process has sealed it */
         core_notice(m->core, STORAGE_SEEN_FAILED, (*ret)->text.p);

@@ -16,16 +16,16 @@
 /* How a step went. */
 enum fold_step {
     STEP_DONE,
-    STEP_YIELD, /* another process folds, or Redis refuses: leave it */
+    STEP_YIELD, /* another process folds, or Redis refuses: leave the log for another time */
     STEP_LOST,  /* the connection must be closed */
 };
 
-/* Zeroed but for `core` it is of no month yet. */
+/* A month that is folded.  Zeroed but for `core`: no month yet. */
 struct fold_month {
     struct core *core;
     struct session *session; /* at the server of the partition */
     struct buffer out;       /* owned */
-    int64_t deadline_ms;     /* CLOCK_MONOTONIC: of all steps */
+    int64_t deadline_ms;     /* CLOCK_MONOTONIC: for all steps together */
     unsigned partition;
     const char *tag;
     struct slice site;
@@ -40,7 +40,7 @@ void fold_month_begin(struct fold_month *m, struct session *session, unsigned pa
 /* The bytes of a log: @which is "log" or "old".  0: there is none. */
 enum fold_step fold_month_length(struct fold_month *m, const char *which, size_t *ret) MUST_CHECK;
 
-/* Seal the log: from now on it is `old`.  There may be one already. */
+/* Seal the log: rename it to `old`, unless there is one already. */
 enum fold_step fold_month_seal(struct fold_month *m) MUST_CHECK;
 
 /* Read up to @most fingerprints of the sealed log, from byte @from on.  *ret_n 0: none are left. */
@@ -50,7 +50,7 @@ enum fold_step fold_month_read_piece(struct fold_month *m, size_t from, size_t m
 /* Read the filter, without its bits, into `filter`. */
 enum fold_step fold_month_read_filter(struct fold_month *m) MUST_CHECK;
 
-/* Read a string of bits of layer @index into @ret, as long as it will ever be. */
+/* Read a string of bits of layer @index into @ret, filled up with zeros to its greatest length. */
 enum fold_step fold_month_read_bits(struct fold_month *m, const struct bloom_layer *layer,
     unsigned index, uint64_t segment, struct buffer *ret) MUST_CHECK;
 
@@ -61,7 +61,7 @@ struct ver fold_month_draw_ver(void);
 enum fold_step fold_month_write_bits(
     struct fold_month *m, unsigned index, uint64_t segment, struct slice bits) MUST_CHECK;
 
-/* All of the sealed log is in the filter: delete the log, and set the filter's `ver` to @ver. */
+/* Delete the sealed log, all of which is in the filter, and set the filter's `ver` to @ver. */
 enum fold_step fold_month_end(struct fold_month *m, const struct ver *ver) MUST_CHECK;
 
 #endif

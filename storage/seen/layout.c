@@ -4,13 +4,13 @@
 
 #include "storage/time/units.h"
 
-/* A partition's share of the pairs is a little off. */
+/* How much more than its share of the pairs a partition may get, by chance. */
 #define PARTITION_SPARE 0.02
 
 /* A smaller layer would only be full at the first log that is folded. */
 #define CAPACITY_MIN 1024
 
-/* A pair may have arrived by a clock that was so much later than is known: in a month that has not
+/* A pair may have arrived when the clock was so much later than is known: in a month that has not
  * begun. */
 #define UNKNOWN_AHEAD_S DAY_S
 

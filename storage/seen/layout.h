@@ -1,10 +1,10 @@
-/* layout.h - which user has seen which page: how it lies in Redis, and for how long.
+/* layout.h - how Redis keeps which user has seen which page, and for how long.
  *
  * Layer: storage, pure.  Thread-safe.
  *
- * A pair (user, page) of a site is a fingerprint of 64 bits, in the partition of the user.  It
+ * A pair (user, page) of a site is a fingerprint of 64 bits, in the partition of the user.  A pair
  * belongs to the month (UTC) in which it arrived, or was counted if the clock was set back between.
- * A month is kept until `keep` after its end, and then goes as a whole.
+ * A month is kept until `keep` after its end, and then expires as a whole.
  *
  *   t:{p}:seen:<site>:<month>:log     string  fingerprints as they came, 8 bytes each
  *   t:{p}:seen:<site>:<month>:old     string  a log that is being folded
@@ -16,11 +16,11 @@
  *
  * Events append to the log, in the transaction that counts them.  That costs some hundredths of a
  * microsecond an event; to set the bits of a Bloom filter one by one would cost more than all else.
- * Once a log has SEEN_LOG_BYTES it is folded (seen/fold.h).  It is renamed to `old`; its
- * fingerprints are set in the bits, which are read, changed here and written back in whole strings;
- * only then is it deleted.
+ * Once a log has SEEN_LOG_BYTES it is folded (seen/fold.h).  The log is renamed to `old`; its
+ * fingerprints are set in the bits, which a process reads, changes and writes back in whole
+ * strings; only then is the log deleted.
  *
- * A string of bits has at most 128 KiB, because Redis copies one twice while the script that writes
+ * A string of bits has at most 128 KiB, because Redis copies it twice while the script that writes
  * it holds Redis: 0.15 ms, or 2 ms where the machine has to find the memory.
  *
  * Bits are only ever added.  So a question that reads log, old, filter and bits in this order finds
@@ -36,12 +36,12 @@
 
 #define SEEN_LOG_BYTES    131072
 #define SEEN_SEGMENT_BITS BLOOM_STRING_BITS(128 << 10)
-#define SEEN_MONTHS_MAX   16 /* as many can be kept; more if the clock was set back */
+#define SEEN_MONTHS_MAX   16 /* so many months can be kept; more if the clock was set back */
 
-/* `rules` as stored. */
+/* The field `rules` of a filter's hash. */
 enum seen_rules {
     SEEN_REDISBLOOM_LONG = 1, /* RedisBloom's, in segments of up to 512 KiB; not made any more */
-    SEEN_OWN_LONG = 2,        /* our own, in the same; not made any more */
+    SEEN_OWN_LONG = 2,        /* our own, in segments of that length; not made any more */
     SEEN_OWN = 3,
 };
 
@@ -51,11 +51,11 @@ uint64_t seen_fingerprint(const struct visitor_id *user, uint64_t page_hash);
 /* Where a fingerprint, which is a hash already, lies in a Bloom filter. */
 struct bloom_hash seen_hash(uint64_t fingerprint);
 
-/* When what arrived in @month goes: UTC milliseconds. */
+/* When the pairs that arrived in @month expire: UTC milliseconds. */
 int64_t seen_expire_ms(struct bucket month, int64_t keep_s);
 
-/* The newest month that may have pairs.  @latest_s: the latest that Redis's clock is known to have
- * been.  On the last day of a month it is the next one: that may be a little too early. */
+/* The newest month that may have pairs.  @latest_s: the latest time that Redis's clock is known to
+ * have had.  On the last day of a month the result is the next month, which may be too early. */
 struct bucket seen_newest_month(int64_t latest_s);
 
 /* The months that are kept at @now_s, from @newest on back; at most SEEN_MONTHS_MAX, and 0 where

@@ -1,4 +1,4 @@
-/* seen.c - has a user seen a page?  Looks at what waits, at the pairs of this month, at filters. */
+/* seen.c - has a user seen a page?  Looks at events that wait, at logs of pairs, and at filters. */
 #include "storage/read/kept_state.h"
 #include "storage/read/operation.h"
 
@@ -13,17 +13,17 @@
 
 struct question {
     struct core *core;
-    struct waiting waiting; /* acknowledged, and not counted yet */
+    struct waiting waiting; /* events that are acknowledged and not counted yet */
     struct pipeline pipe;
     struct seen_job *job;
     struct visitor_id user;
     unsigned partition;
     const char *tag;
     struct wanted wanted;                  /* the pages, each by both its names */
-    bool has_others;                       /* a page has two that differ */
+    bool has_others;                       /* a page has two names that differ */
     int64_t now_s;                         /* by Redis's clock */
     int64_t latest_s;                      /* the latest that this clock is known to have been */
-    struct bucket months[SEEN_MONTHS_MAX]; /* those at hand */
+    struct bucket months[SEEN_MONTHS_MAX]; /* the months at hand */
     struct seen_filter filters[SEEN_MONTHS_MAX];
     unsigned n_months;
     double of_page; /* the rate at which the filters so far say yes to a page by chance */
@@ -59,7 +59,7 @@ static enum storage_err seen_prepare(struct question *q)
     return STORAGE_OK;
 }
 
-/* An event of the user waits to be counted. */
+/* Take an event of the user that waits to be counted. */
 static void take_waiting(void *data, const struct chunk_event *event)
 {
     struct question *q = data;
@@ -86,8 +86,9 @@ static void ask_time(struct question *q)
     resp_text(out, "over");
 }
 
-/* Redis's clock says which months may hold what was acknowledged before, and the state how late it
- * was when that was counted: the clock may have been set back since. */
+/* Read Redis's clock and the partition's state.  The clock says which months may hold what was
+ * acknowledged before.  The state says how late the clock was when that was counted: it may have
+ * been set back since. */
 static bool read_time(struct question *q)
 {
     const struct reply *time = pipeline_take(&q->pipe);
@@ -107,8 +108,8 @@ static bool read_time(struct question *q)
     return true;
 }
 
-/* Of the months at hand the log, then the log that is being folded, then the filter: in this order
- * (see seen/layout.h). */
+/* Read of each month at hand the log, then the log that is being folded, then the filter: in this
+ * order (see seen/layout.h). */
 static bool read_logs(struct question *q, const struct bloom_params *params)
 {
     struct pipeline *p = &q->pipe;
@@ -151,7 +152,7 @@ static bool turn_to(struct question *q, struct bucket newest)
     return q->n_months > 0;
 }
 
-/* Those of the newest months.  One may have begun that we did not know of. */
+/* Read the logs of the newest months.  A month may have begun that was not known of. */
 static bool read_newest_logs(struct question *q, const struct bloom_params *params)
 {
     do {
@@ -187,7 +188,7 @@ static bool read_filters(struct question *q)
     return is_decided(q) || seen_bits_find(&bits, &q->pipe, &q->wanted);
 }
 
-/* False: after a fault of the pipeline. */
+/* Look at all months that are kept.  False: after a fault of the pipeline. */
 static bool read_all(struct question *q, const struct bloom_params *params)
 {
     bool ok = read_newest_logs(q, params) && read_filters(q);
@@ -238,7 +239,7 @@ static enum storage_err look_in_redis(
     q->job->false_positives = false_positives(q);
     err = pipeline_answer(&q->pipe, job, ret_lost);
     if (err == STORAGE_OK && !settled_still(&reader->session, since_us)) {
-        err = STORAGE_DOWN; /* a server may have gone back since: once more */
+        err = STORAGE_DOWN; /* a server may have gone back since, so the job runs once more */
     }
     return err;
 }

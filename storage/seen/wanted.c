@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a look compares. */
+/* The context of a look-up in the index. */
 struct lookup {
     const struct wanted *wanted;
     uint64_t fingerprint;
@@ -54,9 +54,10 @@ void wanted_find(struct wanted *wanted, size_t i)
     first->found = true;
 }
 
-/* One bit for each fingerprint, which is a hash: of 1,000 pages 6 of 100 others pass. */
+/* A sieve has one bit for each fingerprint, which is a hash: with 1,000 pages in the sieve, 6 of
+ * 100 other fingerprints pass. */
 #define SIEVE_BITS 16384
-#define LONG_LOG   1024 /* bytes: for fewer the sieve is not worth its making */
+#define LONG_LOG   1024 /* bytes: for a shorter log a sieve is not worth making */
 struct sieve {
     uint64_t words[SIEVE_BITS / 64];
 };
