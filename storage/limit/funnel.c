@@ -85,7 +85,7 @@ static uint64_t hash_of(struct slice who)
     return page_hash(SLICE("rl"), who);
 }
 
-/* NULL: there is no such funnel. */
+/* The funnel of @who, whose hash is @hash; NULL: there is none. */
 static struct funnel *look_up(const struct guard *g, struct slice who, uint64_t hash)
 {
     struct funnel *f = g->heads[hash % FUNNEL_HEADS];

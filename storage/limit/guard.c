@@ -174,7 +174,7 @@ void guard_submit(struct guard *g, struct storage_job *job)
     } else if (verdict == GUARD_ASK) {
         struct funnel *last = ask_leases(g, job, now_us, &err);
         if (last != NULL) {
-            job->more_follow = false; /* who takes the job up again knows of no others */
+            job->more_follow = false; /* when the job goes on, no others follow right behind it */
             park_job(g, last, job);
             parked = true;
         }
@@ -252,7 +252,7 @@ static int64_t answer_late(struct guard *g, int64_t now_ms)
         size_t awaited = g->n_awaited;
         g->late_ms = INT64_MAX;
         for (struct funnel *f = g->newest; f != NULL && awaited > 0; f = f->older) {
-            if (f->waiting.first != NULL) { /* found soon: a job that waits has just used it */
+            if (f->waiting.first != NULL) { /* found soon: such a funnel was used lately */
                 awaited--;
                 take_late(g, f, now_ms, &late);
             }

@@ -2,8 +2,8 @@
  *
  * Layer: storage, private to storage.c.  Thread-safe.
  *
- * The guard limits how many events each token, each address or each site may send.  Each of them
- * has a funnel, a rate limit (job/limit.h), which lies in Redis, so all processes share it.
+ * The guard limits how many events each token, each address or each site may send.  Each of these
+ * has a funnel, a rate limit (job/limit.h), which lies in Redis, so all processes share the limit.
  *
  * To ask Redis for every event would be slow.  So a process takes a lease, a small part of the
  * limit, and hands events out of it.  When a lease runs low, the guard asks for the next one ahead
@@ -12,7 +12,7 @@
  *
  * What is in a lease is taken from Redis.  So all processes together admit no more than the limit,
  * but for the one lease that each process holds.  The pauses are drawn at random.  So no process is
- * always the first one to find what has come back.
+ * always the first one to get the events that can be had again.
  */
 #ifndef STORAGE_LIMIT_GUARD_H
 #define STORAGE_LIMIT_GUARD_H
@@ -47,14 +47,14 @@ bool guard_closed(struct guard *guard, struct slice who, struct limit_state *ret
 /* Tell how the limit of @who stands, without taking, asking or remembering anything. */
 void guard_peek(struct guard *guard, struct slice who, struct limit_state *ret_state);
 
-/* Take a write job whose chunk is made.  Once Redis has granted its charges it goes to the writer.
- * Otherwise it is done: with STORAGE_LIMITED, and job->u.write.guard says more, or with the error
- * for which the guard could not be asked. */
+/* Take a write job whose chunk is made.  Once Redis has granted its charges, the job goes to the
+ * writer.  Otherwise the job is done: with STORAGE_LIMITED, and job->u.write.guard says more, or
+ * with the error for which Redis could not be asked. */
 void guard_submit(struct guard *guard, struct storage_job *job);
 
-/* Give back idle leases, and end the jobs whose deadline has come while they waited.  On the
- * thread of a sender, behind each lease that it has sent.  Returns when to call again (milliseconds
- * of CLOCK_MONOTONIC); INT64_MAX: not before the next lease. */
+/* Give back idle leases, and end the jobs whose deadline has come while they waited.  A sender
+ * calls this on its thread after each lease that it has sent.  Returns when to call again
+ * (milliseconds of CLOCK_MONOTONIC); INT64_MAX: not before the next lease. */
 int64_t guard_tick(struct guard *guard, int64_t now_ms);
 
 /* Give back all leases, before the writer is drained. */

@@ -93,11 +93,11 @@ void lease_give_back(struct guard *g, struct funnel *f, int64_t now_us)
     enum storage_err ignored;
     int64_t n = f->left;
     lease_add(g, f, -n);
-    /* If it cannot be sent it is lost. */
+    /* A lease that cannot be sent back is lost. */
     (void)lease_ask(g, f, -n, now_us / 1000 + PREFETCH_MS, &ignored);
 }
 
-/* Give back what has lain idle.  With the lock held. */
+/* Give back the leases that are idle.  With the lock held. */
 static void lease_give_back_idle(struct guard *g, int64_t now_us)
 {
     size_t holding = g->n_holding;

@@ -3,12 +3,12 @@
  * Layer: storage, private to guard.c.  Not thread-safe: guard->lock guards it, and answers come on
  * a sender's thread.
  *
- * A lease is a small part of a limit (guard.h).  It is asked for by a job for a sender, which is
- * part of the funnel (funnel.h).  So at most one job of a funnel is under way.
+ * A lease is a small part of a limit (guard.h).  The job that asks a sender for a lease is part of
+ * the funnel (funnel.h).  So at most one such job of a funnel is under way.
  *
- *     it runs low            the next one is asked for ahead of need
- *     it lies idle           it is given back
- *     it cannot be sent      it is lost: then less is admitted than the limit allows, never more
+ *     a lease runs low              the next lease is asked for ahead of need
+ *     a lease lies idle             the lease is given back
+ *     giving it back fails          it is lost: less is admitted than the limit allows, never more
  */
 #ifndef STORAGE_LIMIT_LEASE_H
 #define STORAGE_LIMIT_LEASE_H
@@ -24,7 +24,8 @@ void lease_set_limit(struct guard *guard, const struct limit *limit);
 bool lease_ask(struct guard *guard, struct funnel *funnel, int64_t need, int64_t deadline_ms,
     enum storage_err *ret_err);
 
-/* @n more events are left of the lease; a negative @n was handed out. */
+/* Add @n to the events that are left of the lease; @n is negative for events that are handed out.
+ */
 void lease_add(struct guard *guard, struct funnel *funnel, int64_t n);
 
 /* Take the answer to @lease: Redis has granted so many events, and says how the limit stands. */

@@ -88,7 +88,8 @@ bool limiter_write(struct limiter *l, const struct session *session, struct stor
 
 /* ---- replies ---- */
 
-/* A script that has failed half way may have taken from the limit. */
+/* The error of jobs whose script has got the error @reply.  A script that has failed half way may
+ * have taken from the limit. */
 static enum storage_err error_of(const struct reply *reply)
 {
     bool ignored = false;
@@ -106,11 +107,11 @@ static void read_state(struct limiter *l, struct limit_job *job, const struct re
     }
 }
 
-/* The script did not run, or failed half way. */
+/* Note an error of a script that did not run, or failed half way. */
 static void note_error(struct limiter *l, const struct reply *reply, bool again)
 {
     atomic_fetch_add(&l->core->stats.redis_errors, 1);
-    if (!reply_is_error(reply, "TRYAGAIN")) { /* of a slot that is being moved */
+    if (!reply_is_error(reply, "TRYAGAIN")) { /* that one only says that a slot is being moved */
         core_write_failed(l->core, reply_is_error(reply, "OOM") ? STORAGE_OOM : STORAGE_REFUSED);
     }
     if (!again) {

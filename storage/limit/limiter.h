@@ -18,17 +18,17 @@
 #include "storage/core/session.h"
 #include "storage/job/queue.h"
 
-#define LIMITER_JOBS_MAX 256 /* under way */
+#define LIMITER_JOBS_MAX 256 /* jobs under way */
 
 struct limiter {
     struct core *core;
     struct sent_job {
-        struct storage_job *job; /* NULL: it was ended before its reply came */
-        uint8_t n_values;        /* that the reply has for it */
-        bool last;               /* the last one of its script */
+        struct storage_job *job; /* NULL: the job was ended before its reply came */
+        uint8_t n_values;        /* how many values the reply has for the job */
+        bool last;               /* the job is the last one of its script's call */
     } sent[LIMITER_JOBS_MAX];
     size_t n_taken, n_sent; /* sent[n_taken .. n_sent) are under way: replies come in this order */
-    struct job_queue again; /* did not run: to be sent again */
+    struct job_queue again; /* jobs that did not run, to be sent again */
     struct buffer out;      /* the commands to send */
 };
 
@@ -44,17 +44,17 @@ bool limiter_write(
  */
 bool limiter_take_reply(struct limiter *l, const struct reply *reply) MUST_CHECK;
 
-/* End all jobs under way with @err: the connection was lost, or they could not be sent. */
+/* End all jobs under way with @err, because the connection was lost, or they could not be sent. */
 void limiter_end(struct limiter *l, enum storage_err err);
 
-/* End the jobs whose deadline has come. */
+/* End the jobs whose deadline is at or before @now_ms (CLOCK_MONOTONIC). */
 void limiter_answer_late(struct limiter *l, int64_t now_ms);
 
 /* Write the call of @job alone into @out; it is not under way by that. */
 void limiter_write_one(
     struct core *core, const struct session *session, struct storage_job *job, struct buffer *out);
 
-/* The job whose reply comes next; NULL: none, or it was ended before. */
+/* The job whose reply comes next; NULL: no reply is to come, or the job was ended before. */
 struct storage_job *limiter_first(const struct limiter *l);
 
 /* Are replies still to come? */

@@ -14,7 +14,7 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define SENDERS    16 /* of a cluster */
+#define SENDERS    16 /* threads in a cluster */
 #define CONNECT_MS 500
 #define AGAIN_MS   20
 #define ASIDE_MS   500
@@ -34,7 +34,7 @@ struct sender {
     struct limiter limiter; /* of the batch at hand, and of what is to be sent again */
     struct session aside;   /* to the server that an ASK has named */
     struct job_queue due;   /* to be sent now */
-    int64_t again_ms;       /* when those of limiter.again are due */
+    int64_t again_ms;       /* when the jobs of limiter.again are due */
     int64_t tick_ms;        /* when the guard wants to be looked after */
 };
 
@@ -51,7 +51,7 @@ static unsigned partition_of_job(const struct core *core, const struct storage_j
     return key_limit_partition(&core->partitions, who);
 }
 
-/* The connection to the server of @partition; NULL: none now. */
+/* The session of the server of @partition, connected; NULL: there is none now. */
 static struct session *session_for(struct sender *s, unsigned partition)
 {
     int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
@@ -66,8 +66,8 @@ static struct session *session_for(struct sender *s, unsigned partition)
 
 /* ---- what a server does not carry out ---- */
 
-/* Have the first job under way carried out by the server that ASK has named.  NULL: nothing was
- * sent; *ret_lost: it was, and no reply came. */
+/* Have the first job under way carried out by the server that ASK has named.  NULL: there is no
+ * reply; *ret_lost tells whether the script was sent all the same. */
 static const struct reply *ask_aside(
     struct sender *s, const struct redis_address *address, bool *ret_lost)
 {
@@ -87,7 +87,7 @@ static const struct reply *ask_aside(
     }
     struct storage_job *job = limiter_first(&s->limiter);
     if (job == NULL) {
-        return NULL; /* it was late while the connection was made */
+        return NULL; /* the job was ended, late, while the connection was made */
     }
     buffer_init(&out);
     resp_command(&out, "ASKING", NULL);
@@ -105,7 +105,7 @@ static const struct reply *ask_aside(
     return sent ? reply : NULL;
 }
 
-/* @reply came for the first job under way.  Returns what to take for it. */
+/* Judge @reply, which came for the first job under way.  Returns the reply to take for that job. */
 static const struct reply *sender_judge(
     struct sender *s, struct session *session, const struct reply *reply)
 {
@@ -136,7 +136,7 @@ static const struct reply *sender_judge(
 
 /* ---- a batch ---- */
 
-/* Send @jobs over @session, and take their replies.  sender_look() answers who is late. */
+/* Send @jobs over @session, and take their replies.  Meanwhile sender_look() ends late jobs. */
 static void run_batch(struct sender *s, struct session *session, struct storage_job *jobs)
 {
     struct limiter *l = &s->limiter;
@@ -157,7 +157,7 @@ static void run_batch(struct sender *s, struct session *session, struct storage_
     }
 }
 
-/* Nobody can be sent @job now: later, or never if that has been so for long. */
+/* Put @job off, because no server can be had for it now; end it if that has been so for long. */
 static void put_off(struct sender *s, struct storage_job *job, unsigned partition)
 {
     struct core *core = s->all->core;
@@ -200,7 +200,7 @@ static void send_some(struct sender *s)
 
 /* ---- the thread ---- */
 
-/* The jobs at hand, and those that wait for a lease of the guard's. */
+/* End late jobs: those at hand, and those that wait for a lease of the guard's. */
 static void answer_late(struct sender *s)
 {
     int64_t now_ms = monotonic_ms();
@@ -209,7 +209,7 @@ static void answer_late(struct sender *s)
     s->tick_ms = s->all->guard != NULL ? guard_tick(s->all->guard, now_ms) : INT64_MAX;
 }
 
-/* While it waits for a server: answer who is late. */
+/* End late jobs while the thread waits for a server; a redis_look. */
 static bool sender_look(void *data)
 {
     struct sender *s = data;
@@ -246,7 +246,7 @@ static bool next_jobs(struct sender *s, struct storage_job **ret)
     return go_on;
 }
 
-/* @jobs are due, behind those that have waited long enough. */
+/* Make @jobs due, behind those that have waited long enough. */
 static void make_due(struct sender *s, struct storage_job *jobs)
 {
     int64_t now_ms = monotonic_ms();
@@ -336,7 +336,7 @@ void limit_senders_drain(struct limit_senders *all, int64_t deadline_ms)
             cond_wait_until_ms(&s->idle, &s->lock, deadline_ms);
         }
         struct storage_job *left = job_queue_take(&s->queue, SIZE_MAX);
-        s->stop = true; /* ends it behind the batch at hand */
+        s->stop = true; /* ends the thread after the batch at hand */
         pthread_cond_signal(&s->work);
         pthread_mutex_unlock(&s->lock);
         jobs_done(left, STORAGE_SHUTDOWN);
@@ -354,7 +354,7 @@ void limit_senders_stop(struct limit_senders *all)
     for (unsigned i = 0; i < all->n; i++) {
         struct sender *s = &all->senders[i];
         if (s->all == NULL) {
-            continue; /* not begun */
+            continue; /* this sender was not begun */
         }
         if (s->is_started) {
             pthread_mutex_lock(&s->lock);
