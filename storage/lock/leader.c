@@ -12,9 +12,9 @@
 
 /* Longest wait for the Redis that has the data, once to connect and once to ask. */
 #define HOME_MS        800
-#define AGAIN_MS       300 /* after a renewal that was not answered */
+#define AGAIN_MS       300 /* pause after a renewal that was not answered */
 #define NOT_READY_MS   200
-#define ACQUIRE_MIN_MS 5 /* behind the end of another's lease */
+#define ACQUIRE_MIN_MS 5 /* pause after the end of another process's lease */
 #define ACQUIRE_JITTER 50
 #define QUICK_TRIES    3
 
@@ -25,11 +25,11 @@ struct leader {
     pthread_mutex_t lock; /* guards the next block */
     pthread_cond_t changed;
     int64_t token;    /* 0: not leading */
-    int64_t until_ms; /* it holds before this */
+    int64_t until_ms; /* the token holds until then, CLOCK_MONOTONIC */
     int64_t floor;    /* the next token must be greater */
     bool wish, nudged, stop;
 
-    pthread_mutex_t chore_lock; /* guards chore, and is held while it looks */
+    pthread_mutex_t chore_lock; /* guards `chore`, and is held while the chore looks */
     struct leader_chore chore;
 
     /* The thread's own. */
@@ -41,13 +41,13 @@ struct leader {
     char name[LOCK_TOKEN - 40];
     bool keeps;      /* home_lock may be there: no answer said that it was given back */
     int64_t next_ms; /* when the lock is to be looked at */
-    unsigned tries;  /* without a quorum, one after another */
-    bool no_quorum;  /* it was told that too few of the others answer */
+    unsigned tries;  /* attempts without a quorum, one after another */
+    bool no_quorum;  /* the caller of storage was told that too few of `others` answer */
 };
 
 /* ---- what others see ---- */
 
-/* Another token is to be drawn: a greater one was seen. */
+/* Must another token be drawn, because a greater one was seen? */
 static bool is_outranked(const struct leader *l)
 {
     return l->token != 0 && l->token < l->floor;
@@ -109,8 +109,8 @@ static void leader_publish(struct leader *l, int64_t token, int64_t until_ms)
 
 /* ---- the lock ---- */
 
-/* Answer the jobs whose time is up, see leader_chore; returns when to look again.  The lock is let
- * go of before: an answer takes locks of its own, which this file knows nothing of. */
+/* Answer the jobs whose time is up (struct leader_chore), and return when to look again.  The lock
+ * is released before jobs are answered: an answer takes locks that this file does not know. */
 static int64_t do_chore(struct leader *l)
 {
     struct storage_job *late = NULL;
@@ -124,7 +124,7 @@ static int64_t do_chore(struct leader *l)
     return next_ms;
 }
 
-/* While it waits for Redis. */
+/* Do the chore while the thread waits for Redis; a redis_look. */
 static bool do_chore_beside(void *data)
 {
     (void)do_chore(data);
@@ -184,7 +184,8 @@ static void step_down(struct leader *l, enum lock_answer why)
     core_notice(l->core, STORAGE_LEADER_LOST, lock_answer_text(why));
 }
 
-/* The servers of --lock-redis may serve several tallyds with data of their own. */
+/* Make the keys and tokens.  The servers of --lock-redis may serve several installations of tallyd,
+ * each with its own data, so a hash of the secret is part of the key there. */
 static void name_locks(struct leader *l)
 {
     const struct secret *secret = atomic_load(&l->core->secret);
@@ -204,7 +205,7 @@ static void name_locks(struct leader *l)
     memcpy(l->others.lock.token, l->home_lock.token, sizeof(l->home_lock.token));
 }
 
-/* Tell once that too few servers answer, and once that it is over. */
+/* Tell once that too few servers answer, and once that enough of them answer again. */
 static void tell_of_quorum(struct leader *l)
 {
     char away[1024];
@@ -320,7 +321,7 @@ static void leader_look(struct leader *l)
 
 /* ---- the thread ---- */
 
-/* Sleep until @at_ms or until something changed; false: stop. */
+/* Sleep until @at_ms or until a member has changed.  False: the thread must stop. */
 static bool sleep_until(struct leader *l, int64_t at_ms)
 {
     pthread_mutex_lock(&l->lock);
@@ -356,7 +357,7 @@ static void *leader_main(void *argument)
     return NULL;
 }
 
-/* NULL: no memory. */
+/* Make a leader without its thread.  NULL: out of memory. */
 static struct leader *leader_new(struct core *core)
 {
     struct leader *l = calloc(1, sizeof(*l));

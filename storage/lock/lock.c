@@ -46,7 +46,8 @@ void lock_disconnect(struct lock_server *server)
 
 /* ---- questions ---- */
 
-/* It has not answered.  An acquire that it gets later would take the lock for nobody. */
+/* Give up a server that has not answered.  An acquire that the server still gets would take the
+ * lock for no process. */
 static enum lock_answer lock_unknown(struct lock_server *server, const char *why)
 {
     (void)snprintf(server->why, sizeof(server->why), "%s", why);
@@ -117,7 +118,7 @@ enum lock_answer lock_await(struct lock_server *server, int64_t deadline_ms, int
     if (reply->type == REPLY_ERROR && server->refused != NULL) {
         server->refused(server->refused_data, reply);
     }
-    if (reply->type != REPLY_INTEGER) { /* NOSCRIPT, READONLY..: look anew next time */
+    if (reply->type != REPLY_INTEGER) { /* after NOSCRIPT, READONLY and others connect anew */
         return lock_unknown(server, reply_complaint(reply));
     }
     server->why[0] = '\0';

@@ -2,8 +2,8 @@
  *
  * Layer: storage.  A server belongs to one thread.
  * Source: redis.io, "Distributed Locks with Redis": SET NX PX with a random token (acquire.lua).
- * Only the process whose token it still is prolongs the lock (renew.lua), or deletes it
- * (release.lua).  One Redis may keep the lock, or several by the rules of redlock.h.
+ * A process prolongs the lock (renew.lua), or deletes it (release.lua), only if the key still holds
+ * that process's token.  One Redis may keep the lock, or several by the rules of redlock.h.
  *
  * A question is sent first and its answer awaited later, so that several servers are asked at once.
  * A server that does not answer in time is disconnected: its late answer must not be taken for that
@@ -30,41 +30,43 @@ struct lock {
     int64_t lease_ms;
 };
 
-/* Draw a token: 128 random bits, and @name (cut to fit) so that people see who it is. */
+/* Draw a token: 128 random bits, and @name (cut to fit), which shows operators the holder. */
 void lock_draw(struct lock *lock, const char *name);
 
-/* The holder's name in a token; the whole if it is none of ours. */
+/* The holder's name in @token, a part of it; all of @token if it is none of ours. */
 struct slice lock_holder(struct slice token);
 
 /* A Redis that keeps locks. */
 struct lock_server {
     struct redis_endpoint endpoint;
     struct redis *redis;    /* NULL: not connected */
-    struct redis_look look; /* its owner's, for the next connection; 0: none */
+    struct redis_look look; /* set by the owner, for the next connection; zeroed: none */
     struct script_digests scripts;
     bool asked;    /* an answer is awaited */
-    char why[160]; /* the last question was not answered, in words; "": it was */
-    /* Is told of an error reply, which may say that another server has the lock.  NULL: nobody. */
+    char why[160]; /* why the last question was not answered, in words; "": it was answered */
+    /* Called with an error reply, which may say that another server has the lock.  NULL: not
+     * called. */
     void (*refused)(void *data, const struct reply *reply);
     void *refused_data;
 };
 
 /* What became of a question. */
 enum lock_answer {
-    LOCK_MINE,    /* acquired, prolonged, released */
-    LOCK_OTHERS,  /* somebody else has it */
-    LOCK_GONE,    /* nobody has it: it ran out, or the data was lost */
+    LOCK_MINE,    /* the lock was acquired, prolonged or released */
+    LOCK_OTHERS,  /* another process has the lock */
+    LOCK_GONE,    /* no process has the lock: it ran out, or the data was lost */
     LOCK_UNKNOWN, /* no answer, or a refusal */
 };
 
 /* Why a lock is not held any more, in words; static. */
 const char *lock_answer_text(enum lock_answer answer);
 
-/* Connect unless connected.  False: it cannot be reached, and server->why says why. */
+/* Connect unless connected, until @deadline_ms (CLOCK_MONOTONIC).  False: the server cannot be
+ * reached, and server->why says why. */
 bool lock_connect(struct lock_server *server, struct resolvers *resolvers, int64_t deadline_ms);
 void lock_disconnect(struct lock_server *server); /* harmless if it is not connected */
 
-/* Ask.  A server that is not connected is not asked, and its answer is LOCK_UNKNOWN.
+/* Send a question.  A server that is not connected is not asked, and its answer is LOCK_UNKNOWN.
  * @fence: the key of the fencing tokens, which lies beside the data, or NULL.  The token that is
  * drawn is greater than @floor.  @wish: a key that a renewal looks for, or NULL. */
 void lock_ask_acquire(
@@ -72,14 +74,15 @@ void lock_ask_acquire(
 void lock_ask_renew(struct lock_server *server, const struct lock *lock, const struct key *wish);
 void lock_ask_release(struct lock_server *server, const struct lock *lock);
 
-/* *ret_number of a lock that was renewed: somebody wishes a pass (@wish is there). */
+/* *ret_number of a lock that was renewed: the key @wish is there, by which a process asks for a
+ * pass. */
 #define LOCK_RENEWED_WISHED 2
 
 /* Await the answer to the question that was asked.  *ret_number tells more:
  *
  *   question   answer         *ret_number
  *   acquire    LOCK_MINE      the fencing token (1 without @fence)
- *   acquire    LOCK_OTHERS    milliseconds that the other one has left
+ *   acquire    LOCK_OTHERS    milliseconds that are left of the other process's lease
  *   renew      LOCK_MINE      1, or LOCK_RENEWED_WISHED
  */
 enum lock_answer lock_await(

@@ -6,7 +6,7 @@
 #include "storage/base/clock.h"
 #include "storage/redis/address.h"
 
-#define DRIFT_MS  2 /* and 1 % of the lease */
+#define DRIFT_MS  2 /* the drift is this and 1 % of the lease */
 #define RETRY_MS  200
 #define JITTER_MS 200
 
@@ -81,7 +81,8 @@ void redlock_close(struct redlock *redlock)
     }
 }
 
-/* Each gets its own time: one that is away must not use up the others'. */
+/* Connect all servers, each within its own time: a server that is away must not use up the others'
+ * time. */
 static void connect_all(struct redlock *redlock)
 {
     for (unsigned i = 0; i < redlock->n; i++) {
@@ -90,7 +91,8 @@ static void connect_all(struct redlock *redlock)
     }
 }
 
-/* @ret_left_ms, one a server: how long it is another's. */
+/* Await the answers of all servers.  @ret_left_ms, by server: how long another process has the
+ * lock. */
 static enum lock_answer await_all(struct redlock *redlock, int64_t ret_left_ms[LOCK_SERVERS_MAX])
 {
     int64_t deadline_ms = monotonic_ms() + REDLOCK_SERVER_MS;
@@ -147,7 +149,7 @@ enum lock_answer redlock_renew(struct redlock *redlock)
 void redlock_release(struct redlock *redlock)
 {
     int64_t left_ms[LOCK_SERVERS_MAX];
-    connect_all(redlock); /* also those that did not answer: they may have locked all the same */
+    connect_all(redlock); /* also servers that did not answer: they may have locked all the same */
     for (unsigned i = 0; i < redlock->n; i++) {
         lock_ask_release(&redlock->servers[i], &redlock->lock);
     }
