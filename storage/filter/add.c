@@ -7,17 +7,17 @@
 /* Bits that one script sets at most: a ms or two of Redis.  To zero a new string of
  * BLOOM_SEGMENT_BITS takes as long (measured: 1.2 and 1.6 ms; 0.1 for 256 KiB). */
 #define BITS_A_SCRIPT 2000
-#define STRINGS_MAX   256 /* of a script */
+#define STRINGS_MAX   256 /* strings of one script */
 
-/* Number of a shard's newest layer, from 0. */
+/* The number of a shard's newest layer, from 0. */
 static unsigned newest(const struct items *it, unsigned s)
 {
     unsigned n = it->state->shards[s].n;
     return n == 0 ? 0 : n - 1;
 }
 
-/* Has each of the layer's strings been made?  With 32 items a string that is so but for once in
- * e^32, and to ask Redis for each would cost a tenth of an add. */
+/* Has each of the layer's strings been made?  With 32 items for each string a given one is missing
+ * only once in e^32 times, and to ask Redis for each would cost a tenth of an add. */
 static bool strings_are_there(
     const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer)
 {
@@ -25,8 +25,8 @@ static bool strings_are_there(
 }
 
 /* How many items may go into a script.  Only the @first script of a shard in a round may have to
- * make a string: the scripts behind it find the layer's only string there.  A script that may have
- * to make one does the less beside, the longer the string is. */
+ * make a string: later scripts find the layer's only string there.  The longer a string that a
+ * script may have to make, the fewer items go into the script. */
 static size_t items_that_fit(
     const struct items *it, unsigned s, unsigned index, const struct bloom_layer *layer, bool first)
 {
@@ -49,7 +49,7 @@ struct strings {
     uint64_t segments[STRINGS_MAX];
 };
 
-/* The number of the string @segment, which may be a new one.  STRINGS_MAX: that does not fit. */
+/* The number of the string of @segment, which is added if it is new.  STRINGS_MAX: no room. */
 static uint32_t string_number(struct strings *strings, uint64_t segment)
 {
     uint32_t i = 0;
@@ -124,13 +124,13 @@ static void write_script(struct items *it, unsigned s, bool first, uint32_t *at)
 /* The codes of filter_add.lua. */
 enum add_code {
     ADD_DONE,
-    ADD_GROWN, /* done, and the shard has got one more layer */
+    ADD_GROWN, /* the items were added, and the shard has got one more layer */
     ADD_STALE, /* nothing was done: the shard has got layers that we do not know of; the text is n
                 */
     ADD_GONE,  /* nothing was done: the filter was deleted */
 };
 
-/* Take what filter_add.lua answers.  False: not that. */
+/* Take what filter_add.lua answers.  False: the reply has another form. */
 static bool take_answers(
     struct items *it, const struct items_sent *sent, const struct reply *reply, bool *ret_gone)
 {
@@ -198,7 +198,7 @@ static bool add_round(struct items *it, bool *ret_any, bool *ret_gone)
     return ok;
 }
 
-/* Look into the layers that are full, and so never change, but for those of an earlier round. */
+/* Look into the layers that are full, and so never change; those of an earlier round are known. */
 static bool probe_full(struct items *it)
 {
     for (unsigned s = 0; s < it->state->shape.shards; s++) {

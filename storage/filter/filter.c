@@ -1,4 +1,4 @@
-/* filter.c - the jobs about named filters: make one, look at it, ask it, add to it, delete it. */
+/* filter.c - the jobs about named filters: to make, describe, check, fill and delete one. */
 #include "storage/job/filter_job.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static struct filter_figures figures(const struct filter_state *state)
     double set = 0;
     for (unsigned s = 0; s < shape->shards; s++) {
         const struct filter_shard *shard = &state->shards[s];
-        unsigned n = shard->n == 0 ? 1 : shard->n; /* the first layer is there, empty */
+        unsigned n = shard->n == 0 ? 1 : shard->n; /* a shard without items has an empty layer */
         double wrong = 0;                          /* probability of a wrong answer */
         for (unsigned i = 0; i < n; i++) {
             struct bloom_layer layer = bloom_layer(&shape->shard, i);
@@ -46,8 +46,8 @@ static bool same_parameters(const struct filter_shape *shape, const struct filte
            shape->expansion == asked->expansion;
 }
 
-/* Learn the filter; with @make it is made if it is not there.  Another process may delete it again
- * and again, but not past the deadline: then the pipeline fails. */
+/* Learn the filter; with @make the filter is made if there is none.  Another process may delete the
+ * filter again and again, but not past the deadline: then the pipeline fails. */
 static bool learn(struct filter_state *state, struct filter_job *job, bool make)
 {
     for (;;) {
@@ -99,7 +99,7 @@ static void run_add(struct filter_state *state, struct filter_job *job)
 {
     bool gone = false;
     do {
-        if (gone) { /* another process deletes it */
+        if (gone) { /* another process is deleting the filter */
             (void)poll(NULL, 0, GONE_PAUSE_MS);
         }
         gone = false;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bits that one command looks at: many more, and Redis takes longer for each. */
+/* Bits that one command looks at: with many more, Redis takes longer for each bit. */
 #define BITS_A_LOOK 64
 
 bool items_init(struct items *it, struct filter_state *state, struct filter_job *job)
@@ -104,7 +104,7 @@ static bool all_set(const struct reply *bits, size_t n)
     return true;
 }
 
-/* Items whose bits are all set are answered @found.  False: see pipe.err. */
+/* Take the replies: items whose bits are all set are answered @found.  False: see pipe.err. */
 static bool take_bits(struct items *it, enum filter_answer found)
 {
     struct pipeline *p = &it->state->pipe;

@@ -1,17 +1,17 @@
-/* items.h - the items of one request to a named filter: looked for, and added.
+/* items.h - looks the items of one request up in a named filter, and adds them.
  *
  * Layer: storage.  Belongs to a reader's thread, for one job.
  *
- * A large filter lies in several shards, each in a partition of its own, and a shard in layers,
- * each twice as large as the one before.  An item belongs to one shard; it is in the filter if one
- * of the shard's layers has all its bits.
+ * A large filter lies in several shards, each in a partition of its own, and a shard has layers.
+ * An item belongs to one shard; the item is in the filter if one of the shard's layers has all its
+ * bits.
  */
 #ifndef STORAGE_FILTER_ITEMS_H
 #define STORAGE_FILTER_ITEMS_H
 
 #include "storage/filter/state.h"
 
-/* A command under way: for items asked[first .. first + n) of a shard, each of @hashes bits. */
+/* A command under way: for items asked[first .. first + n) of a shard, each of `hashes` bits. */
 struct items_sent {
     unsigned shard, hashes;
     size_t first, n;
@@ -25,17 +25,18 @@ struct items {
     struct bloom_hash *hashes; /* by item */
     uint32_t *order;           /* items by shard */
     uint32_t first[FILTER_SHARDS_MAX + 1];
-    /* Of each shard's layers, those before `known` were looked into, and those from `next` on. */
+    /* By shard: layers before number `known` and from number `next` on were looked into. */
     unsigned known[FILTER_SHARDS_MAX], next[FILTER_SHARDS_MAX];
     struct items_asked {
         uint32_t item;
-        uint32_t string;     /* its segment in the layer, or, in a script, its key's number */
+        uint32_t string;     /* the item's segment in the layer or, in a script, its key's number */
     } * asked;               /* items of the commands under way */
     struct items_sent *sent; /* at most one for each item */
     size_t n_asked, n_sent;
 };
 
-/* False: see state->pipe.err.  items_release must follow in any case. */
+/* Hash the items of @job, and sort them by shard.  False: see state->pipe.err.  items_release()
+ * must follow in any case. */
 bool items_init(struct items *it, struct filter_state *state, struct filter_job *job) MUST_CHECK;
 void items_release(struct items *it);
 
@@ -44,7 +45,7 @@ static inline bool items_pending(const struct items *it, uint32_t item)
     return it->job->answers[item] == FILTER_PENDING;
 }
 
-/* Bit @i of an item, as Redis counts. */
+/* The number of bit @i of an item in its string, as Redis counts bits. */
 static inline int64_t items_bit(
     const struct items *it, const struct bloom_layer *layer, uint32_t item, unsigned i)
 {

@@ -10,7 +10,7 @@
 const char *const filter_home_fields[FILTER_HOME_FIELDS] = {
     "id", "capacity", "error", "expansion", "shards", "drop", "rules"};
 
-/* By their number. */
+/* What each number in the field `rules` stands for. */
 static const struct {
     enum bloom_rules rules;
     uint64_t segment_bits; /* 0: not one of ours */
@@ -50,7 +50,7 @@ void filter_shape_init(struct filter_shape *shape, struct slice site, struct sli
 {
     *shape = (struct filter_shape){.site = site,
         .name = name,
-        .shards = 1, /* until it is read */
+        .shards = 1, /* until the number is read */
         .home = partition_of(partitions, page_hash(site, name)),
         .partitions = partitions->n};
 }
@@ -70,7 +70,7 @@ bool filter_shape_read(struct filter_shape *shape, const struct reply *fields)
     uint64_t capacity;
     uint64_t expansion;
     uint64_t shards;
-    uint64_t rules = FILTER_REDISBLOOM; /* of a filter that says nothing of it */
+    uint64_t rules = FILTER_REDISBLOOM; /* of a filter whose hash names no rules */
     shape->id = 0;
     if (fields->type != REPLY_ARRAY || fields->n != FILTER_HOME_FIELDS) {
         return false;
@@ -124,7 +124,7 @@ bool filter_shard_read(
         }
     }
     if (id != shape->id) {
-        shard = (struct filter_shard){0}; /* what is left of an earlier filter */
+        shard = (struct filter_shard){0}; /* the hash is left of an earlier filter */
     } else {
         shard.n = (unsigned)n;
     }

@@ -8,7 +8,7 @@
  *                             string  the bits
  *
  * A filter that fits into 4 MiB is RedisBloom's, bit for bit: its string is RedisBloom's image of
- * the layer.  A larger filter is cut into shards, so that it cannot be such an image.  It goes by
+ * the layer.  A larger filter is cut into shards, so it cannot be such an image.  Therefore it has
  * our own rules (bloom.h), in segments of up to 256 KiB.
  *
  * All bits of an item lie in one string, so they are one command.  A new string is zeroed at one
@@ -17,12 +17,13 @@
  * makes a string does little else.
  *
  * h is the partition of hash(site, name).  Shard s of S lies in partition (h + s * (P / S)) mod P.
- * So a filter of one shard has everything in one partition, and one of several is spread evenly.
+ * So a filter of one shard has everything in one partition, and a filter of several shards is
+ * spread evenly.
  * Every request reads the hashes of all shards, so there are no more than FILTER_SHARDS_MAX.
  *
  * `id` is the time of creation in microseconds, always later than that of an earlier filter of the
- * name.  It stands in every hash and in the bits' keys.  So a process that still goes by an earlier
- * filter of the name does nothing to this one: it neither adds to it nor deletes it.
+ * name.  The id stands in every hash and in the bits' keys.  So a process that still goes by an
+ * earlier filter of the name neither adds to this one nor deletes it.
  *
  * `drop` in a hash: the filter is being deleted, and the next process that meets it finishes that
  * first.  `last` in a hash without an id: the id of a filter that was deleted; it stays for two
@@ -39,7 +40,7 @@
 
 #define FILTER_SHARDS_MAX 64
 
-/* As stored.  (3 was used before the first release.) */
+/* The field `rules` of a filter's hash.  (3 was used before the first release.) */
 enum filter_rules {
     FILTER_REDISBLOOM = 1,
     FILTER_OWN_LONG = 2, /* segments of up to 1 MiB; not made any more */
@@ -48,7 +49,7 @@ enum filter_rules {
 
 struct filter_shape {
     struct slice site, name;
-    uint64_t id; /* 0: there is none */
+    uint64_t id; /* 0: there is no such filter */
     bool dropping;
     uint64_t capacity;
     double error;
@@ -63,7 +64,7 @@ struct filter_shard {
     uint64_t items[BLOOM_LAYERS_MAX];
 };
 
-/* What a new filter of these parameters gets. */
+/* How a new filter is laid out, by its parameters. */
 struct filter_layout {
     unsigned shards;
     enum filter_rules rules;
@@ -74,13 +75,13 @@ struct filter_layout filter_layout(
 void filter_shape_init(struct filter_shape *shape, struct slice site, struct slice name,
     const struct partitions *partitions);
 
-/* Take the reply to HMGET <home> id capacity error expansion shards drop rules.  False: not one
- * of ours. */
+/* Take the reply to HMGET <home> id capacity error expansion shards drop rules.  False: the hash is
+ * not one of ours. */
 #define FILTER_HOME_FIELDS 7
 extern const char *const filter_home_fields[FILTER_HOME_FIELDS];
 bool filter_shape_read(struct filter_shape *shape, const struct reply *fields) MUST_CHECK;
 
-/* Take the reply to HGETALL of a shard's hash.  False: not one of ours. */
+/* Take the reply to HGETALL of a shard's hash.  False: the hash is not one of ours. */
 bool filter_shard_read(const struct filter_shape *shape, const struct reply *pairs,
     struct filter_shard *ret) MUST_CHECK;
 
@@ -88,8 +89,8 @@ bool filter_shard_read(const struct filter_shape *shape, const struct reply *pai
 unsigned filter_shard_of(const struct filter_shape *shape, struct bloom_hash hash);
 unsigned filter_partition(const struct filter_shape *shape, unsigned shard);
 
-/* The first @layers layers of one shard, as a share of the capacity that was asked for.  (A large
- * filter's shards are made a little larger than their share, because items fall into them by
+/* What the first @layers layers of one shard contribute to the capacity that was asked for.  (The
+ * shards of a large filter are made a little larger than that, because items fall into them by
  * chance.) */
 double filter_nominal_capacity(const struct filter_shape *shape, unsigned layers);
 

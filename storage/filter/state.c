@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#define UNLINK_BYTES (1 << 20) /* of the strings of one command */
+#define UNLINK_BYTES (1 << 20) /* the strings that one command deletes have so many bytes */
 
 unsigned filter_place(const struct filter_state *state, unsigned shard)
 {
@@ -47,7 +47,7 @@ static bool take_shards(struct filter_state *state, unsigned from, unsigned to)
     return true;
 }
 
-/* Most filters have one shard, beside the filter's own hash. */
+/* Read the filter's hash and its first shard, then the other shards, which most filters lack. */
 static bool look(struct filter_state *state)
 {
     struct pipeline *p = &state->pipe;
@@ -128,7 +128,7 @@ static void ask_drop(
     resp_text(out, phase);
 }
 
-/* One phase for every shard; *ret_layers (one a shard, unless NULL) is what is to be deleted. */
+/* Do one phase for every shard.  *ret_layers, unless NULL: how many layers each shard has. */
 static bool drop_shards(struct filter_state *state, const char *phase, unsigned *ret_layers)
 {
     for (unsigned s = 0; s < state->shape.shards; s++) {

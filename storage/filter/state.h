@@ -1,4 +1,4 @@
-/* state.h - a named filter as Redis has it now: learn it, make it, delete it.
+/* state.h - learns, makes and deletes a named filter in Redis.
  *
  * Layer: storage, private to filter/.  Belongs to a reader's thread, for one job.
  */
@@ -26,11 +26,11 @@ struct filter_state {
  * state->shape.id is 0 if there is none.  Fails if a partition of the filter has lost its state. */
 bool filter_learn(struct filter_state *state) MUST_CHECK;
 
-/* Make the filter as it was asked for, unless it is there: *ret_made tells.  Does not learn it. */
+/* Make the filter as it was asked for, unless there is one: *ret_made tells.  Does not learn it. */
 bool filter_make(struct filter_state *state, bool *ret_made) MUST_CHECK;
 
-/* Delete the filter that was learnt.  From the first step on nobody sees it.  A process that dies
- * half way leaves the rest to the next one that asks for the filter. */
+/* Delete the filter that was learnt.  From the first step on no process sees the filter.  A process
+ * that dies half way leaves the rest to the next one that asks for the filter. */
 bool filter_drop(struct filter_state *state) MUST_CHECK;
 
 /* A shard's partition, and the partition's hash tag. */
