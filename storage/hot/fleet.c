@@ -17,9 +17,9 @@
 #define PUBLISH_MS 2000
 #define LOOK_MS    100   /* while the data is not prepared: how often to look */
 #define LIST_MS    4000  /* how long a list is good */
-#define ALIVE_MS   10000 /* how long a process that says nothing is counted in */
+#define ALIVE_MS   10000 /* how long a silent process counts as alive */
 #define ASK_MS     1000
-#define FLEET_MAX  128 /* processes */
+#define FLEET_MAX  128 /* processes whose lists are added up */
 
 struct hot_fleet {
     struct core *core;
@@ -54,7 +54,7 @@ static bool fleet_connected(struct hot_fleet *fleet)
 
 enum { REPLY_OF_TIME, REPLY_OF_OTHERS, REPLIES_KEPT };
 
-/* Whatever Redis refuses is tried again with the next turn. */
+/* Take a reply.  A command that Redis refuses is tried again with the next turn. */
 static bool take_reply(void *data, size_t i, const struct reply *reply)
 {
     struct hot_fleet *fleet = data;
@@ -99,7 +99,8 @@ static size_t put_presence(struct hot_fleet *fleet)
     return REPLIES_KEPT + 4;
 }
 
-/* The list, unless there is nothing in it, or nobody to read it. */
+/* Append the command that writes the list, unless the list is empty or no other process reads it.
+ * Returns the number of commands. */
 static size_t put_list(struct hot_fleet *fleet)
 {
     struct hot_page *pages = NULL;
@@ -148,7 +149,7 @@ static void *fleet_main(void *argument)
         if (ready) {
             fleet_publish(fleet);
         }
-        if (alone == fleet->is_alone) { /* else the list is wanted at once */
+        if (alone == fleet->is_alone) { /* another process that has come needs the list at once */
             wake_sleep(&fleet->wake, next_ms);
         }
     }
@@ -204,7 +205,7 @@ struct gathering {
     size_t n;
 };
 
-/* Which other processes there are. */
+/* Ask which other processes there are. */
 static bool ask_others(struct gathering *g)
 {
     struct buffer *out = pipeline_command(&g->pipe, 0, "ZREVRANGEBYSCORE", 6);
@@ -235,7 +236,7 @@ static bool ask_lists(struct gathering *g)
         const struct reply *reply = pipeline_take(&g->pipe);
         ok = reply != NULL;
         if (!ok || reply->type != REPLY_TEXT || reply->text.n == 0) {
-            continue; /* it has none, or ended */
+            continue; /* the process has no list, or has ended */
         }
         struct slice copy = reply->text;
         if (!arena_copy(&g->arena, &copy) || !published_add_bytes(&g->lists, copy)) {
@@ -245,7 +246,7 @@ static bool ask_lists(struct gathering *g)
     return ok;
 }
 
-/* The list of this process, which is the answer so far, becomes that of all. */
+/* Turn the list of this process, which is the answer so far, into that of all processes. */
 static bool fleet_merge(struct gathering *g, struct hot_pages_job *job)
 {
     struct hot_page *all = NULL;

@@ -2,11 +2,11 @@
  *
  * Layer: storage.  Thread-safe.
  *
- * A process counts only the requests that came to it (hot_pages.h).  So every 2 s it writes its
- * list (published.h) to t:{0}:hot:<process>, and whoever is asked for the hot pages adds up all
- * lists.  A list expires after 4 s, so nothing in an answer is older than 5 s, and a process that
- * died is forgotten.  Which processes there are stands in the zset t:{0}:hot.  A process that finds
- * itself alone there writes no list.
+ * A process counts only the requests that came to it (hot_pages.h).  So every 2 s each process
+ * writes its list (published.h) to t:{0}:hot:<process>, and a process that is asked for the hot
+ * pages adds up all lists.  A list expires after 4 s, so nothing in an answer is older than 5 s,
+ * and a process that died is forgotten.  The zset t:{0}:hot names the processes.  A process that
+ * finds itself alone there writes no list.
  */
 #ifndef STORAGE_HOT_FLEET_H
 #define STORAGE_HOT_FLEET_H
@@ -17,7 +17,7 @@
 struct hot_fleet;
 struct hot_pages;
 
-/* Draw core->process, and start the thread; @hot lives longer.  NULL: no memory or no thread. */
+/* Draw core->process, and start the thread; @hot outlives it.  NULL: no memory or no thread. */
 struct hot_fleet *hot_fleet_start(struct core *core, struct hot_pages *hot) MUST_CHECK;
 
 /* Stop the thread and free.  core->stopping is set before. */

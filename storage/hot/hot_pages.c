@@ -104,8 +104,7 @@ static struct kept counter_at(const struct space_saving *now, size_t i)
     return (struct kept){set->hash[way], set->count[way], set->over[way], set->name[way]};
 }
 
-/* The most that a page can have had that has no counter, or one of which nobody knows what it
- * counts. */
+/* The most that a page can have had that has no counter, or one whose name is not known. */
 static uint32_t floor_of(const struct space_saving *now)
 {
     uint32_t floor = space_saving_floor(now);
@@ -315,7 +314,8 @@ static double seconds_counted(const struct hot_pages *hot, int64_t now_ms)
     return now_ms - first_ms < 1000 ? 1 : (double)(now_ms - first_ms) / 1000;
 }
 
-/* What a page can come to that has no part, or is one of the @n last pages, which are freed. */
+/* Free the @n last pages.  Returns the highest rate that one of them, or a page without a part, can
+ * have. */
 static double drop_pages(const struct parts *parts, struct hot_page *pages, size_t n, double s)
 {
     uint64_t floor =

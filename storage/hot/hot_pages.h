@@ -22,7 +22,7 @@
 #include "storage/base/slice.h"
 #include "storage/job/hot_page.h"
 
-#define HOT_SLOTS   10 /* of the window: nine that are over, and the one under way */
+#define HOT_SLOTS   10 /* slots of the window: nine that are over, and the one under way */
 #define HOT_SLOT_MS 3000
 
 struct event;
@@ -40,9 +40,9 @@ void hot_pages_writes(
 void hot_pages_reads(struct hot_pages *hot, unsigned core, int64_t now_ms, struct slice site,
     const struct slice *pages, size_t n);
 
-/* The @limit hottest pages, or fewer, in order (hot_pages_sort()).  *ret_absent: a page that is not
- * in the list has at most so many reads, and so many writes, a second.  The caller frees the list
- * with hot_pages_release().  False: out of memory. */
+/* List the @limit hottest pages, or fewer, in order (hot_pages_sort()).  *ret_absent: the most
+ * reads a second, and the most writes, of a page that is not in the list.  The caller frees the
+ * list with hot_pages_release().  False: out of memory. */
 bool hot_pages_list(struct hot_pages *hot, int64_t now_ms, size_t limit, struct hot_page **ret,
     size_t *ret_n, double *ret_absent) MUST_CHECK;
 

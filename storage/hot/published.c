@@ -26,7 +26,8 @@ static size_t size_of(const struct hot_page *page)
     return 3 * sizeof(uint64_t) + 3 + page->site.n + page->page.n;
 }
 
-/* How many of the pages are written, and what one that is not written can come to. */
+/* How many of the pages are written.  *absent grows to the highest rate that a page that is not
+ * written can have. */
 static size_t count_fitting(const struct hot_page *pages, size_t n, double *absent)
 {
     size_t bytes = 0;
@@ -62,7 +63,7 @@ void published_write(struct buffer *out, const struct hot_page *pages, size_t n,
 
 /* ---- reading ---- */
 
-/* A page as one list has it.  Its names are the list's. */
+/* A page as one list has it.  The list owns the names. */
 struct published_part {
     struct slice site, page;
     double reads, writes, error;
@@ -159,7 +160,7 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : slice_compare(x->page, y->page);
 }
 
-/* The @n parts of one page.  False: out of memory. */
+/* Merge the @n parts of one page.  False: out of memory. */
 static bool merge_page(const struct published_lists *lists, const struct published_part *parts,
     size_t n, struct hot_page *ret)
 {

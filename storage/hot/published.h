@@ -22,8 +22,8 @@
 #include "storage/base/compiler.h"
 #include "storage/job/hot_page.h"
 
-#define PUBLISHED_PAGES 256         /* of one process, */
-#define PUBLISHED_BYTES (64 * 1024) /* and bytes: less pages where their names are long */
+#define PUBLISHED_PAGES 256         /* pages in the list of one process */
+#define PUBLISHED_BYTES (64 * 1024) /* bytes of a list: fewer pages fit if their names are long */
 
 /* Append the list as bytes: the first pages as far as both bounds allow.  @absent: see
  * hot_pages_list(). */
@@ -31,14 +31,14 @@ void published_write(struct buffer *out, const struct hot_page *pages, size_t n,
 
 struct published_part;
 
-/* Lists that are to be one.  Zeroed: none. */
+/* Lists that are to be merged.  Zeroed: there is none. */
 struct published_lists {
     struct published_part *parts; /* owned */
     size_t n, capacity;
     double absent; /* of all lists together */
 };
 
-/* Add the list of this process.  Its names must stay until published_merge() is through.  False:
+/* Add the list of this process, whose names must stay until published_merge() has returned.  False:
  * out of memory. */
 bool published_add(struct published_lists *lists, const struct hot_page *pages, size_t n,
     double absent) MUST_CHECK;

@@ -37,7 +37,7 @@ static void copy_name(struct space_saving *s, struct space_saving_set *set, size
     s->name_bytes += n;
 }
 
-/* Which counters of the set have @hash, a bit each.  No processor could predict branches here. */
+/* The counters of the set that have @hash, a bit for each.  No processor could predict branches. */
 static inline unsigned ways_of(const struct space_saving_set *set, uint64_t hash)
 {
     unsigned ways = 0;

@@ -40,10 +40,10 @@ struct space_saving_set {
     struct space_saving_name *name[SPACE_SAVING_WAYS]; /* owned; NULL: not copied */
 };
 
-/* Zeroed: empty. */
+/* The counters.  Zeroed: all are free. */
 struct space_saving {
     struct space_saving_set sets[SPACE_SAVING_SETS];
-    size_t name_bytes; /* of all names; SPACE_SAVING_NAMES at most */
+    size_t name_bytes; /* bytes of all names; SPACE_SAVING_NAMES at most */
 };
 #define SPACE_SAVING_NAMES (128 * 1024)
 
