@@ -34,7 +34,7 @@ void bitmap_and(uint64_t *words, size_t n, struct slice bytes)
 }
 
 #if defined(__x86_64__)
-/* One instruction a word.  Processors of the last fifteen years have this instruction. */
+/* Count with one instruction a word, which processors of the last fifteen years have. */
 __attribute__((target("popcnt"))) static uint64_t count_by_instruction(
     const uint64_t *a, const uint64_t *b, size_t n)
 {

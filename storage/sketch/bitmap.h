@@ -20,7 +20,7 @@
 void bitmap_or(uint64_t *words, size_t n, struct slice bytes);
 void bitmap_and(uint64_t *words, size_t n, struct slice bytes);
 
-/* How many bits are set in both.  @a and @b have @n words each and may be the same array. */
+/* How many bits are set in both @a and @b, which have @n words each and may be the same array. */
 uint64_t bitmap_count_both(const uint64_t *a, const uint64_t *b, size_t n);
 
 /* The number of the first bit that is set at @from or behind it; 64 * @n if there is none. */

@@ -55,7 +55,7 @@
 
 #include "storage/base/slice.h"
 
-#define BLOOM_CAPACITY_MAX (UINT64_C(1) << 30) /* of a layer */
+#define BLOOM_CAPACITY_MAX (UINT64_C(1) << 30) /* items of a layer */
 #define BLOOM_ERROR_MAX    0.25
 #define BLOOM_ERROR_MIN    1e-15 /* 64-bit hashes cannot keep less */
 #define BLOOM_EXPANSION    2
@@ -85,7 +85,7 @@ struct bloom_layer {
     enum bloom_rules rules;
     uint64_t capacity;
     double error;
-    uint64_t bits;     /* of each segment; a multiple of 64 */
+    uint64_t bits;     /* bits of each segment; a multiple of 64 */
     uint64_t segments; /* at least 1 */
     unsigned hashes;
 };
@@ -132,12 +132,13 @@ static inline uint64_t bloom_redis_bit(uint64_t bit)
 /* The share of a layer's bits that are set, 0..1, once @items items are in. */
 double bloom_fill(const struct bloom_layer *layer, uint64_t items);
 
-/* The rate at which the layer then says yes to an item that is not in it, 0..1.  By RedisBloom's
- * rules this is (1 - e^(-kn/m))^k for k hashes, n items and m bits; by our own, more exact. */
+/* The rate, 0..1, at which a layer with @items items says yes to an item that is not in it.  By
+ * RedisBloom's rules this is (1 - e^(-kn/m))^k for k hashes, n items and m bits; by our own rules
+ * it is more exact. */
 double bloom_false_positives(const struct bloom_layer *layer, uint64_t items);
 
-/* The rate at which one of two layers or more says yes, where one part does at rate @a and the
- * other at @b.  1 - (1 - a)(1 - b) would be 0 for rates below 1e-16. */
+/* The rate at which at least one of two sets of layers says yes by chance, if one of them does so
+ * at rate @a and the other at @b.  1 - (1 - a)(1 - b) would be 0 for rates below 1e-16. */
 static inline double bloom_either(double a, double b)
 {
     return a + b - a * b;

@@ -170,7 +170,7 @@ static bool sparse_is_valid(const uint8_t *p, const uint8_t *end)
     return covered == HLL_REGISTERS;
 }
 
-/* Only for runs that sparse_is_valid() has checked. */
+/* Unite @hll with the runs, which sparse_is_valid() has checked. */
 static void merge_sparse(struct hll *hll, const uint8_t *p, const uint8_t *end)
 {
     uint8_t *reg = hll->registers;
@@ -329,7 +329,7 @@ static size_t encode_sparse(const uint8_t *registers, uint8_t *ret)
     return n;
 }
 
-/* Four registers in three bytes, the first in the lowest bits. */
+/* Write four registers into three bytes each time, the first one into the lowest bits. */
 static void encode_dense(const uint8_t *registers, uint8_t *ret)
 {
     memcpy(ret, dense_header, HEADER_SIZE);

@@ -33,15 +33,15 @@ struct hll_place {
     uint8_t count;
 };
 
-/* That of the element, as PFADD finds it. */
+/* The place of an element of @n bytes, as PFADD finds it. */
 struct hll_place hll_place_of(const void *element, size_t n);
 
 /* Make @hll the empty set. */
 void hll_clear(struct hll *hll);
 
 /* Unite @hll with a HyperLogLog string of Redis, dense or sparse: each register becomes the greater
- * one of both.  False, with @hll untouched: Redis would not accept the string.  An empty @string
- * (@n 0, may be NULL) is such a one.  The cardinality cached in the string is never used. */
+ * one of both.  False, with @hll untouched: Redis would not accept the string, such as an empty one
+ * (@n 0, @string may be NULL).  The cardinality cached in the string is never used. */
 bool hll_merge(struct hll *hll, const void *string, size_t n) MUST_CHECK;
 
 /* Unite @hll with @other: each register becomes the greater one of both. */
@@ -53,9 +53,9 @@ void hll_unite(struct hll *hll, const struct hll *other);
  * are used. */
 size_t hll_encode(const struct hll *hll, uint8_t *ret);
 
-/* The same of a sketch of @n elements, HLL_FEW at most, by the places to which they go.  @places
- * come out sorted.  Returns how many of HLL_FEW_SIZE bytes of @ret are used; 0: an element's count
- * is too high for a sparse string, as one of four thousand million is. */
+/* The same for a sketch of @n elements, HLL_FEW at most, by the places to which they go.  @places
+ * are sorted.  Returns how many of HLL_FEW_SIZE bytes of @ret are used; 0: an element's count is
+ * too high for a sparse string, as one of four thousand million is. */
 #define HLL_FEW      64
 #define HLL_FEW_SIZE (16 + 3 * HLL_FEW + 2)
 size_t hll_encode_few(struct hll_place *places, size_t n, uint8_t *ret);

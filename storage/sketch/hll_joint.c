@@ -35,7 +35,7 @@
 #define STEPS_MAX   60
 #define HALVED_MAX  20
 #define ENOUGH      1e-10 /* of the log-likelihood: a hundred-thousandth of a standard error */
-#define LEAST_LEFT  0.02  /* of a part, after one step */
+#define LEAST_LEFT  0.02  /* the share of a part that one step leaves at least */
 #define NOTHING     1e-3  /* elements */
 #define ELEMENTS_UP 1e20  /* registers that are all full: more than any set */
 

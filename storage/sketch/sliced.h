@@ -21,7 +21,8 @@
 #define SLICED_WORDS      8  /* 64 bytes */
 #define SLICED_DIGITS_MAX 16 /* numbers below 2^16 */
 
-/* Slice j is at words + j * stride.  The words are the owner's; all zeros: each number is 0. */
+/* The slices: slice j is at words + j * stride.  The caller owns the words; all zeros: each number
+ * is 0. */
 struct sliced {
     uint64_t *words;
     size_t stride;   /* words of a slice, at least the n of each call */
@@ -31,8 +32,8 @@ struct sliced {
 /* How many digits the number @most needs. */
 unsigned sliced_digits(size_t most);
 
-/* Add 1 to the numbers of the users in @users.  No number becomes 2^digits: that is the caller's
- * care. */
+/* Add 1 to the numbers of the users in @users.  The caller sees to it that no number becomes
+ * 2^digits. */
 void sliced_add(struct sliced *s, size_t n, const uint64_t *users);
 
 /* Take 1 from all numbers but 0, then set those of the users in @users to @number. */
