@@ -48,11 +48,10 @@ const struct option_entry *entries_find(
     const struct options *options, const struct option_family *family, struct slice name)
 {
     struct wanted wanted = {options, family, name};
-    struct index index = options->entry_index; /* the copy has the same slots, and changes none */
     if (options->n_entries == 0) {
         return NULL;
     }
-    uint32_t at = index_find(&index, hash_of(family, name), is_wanted, &wanted)->item;
+    uint32_t at = index_find(&options->entry_index, hash_of(family, name), is_wanted, &wanted)->item;
     return at == INDEX_NONE ? NULL : &options->entries[at];
 }
 

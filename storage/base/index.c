@@ -80,7 +80,7 @@ bool index_reserve(struct index *index)
     return index->used * 2 < index->size || index_resize(index, index->size * 2);
 }
 
-struct index_slot *index_find(struct index *index, uint64_t hash,
+struct index_slot *index_find(const struct index *index, uint64_t hash,
     bool (*same)(const void *context, uint32_t item), const void *context)
 {
     uint32_t h = fold_hash(hash);

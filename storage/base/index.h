@@ -43,7 +43,7 @@ bool index_reserve(struct index *index) MUST_CHECK;
 /* Return the slot of the first item of @hash for which @same is true, or the empty slot where such
  * an item belongs.  The caller has called index_reserve before.  The slot is valid until the next
  * index_reserve.  @same gets @context and the position of an item. */
-struct index_slot *index_find(struct index *index, uint64_t hash,
+struct index_slot *index_find(const struct index *index, uint64_t hash,
     bool (*same)(const void *context, uint32_t item), const void *context);
 
 /* Fill an empty slot that index_find returned for @hash. */
