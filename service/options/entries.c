@@ -51,7 +51,8 @@ const struct option_entry *entries_find(
     if (options->n_entries == 0) {
         return NULL;
     }
-    uint32_t at = index_find(&options->entry_index, hash_of(family, name), is_wanted, &wanted)->item;
+    uint32_t at =
+        index_find(&options->entry_index, hash_of(family, name), is_wanted, &wanted)->item;
     return at == INDEX_NONE ? NULL : &options->entries[at];
 }
 

@@ -7,7 +7,7 @@
 
 #include "handlers/text/utf8.h"
 #include "service/options/entries.h"
-#include "storage/base/regular_file.h"
+#include "service/settings_file.h"
 
 #define FILE_MAX (1u << 20) /* bytes of a configuration file */
 

@@ -9,8 +9,8 @@
 #include "handlers/text/check.h"
 #include "handlers/text/plain.h"
 #include "handlers/text/utf8.h"
+#include "service/settings_file.h"
 #include "storage/base/index.h"
-#include "storage/base/regular_file.h"
 
 #define WORDS_MAX 4
 #define SITES     "site="

@@ -19,16 +19,3 @@ int regular_file_open(const char *path, const char **ret_error)
     }
     return -1;
 }
-
-FILE *settings_file_open(const char *path, bool again, const char **ret_error)
-{
-    int fd = again ? regular_file_open(path, ret_error) : open(path, O_RDONLY | O_CLOEXEC);
-    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (file == NULL && (fd >= 0 || !again)) {
-        *ret_error = strerror(errno);
-    }
-    if (file == NULL && fd >= 0) {
-        (void)close(fd);
-    }
-    return file;
-}

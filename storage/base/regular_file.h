@@ -8,18 +8,10 @@
 #ifndef STORAGE_BASE_REGULAR_FILE_H
 #define STORAGE_BASE_REGULAR_FILE_H
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "storage/base/compiler.h"
 
 /* Open the file at @path for reading.  Never waits.  The result is a descriptor, to be closed by
  * the caller; -1: *ret_error says why, a text that lasts until the thread's next error. */
 int regular_file_open(const char *path, const char **ret_error) MUST_CHECK;
-
-/* Open the settings at @path for reading.  The first time that may be a pipe, which is waited for;
- * @again, when the process has read settings from there before, only a regular file.  NULL:
- * *ret_error says why, as above. */
-FILE *settings_file_open(const char *path, bool again, const char **ret_error) MUST_CHECK;
 
 #endif
