@@ -6,20 +6,21 @@ import { day } from "./format.js";
 // `until` is the end of all of that period, if it is not `from`: as an end `from` would be rounded up by a minute.
 // Borders lie where buckets are kept: minutes are kept for two days, then hours, then days.
 const WINDOWS = {
-  now: { label: "Now", from: "now-29m", before: ["now-59m", "now-30m"], until: "now-30m", step: "1m", words: "the last 30 minutes" },
-  "24h": { label: "24 hours", from: "now-1439m", before: ["now-2879m", "now-1440m"], until: "now-1440m", step: "1h" },
-  today: { label: "Today", from: "now/d", before: ["now-1d/d", "now-1d"], step: "1h" },
+  now: { label: "Now", from: "now-29m", step: "1m", words: "the last 30 minutes" },
+  "24h": { label: "24 hours", from: "now-1439m", step: "1h" },
+  today: { label: "Today", from: "now/d", step: "1h" },
   yesterday: { label: "Yesterday", from: "now-1d/d", to: "now/d", before: ["now-2d/d", "now-1d/d"], step: "1h" },
-  "7d": { label: "7 days", from: "now-6d/d", before: ["now-13d/d", "now-7d"], step: "1d" },
-  "30d": { label: "30 days", from: "now-29d/d", before: ["now-59d/d", "now-30d"], step: "1d" },
-  month: { label: "This month", from: "now/M", before: ["now-1M/M", "now-1M"], step: "1d" },
+  "7d": { label: "7 days", from: "now-6d/d", step: "1d" },
+  "30d": { label: "30 days", from: "now-29d/d", step: "1d" },
+  month: { label: "This month", from: "now/M", step: "1d" },
   lastmonth: { label: "Last month", from: "now-1M/M", to: "now/M", before: ["now-2M/M", "now-1M/M"], step: "1d" },
-  "12M": { label: "12 months", from: "now-11M/M", before: ["now-23M/M", "now-12M"], step: "1M" },
+  "12M": { label: "12 months", from: "now-11M/M", step: "1M" },
 };
 export const CHOICES = [...Object.entries(WINDOWS).map(([value, { label }]) => [value, label]), ["custom", "Custom"]];
 export const STEPS = [["1m", "minute", 1], ["5m", "5 minutes", 5], ["15m", "15 minutes", 15], ["1h", "hour", 60],
   ["1d", "day", 1440], ["1w", "week", 10080], ["1M", "month", 43800]];
 const MOST_POINTS = 500;
+const MINUTES = { m: 1, h: 60, d: 1440, w: 10080, M: 43800 };
 
 export const isWindow = (name) => Object.hasOwn(WINDOWS, name) || name === "custom";
 
@@ -32,6 +33,23 @@ export function addDays(date, n) {
 const days = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / 86400000);
 const isDate = (text) => /^\d{4}-\d\d-\d\d$/.test(text);
 const minus = (at, ms) => new Date(Date.parse(at) - ms).toISOString();
+
+// The window from a time like now-6d/d until now.  null: @from is no such time.
+function untilNow(from) {
+  const [told, n = "0", unit = "", floor = ""] = /^now(?:-(\d{1,6})([mhdwM]))?(?:\/([hdwM]))?$/.exec(from) ?? [];
+  if (told === undefined || unit + floor === "") {
+    return null;
+  }
+  const back = Number(n);
+  const of = unit || floor;
+  let before = [`now-${2 * back}${of}/${floor}`, from];
+  if (floor === of) { // now-6d/d is the first of seven days, and the last one has not ended
+    before = [`now-${2 * back + 1}${of}/${floor}`, `now-${back + 1}${of}`];
+  } else if (floor === "") { // now-29m is the first of 30 minutes
+    before = [`now-${2 * back * MINUTES[of] + 1}m`, `now-${back * MINUTES[of] + 1}m`];
+  }
+  return { from, to: "now", before, until: floor === "" ? before[1] : from, step: "auto", words: "this window" };
+}
 
 // The window between two instants.  It is compared with the period of the same length before it.
 function between(from, to) {
@@ -61,9 +79,13 @@ function ofDays(from, to, zone) {
 export function chosen({ range, from, to }, zone) {
   if (range !== "custom") {
     const { label } = WINDOWS[range];
-    return { words: /^\d/.test(label) ? `the last ${label}` : label.toLowerCase(), to: "now", ...WINDOWS[range] };
+    const words = /^\d/.test(label) ? `the last ${label}` : label.toLowerCase();
+    return { ...untilNow(WINDOWS[range].from), words, ...WINDOWS[range] };
   }
-  return isDate(from) && isDate(to) ? ofDays(from, to, zone) : between(from, to);
+  if (isDate(from) && isDate(to)) {
+    return ofDays(from, to, zone);
+  }
+  return to === "" || to === "now" ? untilNow(from) : between(from, to);
 }
 
 // The period [from, to] that a window is compared with; null: with none.  @from and @to are the instants of its answer.

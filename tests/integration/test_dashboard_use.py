@@ -77,6 +77,21 @@ def test_an_address_with_from_and_to_is_a_custom_window(http, shop, look):
     assert browser.run("return document.getElementById('range').value") == "custom"
 
 
+@pytest.mark.parametrize("from_, before", [("now-6d/d", ("now-13d/d", "now-7d")), ("now-2h", ("now-241m", "now-121m")),
+                                           ("now/M", ("now-1M/M", "now-1M"))])
+def test_an_address_may_say_from_when_until_now(http, shop, look, from_, before):
+    """As GET /uv takes it; the figures are compared with as much of the time before."""
+    browser = look(f"/?site=shop&from={from_}")
+    assert_figures(browser, http.question("/stats", site="shop", from_=from_))
+    then = http.question("/stats", site="shop", from_=before[0], to=before[1], round="outer")["pv"]
+    assert ("none before" if then == 0 else f"before: {then:,}") in browser.text("#pv-change")
+
+
+def test_an_address_whose_window_is_none_asks_for_one(shop, look):
+    browser = look("/?site=shop&from=yesterday")
+    assert "Choose a first day" in browser.text("body")
+
+
 def test_a_custom_window_ends_now(http, shop, look):
     """No hours to come as zeros, and part of a day is compared with as much of a day."""
     browser = look(f"/?site=shop&range=custom&from={TODAY}&to={TODAY}&step=1h")
