@@ -49,7 +49,7 @@ struct numbered {
 };
 
 struct wanted {
-    const void *const *all;
+    const struct numbered *numbered;
     const void *what;
 };
 
@@ -57,13 +57,13 @@ static bool same_page(const void *context, uint32_t item)
 {
     const struct wanted *wanted = context;
     return slice_equal(
-        *(const struct slice *)wanted->all[item], *(const struct slice *)wanted->what);
+        *(const struct slice *)wanted->numbered->all[item], *(const struct slice *)wanted->what);
 }
 
 static bool same_value(const void *context, uint32_t item)
 {
     const struct wanted *wanted = context;
-    const struct event_value *a = wanted->all[item];
+    const struct event_value *a = wanted->numbered->all[item];
     const struct event_value *b = wanted->what;
     return a->dimension == b->dimension && a->with_visitors == b->with_visitors &&
            slice_equal(a->text, b->text);
@@ -74,23 +74,16 @@ static bool same_value(const void *context, uint32_t item)
 static uint32_t number_of(struct numbered *numbered, const void *what, struct slice text,
     bool (*same)(const void *context, uint32_t item), bool *ret_new)
 {
-    *ret_new = true;
     if (numbered->single) {
+        *ret_new = true;
         return (uint32_t)numbered->n_all++;
     }
-    if (!index_reserve(&numbered->index) || !ARRAY_RESERVE(numbered, all)) {
-        return INDEX_NONE;
+    struct wanted wanted = {numbered, what};
+    uint32_t number =
+        INDEX_ADD(numbered, index, all, XXH3_64bits(text.p, text.n), same, &wanted, ret_new);
+    if (*ret_new) {
+        numbered->all[number] = what;
     }
-    struct wanted wanted = {numbered->all, what};
-    uint64_t hash = XXH3_64bits(text.p, text.n);
-    struct index_slot *slot = index_find(&numbered->index, hash, same, &wanted);
-    *ret_new = slot->item == INDEX_NONE;
-    if (!*ret_new) {
-        return slot->item;
-    }
-    uint32_t number = (uint32_t)numbered->n_all++;
-    numbered->all[number] = what;
-    index_set(&numbered->index, slot, hash, number);
     return number;
 }
 
