@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
-void appender_mark_done(struct appender *a, struct storage_job *job, enum storage_err err)
+/* @job is done with @err.  appender_answer_late() or appender_answer_done() will tell it.  An entry
+ * outlives its requests: a client may be answered 504 while the entry is still appended. */
+static void mark_done(struct appender *a, struct storage_job *job, enum storage_err err)
 {
     job->err = err;
     job_queue_append(&a->done, job);
@@ -26,7 +28,7 @@ void appender_mark_all_done(struct appender *a, struct log_entry *entry, enum st
     for (struct storage_job *job = entry->jobs; job != NULL; job = next) {
         next = job->next;
         bool is_told = err == STORAGE_OK && job->u.write.keyed != NULL;
-        appender_mark_done(a, job, is_told ? job->err : err); /* take_records() has set job->err */
+        mark_done(a, job, is_told ? job->err : err); /* take_records() has set job->err */
     }
     entry->jobs = NULL;
 }
@@ -92,7 +94,7 @@ static void answer_unknown(
         (void)snprintf(job->detail, sizeof(job->detail),
             "Redis has it, but too few replicas have acknowledged it in time");
     }
-    appender_mark_done(a, job, STORAGE_UNKNOWN);
+    mark_done(a, job, STORAGE_UNKNOWN);
 }
 
 /* Answer the jobs of @entry whose deadlines are over.  Returns the earliest deadline of the others.

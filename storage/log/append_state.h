@@ -89,10 +89,6 @@ void held_forget(struct appender *a, const struct log_entry *entry);
 /* Tell core_may_lose() since when there is an entry that was answered and is not safe. */
 void held_show(const struct appender *a);
 
-/* @job is done with @err.  appender_answer_late() or appender_answer_done() will tell it.  An entry
- * outlives its requests: a client may be answered 504 while the entry is still appended. */
-void appender_mark_done(struct appender *a, struct storage_job *job, enum storage_err err);
-
 /* All jobs of @entry that are not answered yet are done with @err.  With STORAGE_OK those with a
  * key are told what their records said. */
 void appender_mark_all_done(struct appender *a, struct log_entry *entry, enum storage_err err);
