@@ -35,10 +35,9 @@ struct batch_entry {
 struct batch_log {
     char id[LOG_ID_TEXT + 1];
     uint64_t from, to;
-    bool in_memory; /* the entries were not read from the stream */
-    bool more;      /* the log has entries behind @to: what arrived in other logs after @to waits
-                       for the next batch, unless the log is broken */
-    bool broken;    /* the entry behind @to cannot be read */
+    bool more;   /* the log has entries behind @to: what arrived in other logs after @to waits for
+                    the next batch, unless the log is broken */
+    bool broken; /* the entry behind @to cannot be read */
 };
 
 /* Zeroed it is empty.  Its rows point into its entries, and into its arena. */

@@ -88,11 +88,14 @@ static enum redis_status ask_replicas(struct round *r, const struct goal *goal, 
     return status;
 }
 
-/* Are entries of the log to be read from its stream, and not taken from memory? */
-static bool stream_is_source(const struct goal *goal, const struct log_head *head)
+/* Are entries of the log to be read from its stream?  What the batch has is from memory so far. */
+static bool stream_is_source(const struct round *r, const struct log_head *head)
 {
-    const struct own_log *own = goal_own_log(goal, head->id);
-    return own == NULL || !own->from_memory;
+    bool has = false;
+    for (size_t l = 0; !has && l < r->batch.n_logs; l++) {
+        has = strcmp(r->batch.logs[l].id, head->id) == 0;
+    }
+    return !has;
 }
 
 /* Read how far the logs are counted that are behind their goals and not in the batch from memory.
@@ -108,7 +111,7 @@ static enum redis_status learn_streams(
             return REDIS_LOST;
         }
         if ((stream->is_broken || !stream->is_known) && stream->folded < goal_of(r, goal, head) &&
-            stream_is_source(goal, head)) {
+            stream_is_source(r, head)) {
             uint64_t was = stream->folded;
             status = streams_learn(r->core, &r->session, deadline_ms, stream);
             stream->is_broken = stream->is_broken && stream->folded == was;
@@ -148,7 +151,7 @@ enum redis_status gather_streams(struct round *r, const struct goal *goal)
             return REDIS_LOST;
         }
         uint64_t to = stream_foldable(r, goal, head, stream);
-        if (!stream->is_broken && stream->folded < to && stream_is_source(goal, head)) {
+        if (!stream->is_broken && stream->folded < to && stream_is_source(r, head)) {
             size_t n_logs = r->batch.n_logs;
             status = streams_read(
                 &r->streams, r->core, &r->session, deadline_ms, stream, head->place, to, &r->batch);

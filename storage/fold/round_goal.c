@@ -81,7 +81,8 @@ bool goal_has_others(const struct round *r, const struct goal *goal)
 }
 
 /* Take what memory has of the own log at @place, without a gap. */
-static bool gather_own_log(struct round *r, struct own_log *own, unsigned place, size_t max_events)
+static bool gather_own_log(
+    struct round *r, const struct own_log *own, unsigned place, size_t max_events)
 {
     struct log_entry **entries;
     size_t n;
@@ -102,11 +103,9 @@ static bool gather_own_log(struct round *r, struct own_log *own, unsigned place,
     }
     for (; log != NULL && i < n && entries[i]->n == log->to + 1 && ok; i++) {
         ok = batch_add(&r->batch, entries[i]);
-        log->in_memory = true;
     }
     if (log != NULL) {
         log->more = log->to < last;
-        own->from_memory = true;
     }
     for (; i < n; i++) {
         entry_release(entries[i]);
@@ -115,13 +114,12 @@ static bool gather_own_log(struct round *r, struct own_log *own, unsigned place,
     return ok;
 }
 
-bool gather_own(struct round *r, struct goal *goal)
+bool gather_own(struct round *r, const struct goal *goal)
 {
     bool ok = true;
     for (unsigned i = 0; ok && i < goal->n_own; i++) {
-        struct own_log *own = &goal->own[i];
+        const struct own_log *own = &goal->own[i];
         size_t taken = batch_events(&r->batch);
-        own->from_memory = false;
         if (own->id[0] != '\0' && taken < r->events_max) {
             ok = gather_own_log(r, own, i, r->events_max - taken);
         }

@@ -40,7 +40,6 @@ struct goal {
     struct own_log {
         char id[LOG_ID_TEXT + 1];
         uint64_t last;         /* the last entry that was answered when the round began */
-        bool from_memory;      /* the batch has entries of this log from memory */
     } own[LOG_PARTITIONS_MAX]; /* the process's own logs, by place */
     unsigned n_own;
     bool counted;       /* the round has counted a batch */
@@ -68,10 +67,10 @@ bool goal_is_reached(
 bool goal_has_others(const struct round *round, const struct goal *goal);
 
 /* Put into the batch what memory has of the own logs, without gaps.  False: out of memory. */
-bool gather_own(struct round *round, struct goal *goal) MUST_CHECK;
+bool gather_own(struct round *round, const struct goal *goal) MUST_CHECK;
 
-/* Put into the batch a piece of each log that is behind its goal and not in the batch from memory,
- * as streams_read().  Anything but REDIS_OK_STATUS: the connection must be closed. */
+/* Put into the batch, which has own logs from memory only, a piece of each other log that is behind
+ * its goal, as streams_read().  Anything but REDIS_OK_STATUS: the connection must be closed. */
 enum redis_status gather_streams(struct round *round, const struct goal *goal) MUST_CHECK;
 
 #endif

@@ -48,28 +48,23 @@ uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *
 
 /* ---- deciding ---- */
 
-/* By its head, are the entries of log number @log those of the stream? */
-static bool transaction_agrees(const struct batch *batch, uint32_t log, const struct log_head *head)
-{
-    if (head->n < batch->logs[log].to) {
-        return false;
-    }
-    for (size_t i = 0; batch->logs[log].in_memory && i < batch->n_entries; i++) {
-        if (batch->entries[i].log == log && strcmp(batch->entries[i].entry->era, head->era) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Decide by the heads which logs count.  FOLD_STALE: the batch does not agree with a head. */
 static struct fold_result judge_logs(struct transaction *tx)
 {
-    for (uint32_t l = 0; l < tx->batch->n_logs; l++) {
-        const struct log_head *head = heads_find(tx->heads, tx->batch->logs[l].id);
-        tx->fates[l] = head == NULL ? LOG_GONE : LOG_COUNTS;
-        if (head != NULL && !transaction_agrees(tx->batch, l, head)) {
+    const struct batch *batch = tx->batch;
+    const struct log_head *heads[BATCH_LOGS] = {NULL};
+    for (uint32_t l = 0; l < batch->n_logs; l++) {
+        heads[l] = heads_find(tx->heads, batch->logs[l].id);
+        tx->fates[l] = heads[l] == NULL ? LOG_GONE : LOG_COUNTS;
+        if (heads[l] != NULL && heads[l]->n < batch->logs[l].to) {
             return (struct fold_result){.end = FOLD_STALE, .log = l};
+        }
+    }
+    for (size_t i = 0; i < batch->n_entries; i++) {
+        const struct log_head *head = heads[batch->entries[i].log];
+        const char *era = batch->entries[i].entry->era; /* "": the entry is from the stream */
+        if (head != NULL && era[0] != '\0' && strcmp(era, head->era) != 0) {
+            return (struct fold_result){.end = FOLD_STALE, .log = batch->entries[i].log};
         }
     }
     return (struct fold_result){.end = FOLD_DONE};
