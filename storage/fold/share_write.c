@@ -64,10 +64,18 @@ static void write_state(struct share *s, struct buffer *out)
     }
 }
 
+/* A hash of the fact that a set of the partition has @member.  The hash is keyed, because senders
+ * choose the names of sites.  The batch has rows, so the secret is there. */
+static uint64_t announced_hash(const struct share *s, struct slice member)
+{
+    return identity_name(atomic_load(&s->core->secret), member) ^
+           (s->cut.partition + 1) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 /* Have @member added to a set, unless the set is known to have the member. */
 static void share_announce(struct share *s, struct members *members, struct slice member)
 {
-    bool is_new = !announced_has(&s->memory->announced, s->cut.partition, member);
+    bool is_new = !known_hashes_has(&s->memory->hashes, announced_hash(s, member));
     for (size_t i = members->n; is_new && i > 0 && i + 8 > members->n; i--) {
         is_new = !slice_equal(members->texts[i - 1], member);
     }
@@ -187,7 +195,7 @@ static void learn_visitor(void *data, const struct visitor_id *id, int64_t slot)
 static void learn_members(struct share *s, const struct members *members)
 {
     for (size_t i = 0; i < members->n; i++) {
-        announced_add(&s->memory->announced, s->cut.partition, members->texts[i]);
+        known_hashes_add(&s->memory->hashes, announced_hash(s, members->texts[i]));
     }
 }
 

@@ -24,7 +24,6 @@ void transaction_free(struct transaction *tx)
     if (tx == NULL) {
         return;
     }
-    transaction_forget(tx);
     fold_memory_release(&tx->memory);
     for (unsigned i = 0; i < CUTS_MAX; i++) {
         share_free(tx->shares[i]);

@@ -2,7 +2,6 @@
 
 void fold_memory_forget_keys(struct fold_memory *memory)
 {
-    announced_forget(&memory->announced);
     known_hashes_forget(&memory->hashes);
     known_sketches_forget(&memory->sketches);
 }

@@ -7,7 +7,6 @@
 #define STORAGE_KNOWN_MEMORY_H
 
 #include "storage/base/known_hashes.h"
-#include "storage/known/announced.h"
 #include "storage/known/known_counts.h"
 #include "storage/known/known_sketches.h"
 #include "storage/known/known_users.h"
@@ -23,11 +22,11 @@ struct shared_memory {
 
 /* What the transactions of one connection know; it holds for as long as the connection lives. */
 struct fold_memory {
-    struct announced announced;
     struct known_users users;          /* users whose visits do not tell their indices */
     struct shared_memory *shared;      /* outlives the connection; not owned */
-    struct known_hashes hashes;        /* of names that have places (places_begin()), and of
-                                          keys that have expiries (merge_counts_write()) */
+    struct known_hashes hashes;        /* of names that have places (places_begin()), of keys
+                                          that have expiries (merge_counts_write()), and of
+                                          members that the sets `open` and `sites` have */
     struct known_sketches sketches;    /* see merge_counts_write() */
     uint8_t near_caps[PARTITIONS_MAX]; /* so many further shares expect a cap: share_fits() */
     char id[33];                       /* a random text that begins each new id */

@@ -1,7 +1,7 @@
 /* rollup.pml - one partition: writers, rollup passes (minute -> hour -> day -> month), expiry, readers, crashes.
  *
  * Follows: storage/lua/{mark,skip,takeover,merge,advance,expire}.lua, rollup/pass.c, rollup/skip.c, rollup/list_make.c, rollup/expire.c, fold/share_decide.c,
- * fold/share_write.c (announcements), known/announced.c, time/write_plan.c, storage/read/proved_read.c, cover.c.
+ * fold/share_write.c (announcements), time/write_plan.c, storage/read/proved_read.c, cover.c.
  *
  * Redis is the global state; a `d_step` is one script or MULTI.  A leader may leave after any step, the step done or not (reply or
  * request lost), and comes back as whoever reads `state` next.  A process may stop for ever anywhere.

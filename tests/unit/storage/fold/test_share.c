@@ -365,6 +365,39 @@ Test(share, begins_again_when_a_site_was_deleted, .init = setup, .fini = teardow
     buffer_release(&out);
 }
 
+/* Decides and writes; returns how many members are added to `open` and `sites`. */
+static size_t n_announced(const struct state *state)
+{
+    struct buffer out;
+    struct commands commands;
+    size_t n = 0;
+    buffer_init(&out);
+    begin();
+    cr_expect_eq(decide(state, LOG_COUNTS, NOW_MS), SHARE_FOLDS);
+    (void)share_write_commands(share, &out);
+    cr_assert(commands_read(&out, &commands));
+    for (size_t i = 0; i < commands.n; i++) {
+        n += command_is(&commands.commands[i], 0, "SADD") ? commands.commands[i].n - 2 : 0;
+    }
+    share_learn(share);
+    known_visitors_forget(&shared.visitors); /* take_nothing() knows no visits */
+    memory.users.partitions[0].era = 0;      /* nor do the rows rely on users */
+    commands_release(&commands);
+    buffer_release(&out);
+    return n;
+}
+
+/* A site and its hour are announced once, and again when a site was deleted: the sets may lack
+ * them. */
+Test(share, announces_once, .init = setup, .fini = teardown)
+{
+    struct state state = {.cfg = FOLD_CFG, .users = "g1", .b = "6"};
+    cr_expect_eq(n_announced(&state), 2u);
+    cr_expect_eq(n_announced(&state), 0u);
+    state.users = "g2"; /* deletion_mark.lua sets it */
+    cr_expect_eq(n_announced(&state), 2u);
+}
+
 /* Asks and writes; returns how many questions and commands that were. */
 static size_t fold_all(const struct state *state, size_t *ret_commands)
 {
