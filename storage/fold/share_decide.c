@@ -76,8 +76,12 @@ static bool merge_task(
         return true;
     }
     s->n_rows++;
+    if (kind == TASK_SITE && row->site != s->last_site) {
+        s->last_site = row->site;
+        share_announce(s, &s->sites, row->site->name);
+    }
     if (kind == TASK_SITE && !row->is_view) {
-        return true; /* announce_sites() tells that the site has data */
+        return true; /* it is announced that the site has data */
     }
     if (kind == TASK_PAGE && share_drops_page(s, row)) {
         return true;
@@ -106,6 +110,7 @@ static bool merge_tasks(struct share *s, const enum log_fate fates[BATCH_LOGS])
     s->oldest_s = OLDEST_NONE;
     s->n_rows = s->n_events = 0;
     s->day_minute_s = INT64_MIN;
+    s->last_site = NULL;
     place_names_decide(&s->names);
     for (uint32_t i = s->cut.from; i < s->cut.to; i++) {
         enum task_kind kind;

@@ -79,6 +79,7 @@ struct share {
     int64_t day_minute_s;
     const struct zone *day_zone;
     struct members open, sites;
+    const struct row_site *last_site; /* the one that was announced last */
     struct arena arena;
     bool failed;                     /* memory was short */
     uint64_t fold;                   /* hash of the id that this fold gives the state */
@@ -100,6 +101,9 @@ static inline const struct known_user *share_known_user(
 {
     return known_users_find(&s->memory->users, s->cut.partition, &row->user_id);
 }
+
+/* Have @member added to a set, unless the set is known to have the member. */
+void share_announce(struct share *s, struct members *members, struct slice member);
 
 /* Does the task deal with the row's user? */
 static inline bool task_has_user(const struct row *row, enum task_kind kind)

@@ -72,8 +72,7 @@ static uint64_t announced_hash(const struct share *s, struct slice member)
            (s->cut.partition + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Have @member added to a set, unless the set is known to have the member. */
-static void share_announce(struct share *s, struct members *members, struct slice member)
+void share_announce(struct share *s, struct members *members, struct slice member)
 {
     bool is_new = !known_hashes_has(&s->memory->hashes, announced_hash(s, member));
     for (size_t i = members->n; is_new && i > 0 && i + 8 > members->n; i--) {
@@ -98,19 +97,6 @@ static void announce_target(void *data, struct slice site, const struct write_ta
     if (target->announce) {
         struct key member;
         share_announce(s, &s->open, key_open_member(&member, site, target->parent));
-    }
-}
-
-static void announce_sites(struct share *s)
-{
-    const struct row_site *last = NULL;
-    for (uint32_t i = s->cut.from; i < s->cut.to; i++) {
-        enum task_kind kind;
-        const struct row *row = task_row(s, i, &kind);
-        if (kind == TASK_SITE && row->site != last && !share_drops(s, row)) {
-            last = row->site;
-            share_announce(s, &s->sites, row->site->name);
-        }
     }
 }
 
@@ -144,7 +130,6 @@ size_t share_write_commands(struct share *s, struct buffer *out)
         return n;
     }
     merge_counts_targets(s->counts, announce_target, s);
-    announce_sites(s);
     n += write_members(s, &s->open, "open", out);
     n += write_members(s, &s->sites, "sites", out);
     n += places_write(s->names.places, s->tag, s->now_ms, out);
