@@ -228,7 +228,6 @@ static bool take_state(struct share *s, const struct reply *reply)
             return false;
         }
     }
-    s->has_state = reply->items[0].type == REPLY_TEXT;
     s->is_ours = core_parse_state(s->core, &fields, &s->view);
     take_generation(s, &reply->items[FIELD_USERS]);
     struct slice deleted = s->read[FIELD_DELETED];

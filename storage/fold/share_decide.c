@@ -207,11 +207,11 @@ enum share_look share_decide(
     struct share *s, const enum log_fate fates[BATCH_LOGS], int64_t now_ms, uint32_t *ret_log)
 {
     bool any = false;
-    if (!s->has_state) {
-        return SHARE_EMPTIED;
-    }
     if (!s->is_ours) {
         return SHARE_CONFIG;
+    }
+    if (!s->view.known) {
+        return SHARE_EMPTIED;
     }
     bool relies = s->relies_on_users || places_rely_on_known(s->names.places);
     if (!has_expected(s) || (relies && !s->generation_held)) {

@@ -60,7 +60,7 @@ struct share {
 
     /* What was read. */
     struct slice read[FIELD_CURSORS + BATCH_LOGS]; /* as fold.lua compares them, in the arena */
-    bool has_state, is_ours;
+    bool is_ours;
     bool relies_on_users; /* the questions rest on what is known of users */
     struct partition_view view;
     struct log_cursor *cursors; /* of each log of the batch; in the arena */
