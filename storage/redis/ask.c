@@ -1,6 +1,6 @@
 #include "storage/redis/ask.h"
 
-#define OUT_KEEP (256 * 1024)
+#define OUT_KEEP (256 * 1024) /* bytes that a buffer of commands keeps for the next ones */
 
 static enum redis_status send_out(struct redis *redis, struct buffer *out)
 {

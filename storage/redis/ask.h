@@ -2,7 +2,7 @@
  *
  * Layer: storage.  Not thread-safe: a connection belongs to one thread.
  *
- * Most threads of storage ask Redis one thing and have nothing else to do until the answer comes.
+ * Most threads of storage ask Redis one thing and have nothing else to do until the reply comes.
  * Commands are written into a buffer (resp.h); deadlines are milliseconds of CLOCK_MONOTONIC.
  */
 #ifndef STORAGE_REDIS_ASK_H
@@ -11,9 +11,9 @@
 #include "storage/base/compiler.h"
 #include "storage/redis/redis.h"
 
-/* Send the one command in @out, empty @out, and wait for the reply.  *ret lives until the next
- * question.  On any other status than REDIS_OK_STATUS the connection must be closed.  REDIS_LOST
- * also means that memory is short. */
+/* Send the one command in @out, empty @out, and wait for the reply.  *ret lives until the
+ * connection is asked again.  On any other status than REDIS_OK_STATUS the connection must be
+ * closed.  REDIS_LOST also means that memory is short. */
 enum redis_status redis_ask(struct redis *redis, struct buffer *out, int64_t deadline_ms,
     const struct reply **ret) MUST_CHECK;
 

@@ -2,7 +2,7 @@
 
 #include "storage/redis/resp.h"
 
-/* Take the next line: a sign, and behind it a number. */
+/* Take the next line, which is a sign and a number, and return the number. */
 static size_t take_number(struct slice *rest)
 {
     struct slice line = {NULL, 0};

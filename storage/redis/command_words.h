@@ -1,4 +1,4 @@
-/* command_words.h - commands as arguments of a script.
+/* command_words.h - writes commands as arguments of a script.
  *
  * Layer: storage, pure.  Thread-safe: no state.
  */
@@ -9,7 +9,7 @@
 #include "storage/base/slice.h"
 
 /* Append the commands in @commands (written with resp.h) to @out as words, each command behind the
- * number of its words.  Returns how many words. */
+ * number of its words.  Returns the number of all words. */
 size_t command_words(struct slice commands, struct buffer *out);
 
 #endif

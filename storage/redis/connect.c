@@ -5,7 +5,8 @@
 #include "storage/base/clock.h"
 #include "storage/redis/resp.h"
 
-/* Wait for the resolver, and look meanwhile.  False: @address holds the reason as text. */
+/* Have the host looked up, and call look() while the resolver works.  False: @address holds the
+ * reason as text. */
 static bool resolve_host(struct resolver *resolver, const struct redis_look *look,
     int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX])
 {
@@ -15,14 +16,15 @@ static bool resolve_host(struct resolver *resolver, const struct redis_look *loo
         if (resolver_ask(resolver, until_ms, address)) {
             return true;
         }
-        bool looked_up = monotonic_ms() < until_ms; /* there is an answer, and it is "no" */
+        bool looked_up = monotonic_ms() < until_ms; /* the answer is that there is no address */
         if (looked_up || until_ms == deadline_ms || !look->look(look->data)) {
             return false;
         }
     }
 }
 
-/* Resolve the host, and connect.  NULL: @error says why, or stays as it was, without memory. */
+/* Look the host up, and connect.  NULL: @error says why; if memory is short, @error may be
+ * untouched. */
 static struct redis *open_address(const struct redis_address *address, struct resolvers *resolvers,
     const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n)
 {
@@ -41,7 +43,7 @@ static struct redis *open_address(const struct redis_address *address, struct re
     return redis_open(numeric, address->port, look, deadline_ms, error, error_n);
 }
 
-/* Await one reply, which must not be an error. */
+/* Await one reply.  False: there is none, or the reply is an error; @error says why. */
 static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, size_t error_n)
 {
     const struct reply *reply = NULL;
@@ -57,7 +59,8 @@ static bool expect_ok(struct redis *redis, int64_t deadline_ms, char *error, siz
     return true;
 }
 
-/* Log in and select the database, as far as the URL asks for it. */
+/* Log in if the endpoint has a password, and select its database if that is not 0.  False: @error
+ * says why. */
 static bool auth_and_select(struct redis *redis, const struct redis_endpoint *endpoint,
     int64_t deadline_ms, char *error, size_t error_n)
 {

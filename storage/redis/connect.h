@@ -1,9 +1,9 @@
-/* connect.h - a connection to a server by its name, logged in, with its database selected.
+/* connect.h - connects to a server by its name, logs in and selects the database.
  *
  * Layer: storage.  Thread-safe: no state of its own.
  *
- * What one can do with the connection is in redis.h.  The host's name is looked up by its resolver,
- * so that a name server that is silent holds nobody up beyond the deadline.
+ * redis.h has the functions of a connection.  A resolver looks the host's name up, so a silent name
+ * server holds no caller up beyond the deadline.
  */
 #ifndef STORAGE_REDIS_CONNECT_H
 #define STORAGE_REDIS_CONNECT_H
@@ -13,8 +13,8 @@
 #include "storage/redis/resolvers.h"
 
 /* Connect, log in and select the database, all by @deadline_ms (CLOCK_MONOTONIC).  @resolvers looks
- * the host up; of a unix socket there is none.  The caller owns the connection, which keeps a copy
- * of @look.  NULL: @error, of @error_n bytes, holds the reason as text. */
+ * the host up; a unix socket has no host.  The caller owns the connection, which keeps a copy of
+ * @look.  NULL: @error, of @error_n bytes, holds the reason as text. */
 struct redis *redis_connect(const struct redis_endpoint *endpoint, struct resolvers *resolvers,
     const struct redis_look *look, int64_t deadline_ms, char *error, size_t error_n) MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* endpoint.h - one server to connect to: where it is, and as whom to log in.
+/* endpoint.h - a server to connect to, with its address, its login and its database.
  *
  * Layer: storage, pure.  Thread-safe.
  */
@@ -13,17 +13,19 @@
 struct redis_endpoint {
     struct redis_address address;
     struct redis_login login;
-    int db;
+    int db; /* the number of the database; 0 for a Sentinel */
 };
 
-/* Read a URL of one server, redis:// or unix: (url.h).  False, with @ret untouched: @url is not
- * such a URL. */
+/* Read @url of one server, redis:// or unix: (url.h).  False, with @ret untouched: @url is not such
+ * a URL. */
 bool redis_endpoint_parse(const char *url, struct redis_endpoint *ret) MUST_CHECK;
 
-/* The server at @address, with the login that @url has for servers that hold data, and its
- * database; or the Sentinel at @address, with the login for Sentinels. */
+/* The server at @address, with the login that @url has for servers that hold data, and with the
+ * database of @url. */
 struct redis_endpoint redis_endpoint_of_server(
     const struct redis_url *url, const struct redis_address *address);
+
+/* The Sentinel at @address, with the login that @url has for Sentinels. */
 struct redis_endpoint redis_endpoint_of_sentinel(
     const struct redis_url *url, const struct redis_address *address);
 

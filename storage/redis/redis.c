@@ -12,32 +12,34 @@
 #include "storage/base/arena.h"
 #include "storage/base/clock.h"
 
-/* So much is taken from the socket at once, because Redis writes so much at once.  hiredis takes 16
- * KB, which is a system call for each sketch, while Redis waits for us. */
+/* Bytes that one read(2) takes at most: Redis writes as many at once.  hiredis takes 16 KB, which
+ * is a system call for each sketch, while Redis waits for tallyd. */
 #define READ_SIZE (64 * 1024)
 
-/* In the middle of a large reply, more bytes mostly come at once.  A thread that sleeps must be
- * woken, and waking costs Redis more than sending.  So the thread looks so many times before it
- * sleeps, some 15 us, and lets other threads run in between.  Measured with 2.9 MB of sketches: one
- * look costs Redis 660 us, 30 looks 505 us, 200 looks 505 us. */
+/* How many times a thread that has a part of a large reply reads before the thread sleeps, some 15
+ * us in all.  More bytes mostly come at once, and to wake a thread costs Redis more than to send.
+ * Other threads may run between two reads.  Measured with 2.9 MB of sketches: one read costs Redis
+ * 660 us, 30 reads 505 us, 200 reads 505 us. */
 #define LOOKS_AMID 30
 
-/* Memory of so many bytes of commands stays for the next ones.  hiredis's own buffer is freed each
- * time that all is sent.  Large memory then goes back to the system, and that makes every thread's
+/* Bytes of memory that the buffer of commands keeps when all commands are sent.  hiredis frees its
+ * own buffer then.  Large memory would go back to the system each time, which makes every thread's
  * processor forget addresses: a third of tallyd's time, measured with an import. */
 #define OUT_KEPT ((size_t)256 * 1024)
 
 struct redis {
     redisContext *context;
     struct redis_look look;
-    struct buffer out;  /* commands */
-    size_t sent;        /* so many bytes of `out` are sent */
-    struct arena arena; /* the replies lie here; privdata of hiredis's reader */
-    bool keeps;         /* the replies before the next one stay */
+    struct buffer out;  /* the queued commands, among them what is sent already */
+    size_t sent;        /* how many bytes of `out` are sent */
+    struct arena arena; /* memory of the replies; the privdata of hiredis's reader */
+    bool keeps;         /* redis_next() keeps the earlier replies */
 };
 
 /* ---- reply objects in the arena ---- */
 
+/* The reply for a task of hiredis's reader: an element of its array, or a new one.  NULL: no
+ * memory. */
 static struct reply *place_reply(const redisReadTask *task, enum reply_type type)
 {
     struct reply *reply;
@@ -96,7 +98,7 @@ static void *create_nil(const redisReadTask *task)
 
 static void free_object(void *object)
 {
-    (void)object; /* the arena owns it */
+    (void)object; /* the arena owns the object */
 }
 
 static redisReplyObjectFunctions reply_functions = {
@@ -109,6 +111,7 @@ const char *redis_status_text(enum redis_status status)
     return status == REDIS_TIMEOUT ? "no answer" : "the connection was lost";
 }
 
+/* Wait until @fd is ready for @events of poll(2), and call look() meanwhile. */
 static enum redis_status wait_for(
     int fd, short events, const struct redis_look *look, int64_t deadline_ms)
 {
@@ -138,14 +141,14 @@ bool redis_queue(struct redis *redis, const struct buffer *b)
     if (b->failed) {
         return false;
     }
-    if (redis->sent > 0) { /* else what is sent would stay for as long as something is not */
+    if (redis->sent > 0) { /* a buffer that is never all sent would keep what is sent */
         out->n -= redis->sent;
         memmove(out->p, out->p + redis->sent, out->n);
         redis->sent = 0;
     }
     buffer_append(out, b->p, b->n);
     bool ok = !out->failed;
-    out->failed = false; /* it dropped @b as a whole */
+    out->failed = false; /* buffer_append() has dropped @b as a whole */
     return ok;
 }
 
@@ -186,14 +189,15 @@ enum redis_status redis_receive(struct redis *redis)
     return receive_some(redis, &n);
 }
 
-/* Has a part of the next reply come?  The reader is at its first item (ridx 0) also where it has
- * read up to the end of what came, which was whole replies. */
+/* Has a part of the next reply come?  Behind whole replies hiredis's reader may stand at the first
+ * item of the next one (ridx 0), too, but then it has no bytes left. */
 static bool is_amid(const struct redis *redis)
 {
     const redisReader *reader = redis->context->reader;
     return reader->ridx > 0 || (reader->ridx == 0 && reader->pos < reader->len);
 }
 
+/* Read a few times, until bytes come.  *ret_n is their number; 0: none came. */
 static enum redis_status receive_amid(struct redis *redis, size_t *ret_n)
 {
     enum redis_status status = receive_some(redis, ret_n);
@@ -207,7 +211,7 @@ static enum redis_status receive_amid(struct redis *redis, size_t *ret_n)
 enum redis_status redis_next(struct redis *redis, const struct reply **ret)
 {
     void *object = NULL;
-    if (!redis->keeps && redis->context->reader->ridx == -1) { /* not amid a reply */
+    if (!redis->keeps && redis->context->reader->ridx == -1) { /* no reply is half read */
         arena_clear(&redis->arena);
     }
     if (redisGetReplyFromReader(redis->context, &object) != REDIS_OK) {
@@ -217,7 +221,8 @@ enum redis_status redis_next(struct redis *redis, const struct reply **ret)
     return REDIS_OK_STATUS;
 }
 
-/* Sleep until the socket takes or has bytes, and read those that it has. */
+/* Sleep until the socket has bytes or, with @sending, takes bytes; then read what the socket has.
+ * Returns REDIS_TIMEOUT at the deadline, or earlier after silence. */
 static enum redis_status wait_and_receive(struct redis *redis, bool sending, int64_t deadline_ms)
 {
     int64_t silence_ms = redis->look.silence_ms;
@@ -228,7 +233,8 @@ static enum redis_status wait_and_receive(struct redis *redis, bool sending, int
     return status == REDIS_OK_STATUS ? redis_receive(redis) : status;
 }
 
-/* A server that closed the connection may have said why: that it has too many clients. */
+/* Read what the server sent before it closed the connection.  That may be the reason, as that there
+ * are too many clients. */
 static bool has_last_words(struct redis *redis)
 {
     size_t n;
@@ -287,7 +293,8 @@ enum redis_status redis_await_all(
 
 /* ---- connecting ---- */
 
-/* Wait for the connect to end.  The socket's pending error tells how it ended. */
+/* Wait for the connect to end.  The socket's pending error tells how the connect ended.  False:
+ * @error says why. */
 static bool await_connected(redisContext *context, const struct redis_look *look,
     int64_t deadline_ms, char *error, size_t error_n)
 {
@@ -333,7 +340,7 @@ struct redis *redis_open(const char *address, int port, const struct redis_look 
     context->flags |= REDIS_CONNECTED;
     context->reader->fn = &reply_functions;
     context->reader->privdata = &redis->arena;
-    context->reader->maxbuf = 0; /* do not free the buffer after each reply of 12 KiB */
+    context->reader->maxbuf = 0; /* else hiredis frees its buffer after each reply of 12 KiB */
     return redis;
 }
 

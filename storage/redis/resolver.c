@@ -11,20 +11,21 @@
 #include "storage/base/cond.h"
 
 struct resolver {
-    pthread_mutex_t lock; /* guards the members up to `address` */
+    pthread_mutex_t lock; /* a leaf; guards the members up to `address` */
     pthread_cond_t ended; /* a look-up has ended */
-    unsigned users;       /* the owner, and a thread that looks up: the last one frees it */
-    bool under_way;       /* a look-up is */
-    uint64_t n_ended;     /* look-ups that have ended */
-    int64_t ended_ms;     /* when the last one did */
-    bool found;
-    char address[RESOLVER_ADDRESS_MAX]; /* or the reason why there is none */
+    unsigned users;   /* the owner, and a thread that looks up; the last one frees the resolver */
+    bool under_way;   /* a look-up is under way */
+    uint64_t n_ended; /* how many look-ups have ended */
+    int64_t ended_ms; /* when the last look-up ended, CLOCK_MONOTONIC */
+    bool found;       /* the last look-up has found an address */
+    char address[RESOLVER_ADDRESS_MAX]; /* the address, or the reason why there is none */
 
     resolver_lookup lookup;
-    bool numeric; /* the host is an address: nothing is looked up */
+    bool numeric; /* the host is an address, so nothing is looked up */
     char host[];
 };
 
+/* A resolver_lookup by getaddrinfo(). */
 static bool look_up(const char *host, char address[RESOLVER_ADDRESS_MAX])
 {
     static const int families[] = {AF_INET, AF_INET6};
@@ -68,7 +69,8 @@ struct resolver *resolver_new(const char *host, resolver_lookup lookup)
     return r;
 }
 
-/* One user less; the last one frees the resolver.  Called with the lock held; unlocks it. */
+/* Take one user away; the last user frees the resolver.  Called with the lock held, and unlocks
+ * it. */
 static void resolver_leave(struct resolver *r)
 {
     bool last = --r->users == 0;
@@ -88,6 +90,7 @@ void resolver_free(struct resolver *r)
     }
 }
 
+/* The thread of one look-up. */
 static void *resolver_run(void *argument)
 {
     struct resolver *r = argument;
@@ -104,7 +107,7 @@ static void *resolver_run(void *argument)
     return NULL;
 }
 
-/* Start a thread that looks the host up.  With the lock held. */
+/* Start a thread that looks the host up.  Called with the lock held.  False: there is no thread. */
 static bool resolver_begin(struct resolver *r)
 {
     pthread_attr_t detached;
@@ -119,7 +122,8 @@ static bool resolver_begin(struct resolver *r)
     return r->under_way;
 }
 
-/* Wait for a fresh answer, or take the one that is there.  With the lock held. */
+/* Take the last answer if it is fresh, or wait for a new one.  Called with the lock held.  False:
+ * @address holds the reason as text. */
 static bool wait_for_answer(
     struct resolver *r, int64_t deadline_ms, char address[RESOLVER_ADDRESS_MAX])
 {

@@ -29,7 +29,7 @@ void resolvers_release(struct resolvers *resolvers)
     pthread_mutex_destroy(&resolvers->lock);
 }
 
-/* With the lock held. */
+/* Add a resolver of @host.  Called with the lock held.  NULL: out of memory. */
 static struct named_resolver *add(struct resolvers *resolvers, const char *host)
 {
     size_t n = strlen(host) + 1;

@@ -1,9 +1,9 @@
-/* resolvers.h - a resolver for each host that servers are found at.
+/* resolvers.h - the resolvers of all hosts that have servers, one for each host.
  *
  * Layer: storage.  Thread-safe.
  *
  * A cluster or a Sentinel names servers while the process runs, and several threads connect to the
- * same one.  They share its resolver, so a name is looked up once for all of them.
+ * same server.  The threads share one resolver, so a name is looked up once for all of them.
  */
 #ifndef STORAGE_REDIS_RESOLVERS_H
 #define STORAGE_REDIS_RESOLVERS_H
@@ -15,17 +15,17 @@
 struct named_resolver;
 
 struct resolvers {
-    pthread_mutex_t lock; /* a leaf; guards all */
+    pthread_mutex_t lock; /* a leaf; guards `first` and the list */
     struct named_resolver *first;
 };
 
 void resolvers_init(struct resolvers *resolvers);
 
-/* Free all, when no thread uses one any more. */
+/* Free all resolvers, when no thread uses one any more. */
 void resolvers_release(struct resolvers *resolvers);
 
-/* The resolver of @host, made if it is new; good until resolvers_release().  NULL: out of memory.
- * None is ever given up: a few hundred bytes for each host that there ever was. */
+/* The resolver of @host, which is made if the host is new.  Good until resolvers_release(): a host
+ * costs a few hundred bytes, so no resolver is freed before.  NULL: out of memory. */
 struct resolver *resolvers_get(struct resolvers *resolvers, const char *host) MUST_CHECK;
 
 #endif

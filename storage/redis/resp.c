@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* The sign, @n and the end of the line; returns how many bytes. */
+/* Write @sign, @n and the end of the line; returns the number of bytes. */
 #define HEAD_MAX 32
 static size_t resp_print_head(char head[HEAD_MAX], char sign, size_t n)
 {
@@ -20,7 +20,7 @@ void resp_head(struct buffer *b, size_t n)
     buffer_append(b, head, resp_print_head(head, '*', n));
 }
 
-/* Room for all of it at once: a question names thousands of keys. */
+/* The buffer grows once for a word: a question names thousands of keys. */
 void resp_word(struct buffer *b, const void *bytes, size_t n)
 {
     char head[HEAD_MAX];

@@ -11,16 +11,16 @@
 
 #include "storage/base/buffer.h"
 
-/* The head of a command of @n words, the command's name included.  @n words must follow. */
+/* Write the head of a command of @n words, the command's name included.  @n words must follow. */
 void resp_head(struct buffer *b, size_t n);
 
-/* One word: any bytes, a slice, a C string, or the decimal digits of a number. */
+/* Write one word: any bytes, a slice, a C string, or the decimal digits of a number. */
 void resp_word(struct buffer *b, const void *bytes, size_t n);
 void resp_slice(struct buffer *b, struct slice word);
 void resp_text(struct buffer *b, const char *text);
 void resp_decimal(struct buffer *b, int64_t value);
 
-/* A whole command of C strings, ended by NULL. */
+/* Write a whole command.  Its words are C strings, and NULL follows the last one. */
 void resp_command(struct buffer *b, ...) __attribute__((sentinel));
 
 #endif

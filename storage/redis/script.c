@@ -35,6 +35,7 @@ static struct slice script_text(enum script script)
     return (struct slice){NULL, 0};
 }
 
+/* What take_digest() fills while the scripts are loaded; all is borrowed. */
 struct loading {
     struct script_digests *digests;
     char *error;
@@ -44,7 +45,7 @@ struct loading {
 static bool take_digest(void *data, size_t i, const struct reply *reply)
 {
     const struct loading *loading = data;
-    if (reply->type == REPLY_ERROR) { /* LOADING, BUSY, NOPERM.. */
+    if (reply->type == REPLY_ERROR) { /* as LOADING, BUSY or NOPERM */
         bool no_password = slice_begins(reply->text, SLICE("NOAUTH"));
         (void)snprintf(loading->error, loading->error_n, "%s: %.*s",
             no_password ? "Redis asks for a password, and its URL has none"

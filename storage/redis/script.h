@@ -2,12 +2,12 @@
  *
  * Layer: storage.  Thread-safe, but for the connection that scripts_load() uses.
  *
- * A script is a file of storage/lua/ and is built into the program.  scripts_load() sends all of
- * them to Redis, once a connection.  A script is then called by its digest (EVALSHA).
+ * A script is a file of storage/lua/ and is built into the program.  scripts_load() sends all
+ * scripts to Redis, once for each connection.  A script is then called by its digest (EVALSHA).
  *
- * Every script begins with "#!lua".  Redis then checks a script before it runs: is there memory,
- * may it write, do its keys lie in one slot.  So an error from these checks means that the script
- * did nothing.
+ * Every script begins with "#!lua".  Before Redis runs such a script, Redis checks that there is
+ * memory, that the script may write, and that its keys lie in one slot.  So an error from these
+ * checks means that the script did nothing.
  */
 #ifndef STORAGE_REDIS_SCRIPT_H
 #define STORAGE_REDIS_SCRIPT_H
@@ -73,8 +73,8 @@ struct script_digests {
 bool scripts_load(struct redis *redis, int64_t deadline_ms, struct script_digests *ret, char *error,
     size_t error_n) MUST_CHECK;
 
-/* Write the head of a call (EVALSHA).  The caller writes @n_keys keys and then @n_args arguments,
- * one word each (resp.h). */
+/* Write the head of a call of @script (EVALSHA).  The caller writes @n_keys keys and then @n_args
+ * arguments behind the head, one word each (resp.h). */
 void script_head(struct buffer *b, const struct script_digests *digests, enum script script,
     size_t n_keys, size_t n_args);
 

@@ -54,7 +54,8 @@ static struct slice slice_cut(struct slice text, char c, struct slice *ret_rest)
     return at == NULL ? text : slice_between(text.p, at);
 }
 
-/* Percent-decode @from into a text of @size bytes. */
+/* Percent-decode @from into @text of @size bytes.  False: @from holds a blank, a control character,
+ * a NUL or a bad %, or is too long. */
 static bool percent_decode(struct slice from, char *text, size_t size)
 {
     size_t at = 0;
@@ -88,7 +89,8 @@ static int parse_number(struct slice digits, int max)
 
 /* ---- what stands before the path ---- */
 
-/* Read "user:password@", if there is an "@", and leave what follows in *hosts. */
+/* Read "user:password@" into @ret, if *hosts has an "@", and cut that off *hosts.  False: the login
+ * is wrong. */
 static bool parse_login(struct slice *hosts, struct redis_login *ret)
 {
     const char *at = hosts->n > 0 ? memrchr(hosts->p, '@', hosts->n) : NULL;
@@ -105,7 +107,8 @@ static bool parse_login(struct slice *hosts, struct redis_login *ret)
            percent_decode(password, ret->password, sizeof(ret->password));
 }
 
-/* host[:port] or [v6][:port].  @port is taken if none is given; 0: one must be given. */
+/* Read host[:port] or [v6][:port] into @ret.  A text without a port gets @port; where @port is 0
+ * such a text is refused.  NULL, or the fault. */
 static const char *parse_address(struct slice text, int port, struct redis_address *ret)
 {
     bool v6 = text.n > 0 && *text.p == '[';
@@ -135,6 +138,7 @@ static const char *parse_address(struct slice text, int port, struct redis_addre
     return ret->port > 0 ? NULL : bad_host;
 }
 
+/* Does @url have @address already? */
 static bool stands_before(const struct redis_url *url, const struct redis_address *address)
 {
     for (size_t i = 0; i < url->n_seeds; i++) {
@@ -145,7 +149,7 @@ static bool stands_before(const struct redis_url *url, const struct redis_addres
     return false;
 }
 
-/* host[:port][,host[:port]..] */
+/* Add the addresses of a list, host[:port][,host[:port]..], to ret->seeds.  NULL, or the fault. */
 static const char *parse_seeds(struct slice text, int port, struct redis_url *ret)
 {
     do {
@@ -193,7 +197,8 @@ static const char *parse_one(struct slice text, struct redis_url *ret)
     return fault != NULL ? fault : ret->db < 0 ? bad_db : NULL;
 }
 
-/* A "/" or "@" that is not encoded makes the login end too early, or the path begin so. */
+/* Read the login and the hosts in @text.  A "/" in the login that is not percent-encoded begins the
+ * path too early: then the "@" is in @path, which is refused. */
 static const char *parse_authority(
     struct slice text, struct slice path, int port, struct redis_url *ret)
 {
@@ -230,7 +235,7 @@ static const char *parse_master(struct slice name, char *ret, size_t size)
     return NULL;
 }
 
-/* sentinel_user=U&sentinel_password=P, in any order */
+/* Read sentinel_user=U&sentinel_password=P, in either order, into @ret.  NULL, or the fault. */
 static const char *parse_query(struct slice query, struct redis_login *ret)
 {
     bool has_user = false, has_password = false;
@@ -257,7 +262,7 @@ static const char *parse_sentinel(struct slice text, struct redis_url *ret)
     struct slice path, query, db;
     struct slice authority = slice_cut(text, '/', &path);
     ret->kind = REDIS_SENTINEL;
-    struct slice master_db = slice_cut(path, '?', &query); /* a password behind ? may have an @ */
+    struct slice master_db = slice_cut(path, '?', &query); /* the query's password may have an @ */
     const char *fault = parse_authority(authority, master_db, PORT_SENTINEL, ret);
     if (fault != NULL) {
         return fault;
@@ -270,6 +275,7 @@ static const char *parse_sentinel(struct slice text, struct redis_url *ret)
     return parse_query(query, &ret->sentinel);
 }
 
+/* Does @url begin with @scheme?  Then *ret is the rest. */
 static bool behind(const char *url, const char *scheme, struct slice *ret)
 {
     size_t n = strlen(scheme);

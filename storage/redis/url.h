@@ -1,4 +1,4 @@
-/* url.h - what the value of --redis says: one Redis, a cluster, or a master that Sentinels name.
+/* url.h - reads the value of --redis: one Redis, a cluster, or a master that Sentinels name.
  *
  * Layer: storage, pure.  Thread-safe.
  *
@@ -9,9 +9,10 @@
  *                     [?sentinel_user=USER&sentinel_password=PASSWORD]
  *
  * The user may be empty.  User and password are percent-encoded; "/" and "@" must be.  An IPv6
- * address stands in brackets.  A port left out is 6379 in a cluster and 26379 of a Sentinel.  A
- * cluster has no databases.  The first pair of user and password is for the servers that hold data,
- * the second for the Sentinels; an absent second pair means that Sentinels ask for none.
+ * address stands in brackets.  A port that is left out is 6379 for a node of a cluster and 26379
+ * for a Sentinel.  A cluster has no databases.  The first pair of user and password is for the
+ * servers that hold data, the second for the Sentinels; without the second pair tallyd does not log
+ * in to Sentinels.
  */
 #ifndef STORAGE_REDIS_URL_H
 #define STORAGE_REDIS_URL_H
@@ -25,19 +26,19 @@
 
 enum redis_kind { REDIS_ONE, REDIS_CLUSTER, REDIS_SENTINEL };
 
-/* As whom to log in; "" for none. */
+/* The user and password of a login; "" stands for none. */
 struct redis_login {
     char user[128], password[256];
 };
 
 struct redis_url {
     enum redis_kind kind;
-    struct redis_address seeds[REDIS_SEEDS_MAX]; /* of a Sentinel URL: Sentinels */
+    struct redis_address seeds[REDIS_SEEDS_MAX]; /* of REDIS_SENTINEL: the Sentinels */
     size_t n_seeds;                              /* 1 for REDIS_ONE */
-    struct redis_login login;
-    int db;           /* 0 to 100000 */
-    char master[128]; /* the name that the Sentinels know the master by */
-    struct redis_login sentinel;
+    struct redis_login login;                    /* the login at servers that hold data */
+    int db;                                      /* 0 to 100000 */
+    char master[128];                            /* the master's name at the Sentinels; else "" */
+    struct redis_login sentinel;                 /* the login at the Sentinels */
 };
 
 /* Read @url.  NULL: it is good.  Else a sentence that says what is wrong, a static text that holds
