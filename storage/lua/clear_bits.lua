@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- clear_bits.lua - clear the bit of one user in some bitmaps.
--- KEYS: 1 gone  2.. bitmaps
--- ARGV: 1 index of the user  2 the index as a member of gone  3 '1': this is the last step, and the member is taken out; '' otherwise
--- Reply: number of bits that were set.  An index that does not stand in gone any more may be somebody's, and keeps its bits.
+-- clear_bits.lua - clear the bit of one forgotten user in some bitmaps.
+-- KEYS: 1 gone, the set of indexes whose bits are being cleared  2.. bitmaps
+-- ARGV: 1 index of the user  2 the index as a member of gone  3 '1': the last step, in which gone loses the member; '': another
+-- Reply: number of bits that were set.  An index that is no member of gone any more may be another user's, and keeps its bits.
 local call, n = redis.call, 0
 if call('SISMEMBER', KEYS[1], ARGV[2]) == 0 then return 0 end
 for i = 2, #KEYS do

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- cursors.lua - a partition gets nothing of some entries: its cursors move on, and nothing else changes (fold/pass_by.c).
+-- cursors.lua - move a partition's cursors past entries that have nothing for the partition (fold/pass_by.c).
 -- KEYS: 1 state    ARGV: for each log its id, the number before the first of the entries, the number of the last one
--- Reply: 0 done; n above 0: the n-th log's cursor is before those entries, and nothing was done; -1: there is no state
+-- Reply: 0: done; n above 0: nothing was done, because the n-th log's cursor is before those entries; -1: there is no state
 --
--- A cursor is a list of positions (schema/log_state.h).  Those that are behind the last entry already stay.
+-- A cursor is a list of positions (schema/log_state.h).  A position that is behind the last entry already stays.
 local call = redis.call
 if call('HEXISTS', KEYS[1], 'cfg') == 0 then return -1 end
 local set = {}

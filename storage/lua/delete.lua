@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- delete.lua - take keys of a partition away, or fields out of them.
+-- delete.lua - delete keys of a partition, or fields and members of keys.
 -- KEYS: 1 state  2 pass  3.. keys: first those to be unlinked, then hashes or sets, then sorted sets
--- ARGV: 1 fencing token  2 id of the deletion  3 how many are unlinked  4 'HDEL' or 'SREM'  5 to how many that applies
---       6.. fields that those, and the sorted sets behind them, lose
--- Reply: how many keys and fields there were; -1: the partition has seen a greater token; -2: the partition does not know of
---        the deletion any more, because Redis has gone back behind its mark.  Nothing was done then
+-- ARGV: 1 fencing token  2 id of the deletion  3 number of keys that are unlinked  4 'HDEL' or 'SREM'  5 number of keys of that
+--       command  6.. fields or members that the keys of that command, and the sorted sets behind them, lose
+-- Reply: number of keys, fields and members that were deleted.  Below 0 nothing was done.  -1: the partition has seen a greater
+--        token; -2: the partition has no mark of the deletion, because Redis has gone back to an earlier state
 local call = redis.call
 if tonumber(ARGV[1]) < tonumber(call('HGET', KEYS[2], 'ftok') or '0') then return -1 end
 if call('HGET', KEYS[1], 'deleting') ~= ARGV[2] then return -2 end

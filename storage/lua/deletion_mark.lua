@@ -1,13 +1,15 @@
 #!lua flags=allow-oom
--- deletion_mark.lua - a partition learns of a deletion: nothing that was remembered of the partition holds any more.
--- KEYS: 1 state  2 pass  3 deletions, of partition 0 alone: the first to be marked
--- ARGV: 1 fencing token  2 field of the deletion, of which nothing is counted, '' = none
---       3 but only what arrived before this, ms; 0 = all  4 a new id
---       5 lines of deletions of which all was counted again before this are dropped, ms
---       6 id of the deletion: from now on it takes keys and fields away, without a new id each time; '': no more
---       7 id of the deletion
--- Reply: 1 done, 0 not: the partition has seen a greater token, or the deletion has its instant, or is over: a leader before this
--- one has brought it to its end, and what is counted now is not to be deleted
+-- deletion_mark.lua - tell a partition of a deletion.  Nothing that processes remember of the partition holds any more.
+-- KEYS: 1 state  2 pass  3 deletions; only for partition 0, which is marked before all others
+-- ARGV: 1 fencing token  2 field of the deletion; '': none
+--       3 instant (ms): what arrived before it and belongs to the field is not counted; 0: nothing of the field is counted
+--       4 a new id for ver, users, over and fold
+--       5 instant (ms): the state loses the lines of other deletions with an earlier instant, because entries that are so old
+--         come no more
+--       6 id of the deletion if it deletes keys and fields from now on, without a new id for each; '': it does so no more
+--       7 id of the deletion; only for partition 0
+-- Reply: 1: done; 0: nothing was done.  Then the partition has seen a greater token, or the deletion has its instant already
+--        or is over: an earlier leader has brought the deletion to its end, and what is counted now is not to be deleted
 local call = redis.call
 if tonumber(ARGV[1]) < tonumber(call('HGET', KEYS[2], 'ftok') or '0') then return 0 end
 if KEYS[3] then
@@ -30,7 +32,7 @@ else
 end
 call('HSET', KEYS[1], 'ver', ARGV[4], 'users', ARGV[4])
 if ARGV[6] ~= '' then call('HSET', KEYS[1], 'deleting', ARGV[6]) else call('HDEL', KEYS[1], 'deleting') end
--- The instant stays, its id is new: 11 digits, a blank, the id.
+-- over is an instant of 11 digits, a blank and an id.  The instant stays, and the id is new.
 if is[2] then call('HSET', KEYS[1], 'over', string.sub(is[2], 1, 12) .. ARGV[4]) end
 if is[3] then call('HSET', KEYS[1], 'fold', ARGV[4]) end
 return 1

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- expire.lua - one chunk of a pass's last phase: set the expiry of parts of a complete bucket.
+-- expire.lua - set the expiry of parts of a complete bucket, in one chunk of a pass's last phase.
 -- KEYS: 1 state  2 pass  3 open  4.. keys that get an expiry
 -- ARGV: 1 cfg  2 pass  3 cur expected  4 fencing token  5 cur to set  6 '1': this chunk ends the pass  7 number of keys
---       then an expiry (ms) per key, then members to take out of open
--- Reply: 1 done, 0 not: the pass is another one, or is elsewhere
+--       8.. an expiry (ms) for each key, then members that open loses
+-- Reply: 1: done; 0: nothing was done, because the settings, the pass or its cursor is not the expected one, or the partition has
+--        seen a greater token
 local call = redis.call
 local is = call('HMGET', KEYS[2], 'pass', 'cur', 'ftok')
 if call('HGET', KEYS[1], 'cfg') ~= ARGV[1] or is[1] ~= ARGV[2] or is[2] ~= ARGV[3] then return 0 end

@@ -1,30 +1,30 @@
 #!lua
 -- filter_add.lua - add items, one after the other, to the newest layer of a filter's shard.
 --
--- KEYS: 1 the shard's hash  2.. strings of the newest layer
--- ARGV: 1 id of the filter  2 layers expected  3 number of the newest layer  4 its capacity  5 '1': the filter may grow
---       6 bits an item (k)  7 number of items  8 bits of a string; 0: all strings are there
---       then per item: the number of its string, from 1, and its k bits
+-- KEYS: 1 the shard's hash  2.. strings of the newest layer, as many as the items need
+-- ARGV: 1 id of the filter  2 number of layers expected  3 number of the newest layer, from 0  4 capacity of that layer (items)
+--       5 '1': the filter may grow  6 bits of an item (k)  7 number of items  8 bits of a string; 0: all strings are there
+--       9.. for each item: the number of its string, from 1, and the k numbers of its bits
 -- Reply: {code, text}
 --       code      text
---       0 DONE    a digit an item: 0 it was there, 1 it was new, 2 it was refused.  Fewer digits than items: it stopped
---                 at the first item that needs a second new string
---       1 GROWN   the same.  It stopped at the first item that needs one more layer
---       2 STALE   the number of layers: another one than expected
---       3 GONE    '': the filter was deleted, or another one has its name
+--       0 DONE    a digit for each item.  0: the item was there; 1: the item was new; 2: the item was refused.  Where there
+--                 are fewer digits than items, the script has stopped at the first item that needs a second new string
+--       1 GROWN   the same digits; the script has stopped at the first item that needs one more layer
+--       2 STALE   the number of layers, which is not the expected one; nothing was done
+--       3 GONE    '': nothing was done, because the filter was deleted, or a later filter has its name
 --
 -- A new string gets its whole length at once, because a string that grows is copied.  A script makes one string at the
--- most, because writing the zeros holds Redis longer than all else here.  An item is one BITFIELD.
--- Older layers never change.  The caller has looked for the items there, so an item that is not in this layer is new.
--- A shard that does not exist, or belongs to an earlier filter of the name, has one layer, which is empty.
+-- most, because writing the zeros holds Redis up longer than all else here.  An item is one BITFIELD.
+-- Older layers never change.  The caller has looked for the items there, so an item that is not in the newest layer is new.
+-- A shard that does not exist, or belongs to an earlier filter of the name, counts as one layer that is empty.
 local call = redis.call
 local id, layer, k = ARGV[1], ARGV[3], tonumber(ARGV[6])
 local is = call('HMGET', KEYS[1], 'id', 'n', 'drop', 'last', layer)
 if is[1] ~= id or is[3] then
     local latest = is[1] or is[4]
     if latest and tonumber(latest) >= tonumber(id) then return {3, ''} end
-    -- Ids only grow, so a lesser one is a leftover: an add beside the deletion of the whole site makes such a shard.
-    -- The key is not deleted first: where its slot is being moved, Redis would not let it be made again.
+    -- Ids only grow, so a lesser id is left of an earlier filter: an add beside the deletion of the site makes such a shard.
+    -- The key is not deleted first: while its slot is moved to another server, Redis would refuse to make the key again.
     call('HSET', KEYS[1], 'id', id, 'n', 1)
     for _, field in ipairs(call('HKEYS', KEYS[1])) do
         if field ~= 'id' and field ~= 'n' then call('HDEL', KEYS[1], field) end

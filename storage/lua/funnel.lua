@@ -1,27 +1,27 @@
 #!lua
--- funnel.lua - the rate limit GCRA for several keys at once, each on its own.  Encoded by storage/limit/limiter.c;
--- storage/job/limit.h explains the words.
+-- funnel.lua - decide rate limits by GCRA for several keys at once, each key on its own.  storage/limit/limiter.c encodes
+-- the arguments; storage/job/limit.h explains the words.
 --
--- KEYS: one a job
+-- KEYS: one for each job
 -- ARGV: six for each run of jobs that ask for the same:
 --       number of jobs  cost of a request (units)  units paid back a microsecond  capacity  need  want
--- Reply: {seconds, microseconds of Redis's clock, then four a job:
+-- Reply: {seconds, microseconds of Redis's clock, then four numbers for each job:
 --       granted (-1: denied)  remaining  retry (us; -1: never)  reset (us)}
 --
--- What is taken of a limit that has room for n requests:
---       need < 0       -need requests are given back
---       n < need       nothing
---       n >= need      want, or n if that is less
+-- What a job takes of a limit that has room for n requests:
+--       need < 0       the job gives -need requests back
+--       n < need       the job takes nothing
+--       n >= need      the job takes want, or n if n is less
 --
 -- A key holds four doubles: the time when it was written (us), the debt then (units), and the cost and rate by which
 -- the debt was counted.  All are whole numbers that a double holds exactly (see limit_check()), so nothing is ever
--- rounded in anybody's favour.  If the limit was changed, the debt in requests stays.  If Redis's clock went back, the
+-- rounded in anybody's favour.  If the limit was changed, the debt counted in requests stays.  If Redis's clock went back, the
 -- debt is paid back from the new time on.
 local call, floor, ceil, max, min = redis.call, math.floor, math.ceil, math.max, math.min
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
 local reply = {t[1], t[2]}
-local left_in_run, a = 0, -5 -- a: where the run of this job begins
+local left_in_run, a = 0, -5 -- a: index in ARGV at which the run of the job at hand begins
 local cost, rate, capacity, need, want, full
 for i = 1, #KEYS do
     if left_in_run == 0 then

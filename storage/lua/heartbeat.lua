@@ -1,8 +1,7 @@
 #!lua
--- heartbeat.lua - a writer lives: its log is not to be closed.
--- KEYS: heads
--- ARGV: 1 id of the log
--- Answers 1; 0: the heads have no such log any more.
+-- heartbeat.lua - set the time in the head of a log, so that nobody closes the log of a writer that lives.
+-- KEYS: 1 heads    ARGV: 1 id of the log
+-- Reply: 1: done; 0: heads has no such log any more
 local head = redis.call('HGET', KEYS[1], ARGV[1])
 if not head then return 0 end
 local t = redis.call('TIME')

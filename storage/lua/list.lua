@@ -1,10 +1,11 @@
 #!lua flags=no-writes
--- list.lua - one step in which a pass lists the names that the parts of its bucket hold, and their numbers.
--- It is no MULTI, because a Redis whose memory is full queues none; rolling up is what makes room there.
+-- list.lua - list names that the parts of a pass's bucket hold, with their numbers, in one step of the pass.
+-- This is a script and no MULTI, because a Redis whose memory is full queues no commands, and the rollup makes room there.
 -- KEYS: 1 state  2 pass  3.. keys
 -- ARGV: 1 cfg  2 pass  3 cur expected
---       then per key: 'HLEN' or 'ZCARD'; or 'SSCAN', 'HSCAN' or 'ZSCAN', a cursor and a count
--- Reply: per key the number, or {cursor, names (SSCAN), or names and numbers by turns}; then Redis's time (ms).  0: the pass is another one, or is elsewhere
+--       4.. for each key: 'HLEN' or 'ZCARD'; or 'SSCAN', 'HSCAN' or 'ZSCAN', a cursor and a count
+-- Reply: for each key the number of names, or {cursor, list}; then Redis's time (ms).  A list of SSCAN has names, that of another
+--        command has names and numbers by turns.  0: the settings, the pass or its cursor is not the expected one
 local call = redis.call
 local is = call('HMGET', KEYS[2], 'pass', 'cur')
 if call('HGET', KEYS[1], 'cfg') ~= ARGV[1] or is[1] ~= ARGV[2] or is[2] ~= ARGV[3] then return 0 end

@@ -1,9 +1,10 @@
 #!lua flags=no-writes
--- log_age.lua - for how long an entry of a log, or the next one that is there, has waited to be counted.
+-- log_age.lua - tell for how long an entry of a log has waited to be counted; if the entry is gone, the next one.
 -- KEYS: 1 log    ARGV: 1 number of the entry
--- Reply: milliseconds since it arrived, by Redis's clock; -1: there is no such entry, or its head cannot be read
+-- Reply: milliseconds since the entry arrived, by Redis's clock; -1: there is no such entry, or its head cannot be read
 --
--- A script, because the entry may be large, and only its head is wanted: "h", a byte 2, eight bytes of milliseconds.
+-- This is a script because an entry may be large and only its head is wanted.  The head is the field "h": a byte 2, and the
+-- time of arrival as eight bytes of milliseconds.
 local entry = redis.call('XRANGE', KEYS[1], ARGV[1] .. '-0', '+', 'COUNT', 1)[1]
 local head = entry and entry[2][1] == 'h' and entry[2][2]
 if not head or #head ~= 9 or head:byte(1) ~= 2 then return -1 end

@@ -1,21 +1,24 @@
 #!lua flags=allow-oom
--- merge.lua - one chunk of a pass: make a bucket's content from its parts, for some pages of one site.
+-- merge.lua - make a bucket's content from its parts, for some pages of one site, in one chunk of a pass.
 --
 -- KEYS: 1 state  2 pass  3 open  4 sums of the bucket (zset)  5.. sums of the parts, as many as ARGV[9]
---       then, to put together, the keys of sketches of that: uv, ip
---       then, per page, the keys of sketches: uv and its parts, ip and its parts
+--       with 'together' then the keys of the sketches of page ARGV[12]: uv, ip
+--       then for each page the keys of its sketches: uv and the parts of uv, ip and the parts of ip
 -- ARGV: 1 cfg  2 pass  3 cur expected  4 fencing token  5 number behind 'm' in cur  6 budget (us)
---       7 member for open; '': none  8 'H' or 'Z': the parts' sums are hashes or zsets  9 number of parts
---       10 number of pages  11 'own': each page gets its entry; 'anew': and loses what it had; 'together': it loses
---       its entry, and is added to another one  12 name of that one
---       then the pages; then per page the number of uv parts and of ip parts (both 0 for visits)
--- Reply: number of pages done, at least 1; -1: the pass is another one, or is elsewhere
+--       7 member that open gets; '': none  8 'H' or 'Z': the parts' sums are hashes or zsets  9 number of parts
+--       10 number of pages
+--       11 'own': each page gets an entry from its parts.  'anew': the same, and what the page had is deleted first.
+--          'together': each page loses its entry, and its parts are added to page ARGV[12]
+--       12 the page that pages are put together in
+--       13.. the pages; then for each page the number of uv parts and of ip parts, both 0 for visits
+-- Reply: number of pages done, at least 1; -1: nothing was done, because the settings, the pass or its cursor is not the
+--        expected one, or the partition has seen a greater token
 --
--- Sums are computed from the parts and set, never incremented; a sum of 0 gets no entry.  Where pages are put together
--- the sum was set before ('anew') in this very pass, and the cursor lets each page be added once.  A page's own entry in
--- the bucket is from late events then, which are in the parts too.  When the budget is used up the rest is left to the
--- next chunk; the cursor counts pages.  The script also runs when memory is full, because only parts that are merged get
--- an expiry, and that makes room.
+-- A sum is computed from the parts and set, never incremented; a sum of 0 gets no entry.  'together' is the exception: the
+-- sum of ARGV[12] was set by 'anew' earlier in the same pass, and the cursor lets each page be added once.  An entry that
+-- such a page has in the bucket is from late events, which are in the parts, too.  When the budget is used up, the rest is
+-- left to the next chunk; the cursor counts pages.  The script also runs when memory is full: only parts that are merged
+-- get an expiry, and expiries make room.
 local call = redis.call
 local is = call('HMGET', KEYS[2], 'pass', 'cur', 'ftok')
 if call('HGET', KEYS[1], 'cfg') ~= ARGV[1] or is[1] ~= ARGV[2] or is[2] ~= ARGV[3] then return -1 end
@@ -42,7 +45,7 @@ local k, a, done = 5 + parts, FIRST + pages, 0
 local own, waiting, bytes = {}, {{}, {}}, 0
 if way == 'together' then k = k + 2 end
 
--- The sketches that wait to be put together; many small ones at once cost little more than one.
+-- Merge the sketches that wait to be put together.  Many small sketches at once cost little more than one.
 local function unite()
     for kind = 1, 2 do
         if #waiting[kind] > 0 then call('PFMERGE', KEYS[4 + parts + kind], unpack(waiting[kind])) end
@@ -50,6 +53,7 @@ local function unite()
     waiting, bytes = {{}, {}}, 0
 end
 
+-- Merge the parts KEYS[first + 1 .. last] into the sketch KEYS[first]; with 'together', let all of them wait for unite().
 local function take(kind, first, last)
     if way == 'together' then
         own[#own + 1] = KEYS[first]

@@ -1,37 +1,39 @@
 #!lua
--- policy.lua - rate limits of several parts, for several jobs at once.  The limits of one job are decided together: all
--- are charged, or none.  Encoded by storage/limit/limit_script.c; storage/job/limit.h explains the words.
+-- policy.lua - decide rate limits of several parts, for several jobs at once.  The limits of one job are decided together:
+-- all are charged, or none.  storage/limit/limit_script.c encodes the arguments; storage/job/limit.h explains the words.
 --
--- KEYS: for each job those of its parts
+-- KEYS: for each job the keys of its parts
 -- ARGV: for each run of jobs that ask for the same:
 --       number of jobs  requests to take (0: only look)  number of parts
---       then four words a part: the limits, and behind them at most one penalty
+--       then four words for each part: the limits come first, and behind them at most one penalty
 --       'funnel'   capacity  cost of a request (units)  units paid back a microsecond
 --       'sliding'  capacity  period (us)                0
 --       'penalty'  refusals  within (us)                lasts (us)
--- Reply: {seconds, microseconds of Redis's clock, then five a job:
+-- Reply: {seconds, microseconds of Redis's clock, then five numbers for each job:
 --       granted (-1: denied by a limit, -2: by the penalty)  remaining  retry (us; -1: never)  reset (us)
---       the strictest limit (0: the first)}
+--       number of the strictest limit, from 0}
 --
--- The strictest limit is the one with least left; of a refusal, the one to wait for longest.  Times and what remains are
--- those of all parts together.
+-- The strictest limit is the one with least left; of a job that is refused, the one to wait for longest.  The numbers
+-- remaining, retry and reset are those of all parts together.
 --
--- A limit's key is what funnel.lua and sliding.lua keep for a limit alone, and is read and written as there.  They do it
--- in half of the time, because they know of one limit and make neither functions nor tables.
+-- The key of a limit has the same form as where funnel.lua or sliding.lua decides the limit alone.  Those scripts take half
+-- of the time, because they know of one limit and make neither functions nor tables.
 local call, floor, ceil, max, min, huge = redis.call, math.floor, math.ceil, math.max, math.min, math.huge
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
 local reply = {t[1], t[2]}
 
+-- Set a key that expires when `us` have passed.
 local function set_for(key, value, us) call('SET', key, value, 'PX', ceil(us / 1000) + 1) end
 
--- What the parts of a run are: its limits from 1 on.
+-- By number from 1, the limits of the run at hand.
 local look, wait, take, capacity, cost, rate, period = {}, {}, {}, {}, {}, {}, {}
--- What a limit's key held: found by look(), changed by take().
+-- By number, the value of each limit's key: look() sets these, and take() changes them.  The second line is of sliding limits:
+-- the log's time, its running total, the total before the window, the newest entry's time, the rank of the window's first entry.
 local is, debt, moved = {}, {}, {}
 local at, total, base, newest, oldest = {}, {}, {}, {}, {}
 
--- Read the key of limit p.  Returns how many requests there is room for.
+-- Read the key of funnel limit p.  Returns how many requests there is room for.
 local function funnel_look(p, key)
     local owed, changed, value = 0, false, call('GET', key)
     if value and #value == 32 then
@@ -46,10 +48,10 @@ local function funnel_look(p, key)
     return max(0, floor((capacity[p] * cost[p] - owed) / cost[p]))
 end
 
--- The time until there is room for n, which is not there now, but is not more than the capacity.
+-- The time until funnel limit p has room for n requests.  n is more than there is room for now, and at most the capacity.
 local function funnel_wait(p, _, n) return ceil((debt[p] + n * cost[p] - capacity[p] * cost[p]) / rate[p]) end
 
--- Take n requests, or none.  Returns how many there is room for then, and the time until all is free.
+-- Take n requests of funnel limit p; n may be 0.  Returns how many there is room for then, and the time until all is free.
 local function funnel_take(p, key, n)
     local owed = debt[p] + n * cost[p]
     local reset = ceil(owed / rate[p])
@@ -63,8 +65,10 @@ local function funnel_take(p, key, n)
     return max(0, floor((capacity[p] * cost[p] - owed) / cost[p])), reset
 end
 
+-- The running total in a member of a sliding log.
 local function total_of(member) return tonumber(string.sub(member, 1, 16)) end
 
+-- Read the log of sliding limit p.  Returns how many requests there is room for.
 local function sliding_look(p, key)
     at[p], total[p], base[p], newest[p], oldest[p] = now, 0, 0, 0, 0
     local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
@@ -81,7 +85,7 @@ local function sliding_look(p, key)
     end
     local used = total[p] - base[p]
     if newest[p] > now + period[p] then
-        -- The key is not deleted first: where its slot is being moved, Redis would not let it be made again.
+        -- The key is not deleted first: while its slot is moved to another server, Redis would refuse to make the key again.
         local all = string.format('%016.0f:%.0f', total[p], used)
         at[p], newest[p], oldest[p] = now, now, 0
         call('ZREMRANGEBYRANK', key, 0, -2)
@@ -92,9 +96,10 @@ local function sliding_look(p, key)
     return max(0, capacity[p] - used)
 end
 
+-- The time until sliding limit p has room for n requests.  n is more than there is room for now, and at most the capacity.
 local function sliding_wait(p, key, n)
     local target, low, high = total[p] + n - capacity[p], oldest[p], call('ZCARD', key) - 1
-    local middle = low -- most calls wait for the oldest entry
+    local middle = low -- looked at first, because most calls wait for the oldest entry
     while true do
         local entry = call('ZRANGE', key, middle, middle, 'WITHSCORES')
         if total_of(entry[1]) >= target then
@@ -107,6 +112,8 @@ local function sliding_wait(p, key, n)
     end
 end
 
+-- Take n requests of sliding limit p, which may be 0.  Returns how many there is room for afterwards, and the time until all
+-- is free.
 local function sliding_take(p, key, n)
     if n > 0 then
         if oldest[p] > 1 then call('ZREMRANGEBYRANK', key, 0, min(oldest[p] - 1, 1000) - 1) end
@@ -120,17 +127,17 @@ end
 
 -- A penalty's key holds doubles: the time when the penalty ends (us; 0: there is none), and the times of the last
 -- refusals, the oldest first.  When a penalty begins the refusals are forgotten.  If Redis's clock went back, a penalty
--- lasts no longer than a new one would, and a refusal of the future is one of now.
-local most, within, lasts -- the penalty of a run
-local refusals
+-- lasts no longer than a new one would, and a refusal that lies in the future counts as one of now.
+local most, within, lasts -- the penalty of the run at hand: refusals, us, us
+local refusals -- times of the refusals that the penalty's key of the job at hand holds
 
--- What is left of the penalty; 0: there is none.
+-- The time that is left of the penalty (us); 0: there is none.
 local function penalty_look(key)
     local value, ends = call('GET', key), 0
     refusals = {}
     if value and #value > 0 and #value % 8 == 0 then
         refusals = {struct.unpack('<' .. string.rep('d', #value / 8), value)}
-        refusals[#refusals] = nil -- where unpack() has stopped
+        refusals[#refusals] = nil -- the last value is where unpack() has stopped
         ends = table.remove(refusals, 1)
     end
     if ends - now > lasts then
@@ -140,7 +147,7 @@ local function penalty_look(key)
     return max(0, ends - now)
 end
 
--- Note a refusal.  Returns how long the penalty is that begins with it; 0: none begins.
+-- Note a refusal.  Returns how long the penalty lasts that the refusal begins (us); 0: it begins none.
 local function penalty_note(key)
     local kept = {0}
     for _, time in ipairs(refusals) do
@@ -155,9 +162,10 @@ local function penalty_note(key)
     return 0
 end
 
-local a, k, r = 1, 0, 2 -- the next argument; keys and words of the reply before this job
+local a, k, r = 1, 0, 2 -- index of the next argument; number of keys and of words of the reply before the job at hand
 local jobs, n, limits, has_penalty = 0
 
+-- Read the arguments of the next run.
 local function read_run()
     jobs, n, limits, has_penalty = tonumber(ARGV[a]), tonumber(ARGV[a + 1]), 0, false
     local parts = tonumber(ARGV[a + 2])

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- read.lua - what a MULTI of read/proved_read.c reads, for a Redis whose memory is full: that one queues nothing any more.
--- KEYS: 1 state  2.. keys of one partition, those of one command behind those of the other
--- ARGV: per command: how many of the keys, how many words behind these, the command, the words
--- Reply: as EXEC's: {{cfg, st, ver, kept, over, fold}, data.., TIME}
+-- read.lua - read what a MULTI of read/proved_read.c reads, where Redis's memory is full and MULTI queues no commands.
+-- KEYS: 1 state  2.. keys of one partition: those of the first command, then those of the second, and so on
+-- ARGV: for each command: number of its keys, number of the words behind its keys, its name, the words
+-- Reply: that of EXEC: {{cfg, st, ver, kept, over, fold}, the replies to the commands, TIME}
 local call = redis.call
 local reply = {call('HMGET', KEYS[1], 'cfg', 'st', 'ver', 'kept', 'over', 'fold')}
 local k = 2

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- release.lua - give a lock back, if the caller still holds it.
--- KEYS: 1 lock  2 how often it was given back (may be left out)    ARGV: 1 token
--- Reply: 1 released, 0 somebody else holds it, -1 nobody does
+-- KEYS: 1 lock  2 counter of how often the lock was given back (may be left out)    ARGV: 1 token
+-- Reply: 1: the lock is given back; 0: somebody else holds the lock; -1: nobody holds the lock
 local holder = redis.call('GET', KEYS[1])
 if not holder then return -1 end
 if holder ~= ARGV[1] then return 0 end

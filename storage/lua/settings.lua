@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- settings.lua - change how long a partition's data is kept and in which zones sites are cut.  Compare and set.
+-- settings.lua - change for how long a partition's data is kept, and in which zones its sites are cut.  Compare and set.
 -- KEYS: 1 state  2 sites
--- ARGV: 1 cfg expected  2 st expected  3 cfg  4 kept  5 ver  6 zones of the sites; '': all in UTC
---       7.. sites of this partition that get another zone, which is allowed while they have no data
--- Reply: 1 done, 0 not: something has changed, or such a site has data
+-- ARGV: 1 cfg expected  2 st expected  3 cfg  4 kept  5 ver  6 zones of the sites; '': all sites are in UTC
+--       7.. sites of this partition that get another zone, which is allowed as long as a site has no data
+-- Reply: 1: done; 0: nothing was done, because the settings or st differ, or such a site has data
 local is = redis.call('HMGET', KEYS[1], 'cfg', 'st')
 if is[1] ~= ARGV[1] or is[2] ~= ARGV[2] then return 0 end
 for i = 7, #ARGV do

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- skip.lua - close buckets of a level for writers and for readers at once: no site has data in them.  Compare and set.
+-- skip.lua - close buckets of a level in which no site has data, for writers and for readers at once.  Compare and set.
 -- KEYS: 1 state  2 pass
--- ARGV: 1 cfg  2 st expected  3 st with the buckets closed  4 ver  5 id expected of the last fold ('': there was none)
+-- ARGV: 1 cfg  2 st expected  3 st with the buckets closed  4 ver  5 id of the last fold expected; '': there was none
 --       6 fencing token  7 end of the last bucket (s)
--- Reply: 1 done, 0 not: something has changed, or the last bucket is not over
+-- Reply: 1: done; 0: nothing was done, because the settings, st or the last fold differ, a pass is open, the last bucket is not
+--        over, or the partition has seen a greater token
 local t = redis.call('TIME')
 local is = redis.call('HMGET', KEYS[1], 'cfg', 'st', 'fold')
 local open = redis.call('HMGET', KEYS[2], 'pass', 'ftok')

@@ -1,21 +1,21 @@
 #!lua
--- sliding.lua - a rate limit by an exact log of the last period, for several keys at once.  Encoded by
--- storage/limit/limiter.c.
+-- sliding.lua - decide rate limits by an exact log of the last period, for several keys at once, each key on its own.
+-- storage/limit/limiter.c encodes the arguments; storage/job/limit.h explains the words.
 --
--- KEYS: one a job
--- ARGV: three a job: limit  period (us)  cost
--- Reply: {seconds, microseconds of Redis's clock, then four a job:
+-- KEYS: one for each job
+-- ARGV: three for each job: limit  period (us)  cost
+-- Reply: {seconds, microseconds of Redis's clock, then four numbers for each job:
 --       granted (-1: denied)  remaining  retry (us; -1: never)  reset (us)}
 --
--- A key is a zset with one entry a call that was allowed.  Its score is the time of the call.  Its member is the
+-- A key is a zset with one entry for each call that was allowed.  Its score is the time of the call.  Its member is the
 -- running total in 16 digits, a ':' and the call's cost.  Totals only grow, so members are unique even within a
 -- microsecond, and the sum over the window is the difference of two totals.  The window is (now - period, now].  The
 -- newest entry that has left the window stays, because the sum is counted from its total.  The entries before it are
 -- removed, a thousand a call at most, so that no call takes long.
 --
 -- Scores never fall, as totals never do.  So if Redis's clock was set back, the log's time stands still until the clock
--- is there again.  If that is further than the period, all calls of the window become one of now instead.  In either
--- case nothing is forgotten too early, and nobody waits for longer than two periods.
+-- is there again.  If the clock was set back by more than the period, all calls of the window become one call of now
+-- instead.  In either case nothing is forgotten too early, and nobody waits for longer than two periods.
 local call, max, min, ceil, floor = redis.call, math.max, math.min, math.ceil, math.floor
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]
@@ -26,7 +26,7 @@ local function total_of(member) return tonumber(string.sub(member, 1, 16)) end
 -- The time of the first entry, from rank `low` on, whose total is at least `target`.
 local function time_of(key, low, target)
     local high = call('ZCARD', key) - 1
-    local at = low -- most calls wait for the oldest entry
+    local at = low -- looked at first, because most calls wait for the oldest entry
     while true do
         local entry = call('ZRANGE', key, at, at, 'WITHSCORES')
         if total_of(entry[1]) >= target then
@@ -57,7 +57,7 @@ for i = 1, #KEYS do
     end
     local used, granted, retry = total - base, -1, 0
     if newest > now + period then
-        -- The key is not deleted first: where its slot is being moved, Redis would not let it be made again.
+        -- The key is not deleted first: while its slot is moved to another server, Redis would refuse to make the key again.
         local all = string.format('%016.0f:%.0f', total, used)
         at, newest, oldest = now, now, 0
         call('ZREMRANGEBYRANK', key, 0, -2)
