@@ -1,4 +1,4 @@
-/* cluster_status.c - which servers have the data, and how they are: asked of each of them. */
+/* cluster_status.c - asks every server that has data about itself and about its partitions. */
 #include "storage/read/operation.h"
 
 #include <stdio.h>
@@ -13,21 +13,23 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define ASK_MS 2000 /* for all; a server that takes half of what is left of it does not answer */
+/* Milliseconds for all questions.  A server whose answer takes longer than half of what is left of
+ * them is taken for one that does not answer. */
+#define ASK_MS 2000
 
 _Static_assert(CLUSTER_ADDRESS == ADDRESS_TEXT_SIZE, "an address fits");
 
 struct looking {
     struct core *core;
     struct cluster_job *ret;
-    uint16_t *server_of;  /* [n_partitions]: place of its server; UINT16_MAX: nobody's */
-    uint16_t *partitions; /* that are served, in the order of asking */
-    size_t n_served;
-    size_t at; /* the one of partitions that is answered */
-    size_t n_server_replies;
+    uint16_t *server_of;  /* owned; by partition: index of its server in `ret`; UINT16_MAX: none */
+    uint16_t *partitions; /* owned; the partitions that are served, in the order of asking */
+    size_t n_served;      /* how many partitions are served */
+    size_t at;            /* index in `partitions` of the one whose answer comes next */
+    size_t n_server_replies; /* replies about the server of that partition that have come */
 };
 
-/* The server at @node, added if it is new. */
+/* The index of the server at @node, which is added if it is new. */
 static uint16_t place_of(struct cluster_job *ret, const struct cluster_node *node)
 {
     char address[CLUSTER_ADDRESS];
@@ -43,12 +45,12 @@ static uint16_t place_of(struct cluster_job *ret, const struct cluster_node *nod
     return (uint16_t)ret->n_servers++;
 }
 
-/* Who has each partition. */
+/* Find the server of each partition, and which partitions are served. */
 static void find_servers(struct looking *l)
 {
     struct topology *topology = l->core->topology;
     for (unsigned p = 0; p < l->ret->n_partitions; p++) {
-        struct cluster_node node = {.address = l->core->url.seeds[0]}; /* of one Redis */
+        struct cluster_node node = {.address = l->core->url.seeds[0]}; /* without topology */
         bool known = topology == NULL || topology_owner(topology, p, &node);
         bool served = known && (topology == NULL || topology_unserved_since(topology, p) == 0);
         l->server_of[p] = known ? place_of(l->ret, &node) : UINT16_MAX;
@@ -62,7 +64,8 @@ static void find_servers(struct looking *l)
     }
 }
 
-/* The first partition of its server, among those served: with it the server is asked about. */
+/* Is partitions[i] the first partition of its server?  The questions about the server go with
+ * it. */
 static bool is_first(const struct looking *l, size_t i)
 {
     for (size_t j = 0; j < i; j++) {
@@ -73,6 +76,7 @@ static bool is_first(const struct looking *l, size_t i)
     return true;
 }
 
+/* Ask about all partitions that have not answered yet, and about their servers. */
 static void put_questions(struct looking *l, struct asks *asks)
 {
     for (size_t i = l->at; i < l->n_served; i++) {
@@ -85,7 +89,8 @@ static void put_questions(struct looking *l, struct asks *asks)
     }
 }
 
-/* Replies come in the order of put_questions(): for the first partition of a server two more. */
+/* Take a reply.  Replies come in the order of put_questions(): two about a server come before the
+ * one about its first partition. */
 static bool cluster_status_take(void *data, size_t i, const struct reply *reply)
 {
     struct looking *l = data;
@@ -96,8 +101,8 @@ static bool cluster_status_take(void *data, size_t i, const struct reply *reply)
         if (l->n_server_replies++ == 0) {
             server_health_take_replication(server, reply);
         } else {
-            server_health_take_nodes(server, reply); /* an error of one Redis */
-            server->is_answering = true;             /* it is not known by half */
+            server_health_take_nodes(server, reply); /* a Redis alone answers with an error */
+            server->is_answering = true;             /* both replies about the server have come */
         }
         return true;
     }
@@ -112,7 +117,7 @@ static bool cluster_status_take(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
-/* The server that was to answer next does not: it is not asked any more. */
+/* The server that was to answer next has not answered: ask it no more. */
 static void leave_out(struct looking *l)
 {
     uint16_t server = l->server_of[l->partitions[l->at]];
@@ -126,8 +131,9 @@ static void leave_out(struct looking *l)
     l->n_server_replies = 0;
 }
 
-/* Who does not answer keeps the others' answers from nobody.  *ret_lost: a connection was lost.
- * False: out of memory, which says nothing about a server. */
+/* Ask the servers until all have answered or were left out: a server that does not answer does not
+ * keep us from asking the others.  *ret_lost: a connection was lost.  False: out of memory, which
+ * says nothing about a server. */
 static bool ask_servers(
     struct looking *l, struct session *session, int64_t until_ms, bool *ret_lost)
 {
@@ -167,7 +173,7 @@ enum storage_err cluster_status_run(struct reader *reader, struct storage_job *j
     bool ok = ret->servers != NULL && l.server_of != NULL && l.partitions != NULL;
     if (ok) {
         find_servers(&l);
-        /* who has not answered then does not: that is said, and no error */
+        /* A server that has not answered by then is reported as such, which is no error. */
         *ret_lost = false;
         ok = ask_servers(&l, &reader->session,
             until_ms < job->deadline_ms ? until_ms : job->deadline_ms, ret_lost);

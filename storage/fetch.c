@@ -5,14 +5,14 @@
 
 #include "storage/base/clock.h"
 
-#define PERIOD_MS    5000 /* for the secret of the next period */
-#define DELETIONS_MS 2000
+#define PERIOD_MS    5000 /* time to fetch the secret of the next period */
+#define DELETIONS_MS 2000 /* time to fetch which sites are being deleted */
 
-/* What is being fetched, and what waits for it. */
+/* A job that fetches something, and the job that waits for what is fetched. */
 struct fetch {
-    struct storage_job asked;    /* of storage's own */
-    int64_t *starts;             /* owned; see periods_job */
-    struct storage_job *waiting; /* NULL: nothing waits */
+    struct storage_job asked;    /* storage's own job, which a reader does */
+    int64_t *starts;             /* the starts of periods, owned; see periods_job */
+    struct storage_job *waiting; /* the job that waits; NULL: none does */
     fetched_fn *fetched;
     void *data;
 };
@@ -23,6 +23,7 @@ static void fetch_free(struct fetch *fetch)
     free(fetch);
 }
 
+/* The reader has done the job: hand the job that waits on. */
 static void fetch_done(struct storage_job *asked)
 {
     struct fetch *fetch = asked->data;
@@ -33,7 +34,7 @@ static void fetch_done(struct storage_job *asked)
     fetch_free(fetch);
 }
 
-/* NULL: no memory. */
+/* A fetch for which no job waits.  NULL: no memory. */
 static struct fetch *fetch_new(enum storage_op op, int64_t deadline_ms)
 {
     struct fetch *fetch = calloc(1, sizeof(*fetch));
@@ -46,7 +47,8 @@ static struct fetch *fetch_new(enum storage_op op, int64_t deadline_ms)
     return fetch;
 }
 
-/* Copy the beginnings of periods.  False: no memory. */
+/* Have the secrets of the @n periods that begin at @starts fetched; @starts is copied.  False: no
+ * memory. */
 static bool fetch_set_periods(struct fetch *fetch, const int64_t *starts, size_t n)
 {
     fetch->starts = malloc(n * sizeof(*starts));
@@ -57,7 +59,7 @@ static bool fetch_set_periods(struct fetch *fetch, const int64_t *starts, size_t
     return fetch->starts != NULL;
 }
 
-/* Hand it to the readers, or free it. */
+/* Hand @fetch to the readers.  On an error @fetch is freed. */
 static enum storage_err fetch_submit(struct fetch *fetch, struct readers *readers)
 {
     enum storage_err err = STORAGE_OK;

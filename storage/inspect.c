@@ -17,11 +17,11 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-#define FIRST_PARTITIONS 16 /* to find out how many there are: PARTITION_TAG_ALWAYS is among them */
-#define SILENCE_MS       1000
-#define LOOK_MS          10 /* how often it is seen whether servers are found */
+#define FIRST_PARTITIONS 16 /* partitions to ask how many there are; one has PARTITION_TAG_ALWAYS */
+#define SILENCE_MS       1000 /* a server that is silent for longer is taken for dead */
+#define LOOK_MS          10   /* time between two looks whether the servers are found */
 
-/* As much of a storage as asking takes. */
+/* The parts of a storage that are needed to ask servers. */
 struct inspection {
     struct core core;
     struct reader reader;
@@ -30,6 +30,7 @@ struct inspection {
     size_t error_n;
 };
 
+/* Set the error to @text.  Returns false. */
 static bool inspection_complain(struct inspection *in, const char *text)
 {
     (void)snprintf(in->error, in->error_n, "%s", text);
@@ -47,7 +48,8 @@ static void inspection_end(struct inspection *in)
     free(in);
 }
 
-/* Wait until it is known who has the data: all of it, or after half of the time what there is. */
+/* Wait until the servers of all partitions are found, or half of the time has passed and some
+ * are. */
 static bool find_servers(struct inspection *in)
 {
     struct topology *topology = in->core.topology;
@@ -64,7 +66,7 @@ static bool find_servers(struct inspection *in)
     return true;
 }
 
-/* Connect to the data of @url, cut into @partitions.  NULL: @error says why. */
+/* Connect to the servers of @url, whose data is cut into @partitions.  NULL: @error says why. */
 static struct inspection *inspection_begin(
     const char *url, unsigned partitions, int64_t deadline_ms, char *error, size_t error_n)
 {
@@ -98,10 +100,12 @@ static struct inspection *inspection_begin(
 
 /* ---- the data's settings ---- */
 
+/* The fields cfg and zones of a partition's state. */
 struct settings_text {
     char cfg[SETTINGS_TEXT], zones[4096];
 };
 
+/* Take a partition's settings, unless an earlier partition has told them. */
 static bool take_settings(void *data, size_t i, const struct reply *reply)
 {
     struct settings_text *ret = data;
@@ -125,7 +129,8 @@ static void put_settings(const struct inspection *in, struct asks *asks, unsigne
     resp_text(out, "zones");
 }
 
-/* The settings that any partition but @except has. */
+/* Read the settings of the first partition that has any; @except is left out.  False: there is
+ * none, or a server does not answer. */
 static bool read_settings(struct inspection *in, unsigned except, struct settings_text *ret)
 {
     struct buffer b;
@@ -145,7 +150,8 @@ static bool read_settings(struct inspection *in, unsigned except, struct setting
                : inspection_complain(in, "a server does not answer");
 }
 
-/* Connect with as many partitions as the data has. */
+/* Connect to the servers of @url, with as many partitions as their data has.  NULL: @error says
+ * why. */
 static struct inspection *inspection_of_data(
     const char *url, int64_t deadline_ms, char *error, size_t error_n)
 {
@@ -188,8 +194,9 @@ bool storage_inspect(
 
 /* ---- a partition without a state ---- */
 
-/* Keys that are written also where a partition has no state: of logs, which wait to be counted, of
- * rate limits, what says that a process is there, and in partition 0 what is of all the data. */
+/* Is @key one of those that are written also where a partition has no state?  These are the keys of
+ * logs, which wait to be counted, of rate limits and of running processes, and in partition 0 the
+ * keys of the data as a whole. */
 static bool needs_no_state(struct slice key, const char *tag)
 {
     static const char *const names[] = {"heads", "log:", "key:", "rl:", "hot", "hot:", "probe",
@@ -206,13 +213,14 @@ static bool needs_no_state(struct slice key, const char *tag)
     return found;
 }
 
+/* What the servers of a cluster tell about the keys of one slot. */
 struct slot_keys {
-    size_t own_at;   /* which answer is that of the slot's own server */
-    bool has_others; /* another server has keys of the slot, too */
-    int64_t own;     /* how many the own server has */
-    const char *tag; /* of the partition */
+    size_t own_at;   /* the number of the answer that the slot's own server gives */
+    bool has_others; /* another server has keys of the slot */
+    int64_t own;     /* how many keys of the slot its own server has */
+    const char *tag; /* the hash tag of the partition */
     char first[96];  /* the first key that needs a state; empty: there is none */
-    bool failed;
+    bool failed;     /* a reply had another form */
 };
 
 static bool take_number(void *data, size_t i, const struct reply *reply)
@@ -241,7 +249,7 @@ static bool take_names(void *data, size_t i, const struct reply *reply)
     return true;
 }
 
-/* How many keys of the slot has each server?  False: not all of them answer. */
+/* Ask every server how many keys of @slot it has.  False: not all servers answer. */
 static bool count_keys(
     struct inspection *in, unsigned partition, const char *slot, struct slot_keys *ret)
 {
@@ -269,7 +277,7 @@ static bool count_keys(
            inspection_complain(in, "a server does not answer");
 }
 
-/* Which keys of the slot has its own server? */
+/* Ask the server of @slot for the slot's keys.  False: the server does not answer. */
 static bool name_keys(
     struct inspection *in, unsigned partition, const char *slot, struct slot_keys *ret)
 {
@@ -285,8 +293,8 @@ static bool name_keys(
            inspection_complain(in, "a server does not answer");
 }
 
-/* Has no server keys of the partition's slot that a state belongs to?  Counts without a state are
- * of no use to anybody, but somebody should look at them. */
+/* Is there on no server a key of the partition's slot that needs a state?  Counts without a state
+ * are of no use, but an operator should look at them before they are deleted. */
 static bool slot_has_no_data(struct inspection *in, unsigned partition)
 {
     char slot[16];
@@ -313,7 +321,7 @@ static bool slot_has_no_data(struct inspection *in, unsigned partition)
     return !keys.has_others && keys.first[0] == '\0';
 }
 
-/* init.lua on the partition's own server: it makes the state only if there is none. */
+/* Have the partition's own server run init.lua, which makes a state only if there is none. */
 static bool make_state(
     struct inspection *in, unsigned partition, const struct settings_text *settings)
 {
@@ -352,6 +360,7 @@ static bool make_state(
     return ok;
 }
 
+/* False: the partition has a state, or its server does not answer. */
 static bool has_no_state(struct inspection *in, unsigned partition)
 {
     struct settings_text own = {.cfg = ""};

@@ -11,10 +11,11 @@
 #include "storage/read/late_periods.h"
 #include "storage/readers_queue.h"
 
-#define CONNECT_MS 1000
-#define RETRY_MS   50
+#define CONNECT_MS 1000 /* time for one attempt to connect */
+#define RETRY_MS   50   /* pause between two attempts of a job */
 
-/* Connect unless connected; within the job's deadline. */
+/* Connect by the job's deadline, unless the session is connected.  False: there is no
+ * connection. */
 static bool connect_for(struct reader *r, const struct storage_job *job)
 {
     if (r->session.dispatcher != NULL) {
@@ -33,16 +34,16 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
     return session_open(&r->session, r->core, deadline_ms);
 }
 
-/* Under the lock: @question is settled, or given up: those who ask the same may be served. */
+/* Called under the lock.  @question is settled, or given up: jobs that ask the same may begin. */
 static void tell_settled(struct readers *readers, uint64_t question)
 {
     if (repeat_settled(&readers->repeats, question) && readers->waiting.first != NULL) {
-        pthread_cond_signal(&readers->work); /* they are answered together */
+        pthread_cond_signal(&readers->work); /* one reader answers all jobs that ask the same */
     }
 }
 
-/* All that @job needs is counted: it answers those, too, that have come meanwhile and need no more.
- */
+/* All entries that @job needs are counted.  Add to *same the jobs that have come meanwhile, ask the
+ * same, and need no further entries: one answer serves all. */
 static void join_settled(
     struct readers *readers, struct reader *r, struct storage_job *job, struct storage_job **same)
 {
@@ -57,6 +58,8 @@ static void join_settled(
     *same = more;
 }
 
+/* Make one attempt at @job.  *ret_lost: a connection was lost, or there is none.  Jobs that the
+ * answer serves, too, are added to *same. */
 static enum storage_err run_job_once(struct readers *readers, struct reader *r,
     struct storage_job *job, struct storage_job **same, bool *ret_lost)
 {
@@ -68,7 +71,7 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
         return err;
     }
     if (atomic_load(&r->core->secret) == NULL || redis_clock_ms(&r->core->clock) == 0 ||
-        !connect_for(r, job)) { /* without the secret it is not known whose data it is */
+        !connect_for(r, job)) { /* without the secret nothing says whose data Redis has */
         *ret_lost = true;
         return STORAGE_DOWN;
     }
@@ -91,7 +94,7 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
         err = operation->run(r, job, ret_lost);
     }
     if (err == STORAGE_OK && must_settle && !settled_still(&r->session, since_us)) {
-        err = STORAGE_DOWN; /* a server may have gone back behind what was settled: once more */
+        err = STORAGE_DOWN; /* a server may have lost what was settled: try once more */
     }
     if (keeps && err == STORAGE_OK) {
         answers_keep(r, operation->own, operation->share, job);
@@ -105,14 +108,14 @@ static enum storage_err run_job_once(struct readers *readers, struct reader *r,
     return err;
 }
 
-/* Is it worth another attempt?  Of several servers one that is not ready (LOADING, CLUSTERDOWN) may
- * be replaced soon, as one that was lost. */
+/* May another attempt succeed where one has failed with @err?  Of several servers, one that was
+ * lost or is not ready (LOADING, CLUSTERDOWN) may be replaced soon. */
 static bool may_come_back(const struct reader *r, enum storage_err err, bool lost)
 {
     return lost || (err == STORAGE_DOWN && r->core->topology != NULL);
 }
 
-/* Says which server is away. */
+/* Write into the job's detail which server is away, if @err comes of that.  Returns @err. */
 static enum storage_err blame(const struct reader *r, struct storage_job *job, enum storage_err err)
 {
     if (err == STORAGE_DOWN || err == STORAGE_LATE || err == STORAGE_BEHIND) {
@@ -121,7 +124,8 @@ static enum storage_err blame(const struct reader *r, struct storage_job *job, e
     return err;
 }
 
-/* After a first attempt that failed: wait until the next one.  False: there is none any more. */
+/* An attempt at @job has failed, the @first one or a later one: wait until the next attempt.
+ * False: the readers stop, and there is none. */
 static bool wait_for_another(struct readers *readers, const struct storage_job *job, bool first)
 {
     pthread_mutex_lock(&readers->lock);
@@ -136,7 +140,7 @@ static bool wait_for_another(struct readers *readers, const struct storage_job *
     return !stop;
 }
 
-/* @job was given up before it was settled. */
+/* @job was given up before its question was settled. */
 static void not_settled(struct readers *readers, const struct storage_job *job)
 {
     pthread_mutex_lock(&readers->lock);
@@ -144,8 +148,8 @@ static void not_settled(struct readers *readers, const struct storage_job *job)
     pthread_mutex_unlock(&readers->lock);
 }
 
-/* A lost connection is tried again, for as long as Redis is expected back.  An operation that must
- * be settled then begins with that: Redis may have gone back. */
+/* Run @job, again and again where a connection is lost and Redis may be back by the job's deadline.
+ * Each attempt settles the question anew, because Redis may have lost what was settled. */
 static enum storage_err run_job(
     struct readers *readers, struct reader *r, struct storage_job *job, struct storage_job **same)
 {
@@ -171,7 +175,7 @@ static enum storage_err run_job(
     return err;
 }
 
-/* Under the lock. */
+/* Called under the lock.  Wake those who wait until there is nothing to do. */
 static void tell_if_idle(struct readers *readers)
 {
     if (readers->running == 0 && readers->waiting.first == NULL) {
@@ -179,7 +183,8 @@ static void tell_if_idle(struct readers *readers)
     }
 }
 
-/* Under the lock, which is given up: a thread that is woken under a lock waits for it at once. */
+/* Put @job into the queue.  Called under the lock, and gives it up before a thread is woken: the
+ * thread would wait for the lock at once. */
 static void let_wait(struct readers *readers, struct storage_job *job)
 {
     bool is_next = job->deadline_ms < readers->watch_ms;
@@ -192,8 +197,8 @@ static void let_wait(struct readers *readers, struct storage_job *job)
     }
 }
 
-/* The answer to @job could still be lost: the job is run again when that is over.  False: the
- * answer holds. */
+/* Put @job back into the queue if its answer rests on entries that could still be lost: the job is
+ * run again when that is over.  False: the job ends with *err. */
 static bool put_off(struct readers *readers, struct storage_job *job, enum storage_err *err)
 {
     if (*err != STORAGE_OK || job->held_to_ms == 0) {
@@ -209,7 +214,7 @@ static bool put_off(struct readers *readers, struct storage_job *job, enum stora
     return true;
 }
 
-/* @question was begun at @begun_us and answered to @answered. */
+/* @question was begun at @begun_us, and @answered jobs have got the answer. */
 static void job_ended(struct readers *readers, uint64_t question, int64_t begun_us, size_t answered)
 {
     pthread_mutex_lock(&readers->lock);
@@ -220,7 +225,8 @@ static void job_ended(struct readers *readers, uint64_t question, int64_t begun_
     pthread_mutex_unlock(&readers->lock);
 }
 
-/* Before @job's own answer: its owner takes it away then.  Returns how many. */
+/* Answer the jobs @same with the answer to @job.  This comes before @job is done, because its owner
+ * takes the answer away then.  Returns the number of jobs answered. */
 static size_t answer_same(const struct readers *readers, const struct storage_job *job,
     struct storage_job *same, enum storage_err err)
 {
@@ -256,9 +262,10 @@ static void *reader_main(void *argument)
             enum storage_err err = run_job(readers, &r, job, &same);
             err = blame(&r, job, err);
             if (put_off(readers, job, &err)) {
-                break; /* it has an answer of its own: nobody waits for it too */
+                break; /* an operation of this kind has no jobs in `same` */
             }
-            /* too late for this one: the others have their own deadlines */
+            /* An answer too late for this job may be in time for the others, whose deadlines are
+             * later. */
             bool late = err == STORAGE_LATE || err == STORAGE_BEHIND;
             struct storage_job *left = late ? same : NULL;
             answered += 1 + answer_same(readers, job, late ? NULL : same, err);
@@ -272,9 +279,9 @@ static void *reader_main(void *argument)
     return NULL;
 }
 
-/* The watcher: all readers may be busy with a Redis that does not answer, longer than some of those
- * that wait can.  It looks at the earliest deadline of those that came since it looked last, so
- * that questions that are soon answered do not wake it up each. */
+/* The watcher answers jobs whose deadline has passed in the queue: all readers may be busy for
+ * longer with a Redis that does not answer.  The watcher sleeps until the earliest deadline of the
+ * jobs that came since its last look, so jobs that are soon answered do not wake it each. */
 static void *watch_main(void *argument)
 {
     struct readers *readers = argument;
@@ -357,7 +364,7 @@ void readers_drain(struct readers *readers, int64_t deadline_ms)
     pthread_mutex_unlock(&readers->lock);
     jobs_done(left, STORAGE_SHUTDOWN);
     pthread_mutex_lock(&readers->lock);
-    while (readers->running > 0) { /* each ends by its own deadline */
+    while (readers->running > 0) { /* each job ends by its own deadline */
         pthread_cond_wait(&readers->idle, &readers->lock);
     }
     pthread_mutex_unlock(&readers->lock);

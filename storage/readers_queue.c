@@ -3,8 +3,8 @@
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
 
-#define SAFE_US    10000 /* how often it is seen whether entries are safe */
-#define JOIN_AMONG 256   /* waiting jobs that are looked at for the same question */
+#define SAFE_US    10000 /* time between two looks whether entries are safe */
+#define JOIN_AMONG 256   /* how many waiting jobs are looked at for the same question */
 
 struct storage_job *readers_take_same(
     struct readers *readers, struct storage_job *job, struct reader *settled)
@@ -28,20 +28,21 @@ struct storage_job *readers_take_same(
     for (at = same; at != NULL; at = at->next) {
         job->arrived_us = at->arrived_us > job->arrived_us ? at->arrived_us : job->arrived_us;
     }
-    for (at = same; at != NULL; at = at->next) { /* one of them may be read instead */
+    for (at = same; at != NULL; at = at->next) { /* one of these is read if `job` is too late */
         at->arrived_us = job->arrived_us;
     }
     return same;
 }
 
-/* What a look at the jobs that wait has found, where none may be begun. */
+/* What a look at the waiting jobs has found if no job may begin. */
 struct prospect {
-    int64_t wait_us; /* look again after that time; INT64_MAX: when one has come */
-    /* of the jobs for which a round of folds has to end first: the arrivals; 0: there is none */
+    int64_t wait_us; /* look again after this time; INT64_MAX: when a job comes */
+    /* When the first and the last of those jobs arrived that wait for a round of folds; 0: none
+     * does. */
     int64_t first_us, last_us;
 };
 
-/* Under the lock: must entries be safe first, that @job or its answer rests on? */
+/* Called under the lock.  Must entries be safe first on which @job or its answer rests? */
 static bool awaits_safety(struct readers *readers, const struct storage_job *job, int64_t now_us)
 {
     if (job->after != 0 && core_may_lose(readers->core, job->after)) {
@@ -53,8 +54,9 @@ static bool awaits_safety(struct readers *readers, const struct storage_job *job
                    : standing_awaits(&readers->core->standing, job->held_from_ms, job->held_to_ms));
 }
 
-/* Under the lock: how long the question of @job is held back because many ask it.  INT64_MAX: until
- * another reader has settled it.  Where rounds of folds settle it, they hold it back enough. */
+/* Called under the lock.  For how long is the question of @job held back because many jobs ask it?
+ * INT64_MAX: until another reader has settled the question.  Rounds of folds hold questions back
+ * enough, so a question that @is_settled by them waits no longer. */
 static int64_t repeat_wait_us(
     struct readers *readers, const struct storage_job *job, bool is_settled, int64_t now_us)
 {
@@ -62,7 +64,7 @@ static int64_t repeat_wait_us(
     return due_us == INT64_MAX ? INT64_MAX : is_settled || due_us < now_us ? 0 : due_us - now_us;
 }
 
-/* Under the lock: may @r begin @job now?  If not, note in @ret why. */
+/* Called under the lock.  May @r begin @job now?  If not, note in @ret when. */
 static bool is_due(struct readers *readers, struct reader *r, const struct storage_job *job,
     int64_t now_us, struct prospect *ret)
 {
@@ -83,7 +85,7 @@ static bool is_due(struct readers *readers, struct reader *r, const struct stora
     return wait_us == 0;
 }
 
-/* Under the lock: take the first job that @r may begin now.  NULL: none. */
+/* Called under the lock.  Take the first job that @r may begin now.  NULL: there is none. */
 static struct storage_job *take_due(struct readers *readers, struct reader *r, struct prospect *ret)
 {
     int64_t now_us = monotonic_us();
@@ -98,9 +100,9 @@ static struct storage_job *take_due(struct readers *readers, struct reader *r, s
     return NULL;
 }
 
-/* Under the lock, which is given up meanwhile: ask for the round of folds that some jobs wait for,
- * and wait until it has ended for the first of them, unless another reader does.  False: all that
- * was done before. */
+/* Ask for the round of folds that some jobs wait for, unless it was asked for before; wait until
+ * all is counted that the first of these jobs needs, unless another reader waits.  Called under the
+ * lock, which is given up meanwhile.  False: neither was to be done. */
 static bool ask_for_folds(struct readers *readers, const struct prospect *prospect)
 {
     bool asks = prospect->last_us > readers->folds_to_us;
@@ -125,7 +127,7 @@ static bool ask_for_folds(struct readers *readers, const struct prospect *prospe
     return true;
 }
 
-/* Under the lock: wait until there may be a job to begin. */
+/* Called under the lock.  Wait until there may be a job to begin. */
 static void await_job(struct readers *readers, const struct prospect *prospect)
 {
     if (!ask_for_folds(readers, prospect)) {

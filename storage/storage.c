@@ -14,9 +14,10 @@
 #include "storage/schema/settings.h"
 #include "storage/storage_state.h"
 
-#define CATCH_UP_MS  1500 /* at the end, counting what was acknowledged may take so long */
-#define CLOSE_LOG_MS 500  /* at the end, closing the logs may take so long */
+#define CATCH_UP_MS  1500 /* at the end, time to count what was acknowledged */
+#define CLOSE_LOG_MS 500  /* at the end, time to close the logs */
 
+/* Start the leader and the rollup. */
 static bool start_leading(struct storage *s, const char **ret_error)
 {
     const char *urls = s->core.config.lock_urls;
@@ -29,6 +30,7 @@ static bool start_leading(struct storage *s, const char **ret_error)
     return s->rollup != NULL;
 }
 
+/* Load the zones of the sites that have one. */
 static bool load_zones(
     struct storage *s, const struct storage_config *config, const char **ret_error)
 {
@@ -58,7 +60,7 @@ static enum storage_err catch_up(void *data, int64_t before_us, int64_t deadline
     return fold_catch_up(s->fold, before_us, deadline_ms);
 }
 
-/* Start what writes: the folds of who saw what and of the log, the guard, senders, the writer. */
+/* Start the threads that write: seen_fold, the fold, the senders and the writers; and the guard. */
 static bool start_writing(struct storage *s)
 {
     s->unfolded.n_logs = core_logs(&s->core);
@@ -123,8 +125,8 @@ struct storage *storage_open(const struct storage_config *config, const char **r
         return NULL;
     }
     s->core.config = *config;
-    s->core.config.redis_url = NULL;  /* core.url has what is needed */
-    s->core.config.site_zones = NULL; /* so has core.sites */
+    s->core.config.redis_url = NULL;  /* core.url has what is needed of the text */
+    s->core.config.site_zones = NULL; /* core.sites has the zones */
     core_init(&s->core);
     unfolded_init(&s->unfolded, &s->core.stats);
     s->core.unfolded = &s->unfolded;
@@ -201,7 +203,7 @@ int64_t storage_oldest_s(struct storage *s, int64_t now_s)
 
 int64_t storage_days_from_s(struct storage *s, int64_t now_s)
 {
-    int64_t keep_s = s->core.config.retention.keep_s[LEVEL_DAY]; /* bitmaps do not expire */
+    int64_t keep_s = s->core.config.retention.keep_s[LEVEL_DAY]; /* no bitmap has an expiry */
     return keep_s == KEEP_FOREVER ? INT64_MIN : now_s - keep_s;
 }
 
@@ -253,7 +255,7 @@ void storage_drain(struct storage *s, int64_t deadline_ms)
     limit_senders_drain(s->limits, deadline_ms);
     writers_drain(s->writers, deadline_ms);
     if (atomic_load(&s->core.stats.log_events) > 0 || unfolded_age_ms(&s->unfolded) > 0) {
-        /* What is not counted now, another process will count. */
+        /* What is not counted in time, another process will count. */
         (void)!fold_catch_up(s->fold, monotonic_us(), monotonic_ms() + CATCH_UP_MS);
     }
     readers_drain(s->readers, deadline_ms);
@@ -283,7 +285,7 @@ void storage_close(struct storage *s)
         hot_fleet_stop(s->hot_fleet);
     }
     if (s->writers != NULL) {
-        writers_stop(s->writers); /* they tell the fold what has arrived */
+        writers_stop(s->writers); /* before the fold, which the writers tell what has arrived */
         log_close_own(&s->core, &s->unfolded, monotonic_ms() + CLOSE_LOG_MS);
     }
     if (s->limits != NULL) {
@@ -294,7 +296,7 @@ void storage_close(struct storage *s)
     }
     guard_free(s->guard);
     if (s->seen_fold != NULL) {
-        seen_fold_stop(s->seen_fold); /* the fold tells it what is due */
+        seen_fold_stop(s->seen_fold); /* behind the fold, which tells seen_fold what is due */
     }
     answers_free(s->core.answers);
     cache_free(s->core.cache);

@@ -1,6 +1,7 @@
-/* storage_state.h - the insides of storage.
+/* storage_state.h - the parts that a storage is made of.
  *
- * Layer: storage, private to storage.c (its life, and what it tells) and submit.c (where jobs go).
+ * Layer: storage, private to storage.c, which starts and ends the parts, and submit.c, which hands
+ * jobs to them.
  */
 #ifndef STORAGE_STORAGE_STATE_H
 #define STORAGE_STORAGE_STATE_H
@@ -26,16 +27,16 @@ struct storage {
     struct guard *guard;         /* NULL: there is no guard */
     struct limit_senders *limits;
     struct readers *readers;
-    struct readers *prober;   /* one thread: a probe waits for no question */
+    struct readers *prober;   /* one thread for probes, so that they wait for no question */
     struct leader *leader;    /* NULL: this process never leads */
-    struct unfolded unfolded; /* acknowledged, and not counted yet */
+    struct unfolded unfolded; /* entries that are acknowledged and not counted yet */
     struct fold *fold;
     struct rollup *rollup;
     struct zone_store *zones;
 };
 
-/* Hand a limit, or a write that has passed its limits, to the thread that sends it to Redis; @data:
- * the storage.  False: *ret_err. */
+/* Hand @job, a limit or a write that has passed its limits, to the thread that sends jobs of this
+ * kind to Redis.  @data is the storage.  False: the job is not taken, and *ret_err says why. */
 bool storage_send(void *data, struct storage_job *job, enum storage_err *ret_err);
 
 #endif

@@ -1,4 +1,4 @@
-/* submit.c - a job goes to those who do it: writers, readers, the guard, the rollup. */
+/* submit.c - hands a job to the threads that do it: writers, readers, senders or the rollup. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -8,15 +8,16 @@
 #include "storage/storage.h"
 #include "storage/storage_state.h"
 
-/* The core that this thread runs on.  Each core has counters, so threads seldom wait. */
+/* The core that this thread runs on.  Each core has its own counters of hot pages, so threads
+ * seldom wait for each other. */
 static unsigned this_core(void)
 {
     int core = sched_getcpu();
     return core < 0 ? 0 : (unsigned)core;
 }
 
-/* Hash the names, and make bytes of the events, on the caller's thread: there are many callers and
- * one writer.  @periods has all secrets that the events need. */
+/* Hash the names, and make a chunk of the events.  The caller's thread does that, because there are
+ * many callers and one writer.  @periods has all secrets that the events need. */
 static enum storage_err make_chunk(
     struct storage *s, struct storage_job *job, const struct period_list *periods)
 {
@@ -35,13 +36,14 @@ static enum storage_err make_chunk(
         buffer_release(&chunk);
         return STORAGE_NOMEM;
     }
-    storage_job_free_chunk(job); /* of a write before this one */
+    storage_job_free_chunk(job); /* the job may have the chunk of an earlier write */
     job->chunk = (struct slice){chunk.p, chunk.n};
     job->cost = write->n > 0 ? write->n : 1;
     return STORAGE_OK;
 }
 
-/* Hand a write with its chunk to the writer.  If it does not take the job the chunk is freed. */
+/* Hand a write with its chunk to the writer.  If the writer does not take the job, the chunk is
+ * freed. */
 static enum storage_err send_write(struct storage *s, struct storage_job *job)
 {
     enum storage_err err = writers_submit(s->writers, job);
@@ -51,6 +53,8 @@ static enum storage_err send_write(struct storage *s, struct storage_job *job)
     return err;
 }
 
+/* Make the chunk of a write, and hand the write to the guard or to the writer.  @periods has all
+ * secrets that the events need. */
 static enum storage_err submit_hashed(
     struct storage *s, struct storage_job *job, const struct period_list *periods)
 {
@@ -68,7 +72,8 @@ static enum storage_err submit_hashed(
     return send_write(s, job);
 }
 
-/* What this process knows itself, which is the answer if the other processes cannot be asked. */
+/* Put into @job the pages that this process knows itself.  They are the answer if the other
+ * processes cannot be asked. */
 static enum storage_err begin_hot_pages(struct storage *s, struct hot_pages_job *job)
 {
     job->n = 0;
@@ -83,7 +88,7 @@ static bool find_periods(struct storage *s, const struct write_job *write, struc
         redis_clock_ms(&s->core.clock), write->events, write->n, ret);
 }
 
-/* The secrets of the job's periods were fetched, or not. */
+/* The secrets of the periods of @job were fetched; or they were not, and @err says why. */
 static void submit_fetched(void *data, struct storage_job *job, enum storage_err err)
 {
     struct storage *s = data;
@@ -91,7 +96,7 @@ static void submit_fetched(void *data, struct storage_job *job, enum storage_err
     if (err == STORAGE_OK && !find_periods(s, &job->u.write, &list)) {
         err = STORAGE_NOMEM;
     }
-    if (err == STORAGE_OK) { /* a secret that ended since then: the sender tries again */
+    if (err == STORAGE_OK) { /* if a secret has ended since then, the client tries again */
         err = list.n_missing > 0 ? STORAGE_DOWN : submit_hashed(s, job, &list);
     }
     period_list_release(&list);
@@ -117,7 +122,8 @@ static enum storage_err submit_write(struct storage *s, struct storage_job *job)
     return err;
 }
 
-/* What a filter gets is deleted with its site, as events are. */
+/* Does @job add to a filter of a site that is being deleted?  A site's filters are deleted with
+ * it. */
 static bool fills_filter_of_deleted(struct storage *s, const struct storage_job *job)
 {
     const struct filter_job *filter = &job->u.filter;
@@ -125,7 +131,8 @@ static bool fills_filter_of_deleted(struct storage *s, const struct storage_job 
            deletions_refuse_site(&s->core.deletions, filter->site, redis_clock_ms(&s->core.clock));
 }
 
-/* Pages that are asked for by name are read; those of a set, and all of a list, are not counted. */
+/* Count the pages that @job asks for by name as read, for the list of hot pages.  Pages of a set or
+ * of a list are not counted. */
 static void count_reads(struct storage *s, const struct storage_job *job)
 {
     if (job->op == STORAGE_COUNT) {
@@ -145,7 +152,7 @@ static void count_reads(struct storage *s, const struct storage_job *job)
     }
 }
 
-/* A job of the readers. */
+/* Hand @job to the readers, or a probe to the prober. */
 static enum storage_err submit_read(struct storage *s, struct storage_job *job)
 {
     enum storage_err err = STORAGE_OK;
