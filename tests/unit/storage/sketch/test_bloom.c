@@ -230,6 +230,23 @@ Test(bloom, segments)
     cr_expect_eq(bloom_layer(&edge, 0).segments, 1);
 }
 
+/* For one byte more than a segment may have, the allocator takes a quarter more.  Items that just
+ * fill some segments are the worst. */
+Test(bloom, no_segment_is_longer_than_it_may_be)
+{
+    static const enum bloom_rules rules[] = {BLOOM_REDISBLOOM, BLOOM_OWN};
+    for (size_t r = 0; r < 2; r++) {
+        for (uint64_t capacity = 100000; capacity < 2000000; capacity += 97) {
+            struct bloom_params p = params(0.01, capacity, 0);
+            p.rules = rules[r];
+            p.segment_bits = BLOOM_STRING_BITS(128 << 10);
+            struct bloom_layer layer = bloom_layer(&p, 0);
+            cr_assert(layer.segments == 1 || layer.bits <= p.segment_bits, "%zu items by rules %u",
+                (size_t)capacity, (unsigned)rules[r]);
+        }
+    }
+}
+
 Test(bloom, items_fall_evenly_into_segments)
 {
     struct bloom_params p = params(0.01, 1000, 0);
