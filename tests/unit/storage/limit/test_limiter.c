@@ -128,6 +128,36 @@ Test(limiter, what_an_error_means)
     }
 }
 
+/* Whoever watches /readyz and /metrics learns what Redis refuses. */
+Test(limiter, an_error_is_noted)
+{
+    (void)send(1, 1);
+    (void)take("!'NOPERM this user'");
+    cr_expect_eq(atomic_load(&core->stats.redis_errors), 1);
+    cr_expect_eq(atomic_load(&core->stats.redis_oom), 0);
+    uint64_t fault = atomic_load(&core->write_fault);
+    cr_expect_neq(fault, 0u);
+    (void)send(1, 1);
+    (void)take("!'TRYAGAIN'");
+    cr_expect_eq(atomic_load(&core->stats.redis_errors), 2);
+    cr_expect_eq(atomic_load(&core->write_fault), fault, "a slot is being moved");
+    (void)taken_again();
+    (void)send(1, 1);
+    (void)take("!'OOM command not allowed'");
+    cr_expect_eq(atomic_load(&core->stats.redis_oom), 1);
+    cr_expect_neq(atomic_load(&core->write_fault), fault);
+}
+
+/* The guard's leases are nobody's questions. */
+Test(limiter, a_lease_counts_as_no_limit_that_was_asked_for)
+{
+    (void)send(2, 3);
+    jobs[1].u.limit.guard = true;
+    cr_assert(take("[1, 2, -1,0,5,7, -1,0,5,7]"));
+    cr_expect_eq(atomic_load(&core->stats.limit_checks), 1);
+    cr_expect_eq(atomic_load(&core->stats.limit_denied), 1);
+}
+
 Test(limiter, replies_that_are_none)
 {
     static const char *const replies[] = {"[]", "[1, 2, 1,3,0]", "'text'", "7", "null"};
