@@ -170,3 +170,18 @@ Test(bloom_rates, redisblooms_are_at_most_what_was_asked_for_and_2_in_bits)
         }
     }
 }
+
+/* A filter that another program has overfilled. */
+Test(bloom_rates, no_more_bits_are_set_than_there_are)
+{
+    struct bloom_params params = ours(1000, 0.01, 0);
+    struct bloom_layer layer = bloom_layer(&params, 0);
+    double before = 0;
+    for (uint64_t items = 0; items <= 64000; items += 500) {
+        double fill = bloom_fill(&layer, items);
+        cr_assert(fill >= before && fill <= 1, "%d items: %g", (int)items, fill);
+        cr_assert_leq(bloom_false_positives(&layer, items), 1);
+        before = fill;
+    }
+    cr_expect_eq(before, 1);
+}

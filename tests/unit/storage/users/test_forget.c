@@ -118,3 +118,62 @@ Test(forget, who_is_asked_for_is_cleared_before_what_others_have_left)
     buffer_release(&dispatcher.bytes);
     fold_core_drop(core);
 }
+
+/* The script has answered, and then the connection is lost.  Tried again, the user has no index. */
+static const struct reply *to_one_that_is_cut(struct dispatcher *of)
+{
+    static struct reply replies[4];
+    (void)of;
+    replies[0] = (struct reply){.type = REPLY_INTEGER, .integer = 5};
+    replies[1] = (struct reply){.type = REPLY_INTEGER, .integer = -1};
+    replies[2] = fold_array(NULL, 0);
+    replies[3] = (struct reply){.type = REPLY_INTEGER, .integer = 1};
+    unsigned i = n_replies++;
+    cr_assert_lt(i, 5);
+    return i == 1 ? NULL : &replies[i > 1 ? i - 1 : i];
+}
+
+Test(forget, who_was_known_at_the_first_try_was_known)
+{
+    struct core *core = fold_core_make(1);
+    struct reader reader = {.core = core, .session = {.dispatcher = &dispatcher}};
+    struct storage_job job = {.op = STORAGE_FORGET_USER, .deadline_ms = INT64_MAX / 2};
+    struct forget_user_job *user = &job.u.forget_user;
+    bool lost = false;
+    user->site = SLICE("s");
+    user->user = SLICE("u");
+    stand_in.group = any_group;
+    stand_in.dispatched = to_one_that_is_cut;
+    cr_expect_neq(forget_user_run(&reader, &job, &lost), STORAGE_OK);
+    cr_expect(user->sent, "the index is gone, though the bits are not");
+    lost = false;
+    cr_expect_eq(forget_user_run(&reader, &job, &lost), STORAGE_OK, "%s", job.detail);
+    cr_expect(user->known && user->sent);
+    cr_expect_eq(n_replies, 5);
+    buffer_release(&dispatcher.bytes);
+    fold_core_drop(core);
+}
+
+/* A script takes 500 bitmaps away. */
+static const struct reply *to_a_sweep(struct dispatcher *of)
+{
+    static struct reply replies[4];
+    (void)of;
+    replies[0] = replies[1] = (struct reply){.type = REPLY_INTEGER, .integer = 500};
+    replies[2] = (struct reply){.type = REPLY_INTEGER, .integer = 499};
+    replies[3] = fold_array(NULL, 0);
+    cr_assert_lt(n_replies, 4);
+    return &replies[n_replies++];
+}
+
+Test(forget, bitmaps_are_swept_away_until_none_is_left)
+{
+    struct core *core = fold_core_make(1);
+    core->config.retention.keep_s[LEVEL_DAY] = 86400;
+    stand_in.group = any_group;
+    stand_in.dispatched = to_a_sweep;
+    cr_expect(activity_sweep(core, &session, 0));
+    cr_expect_eq(n_replies, 4, "and then what stands in `gone` is read");
+    buffer_release(&dispatcher.bytes);
+    fold_core_drop(core);
+}
