@@ -70,6 +70,11 @@ Test(core, what_was_the_same_twice_is_held)
     core_set_view(&core, 3, &none);
     core_set_view(&core, 3, &none);
     cr_expect_not(none.over_held, "nothing proves nothing");
+    struct partition_view unfolded = parse(&core, NULL);
+    unfolded.fold.n = 0;
+    core_set_view(&core, 3, &unfolded);
+    core_set_view(&core, 3, &unfolded);
+    cr_expect_not(unfolded.fold_held, "nothing was counted yet");
     core_release(&core);
 }
 
@@ -139,4 +144,41 @@ Test(core, what_may_be_lost_was_acknowledged_since_an_instant)
     atomic_store(&core.unsafe_since_us[0], 300);
     cr_expect_not(core_may_lose(&core, 299));
     cr_expect(core_may_lose(&core, 300), "the log of any place");
+}
+
+/* One partition that lags is a lag, whichever partition it is. */
+Test(core, the_partition_that_lags_most_tells)
+{
+    static struct core core;
+    core_init(&core);
+    cr_assert(site_zones_init(&core.sites));
+    core.partitions.n = 3;
+    const int64_t now_s = 20000 * INT64_C(86400) + 12 * 3600 + 600;
+    for (unsigned behind = 0; behind < core.partitions.n; behind++) {
+        for (unsigned p = 0; p < core.partitions.n; p++) {
+            struct partition_view view = {.known = true, .state = rollup_state_initial(now_s)};
+            view.state.readers_s[LEVEL_HOUR] -= p == behind ? 7200 : 0;
+            core_set_view(&core, p, &view);
+        }
+        cr_expect_eq(core_rollup_lag_s(&core, LEVEL_HOUR), 0, "the time is not known");
+        (void)redis_clock_seen(&core.clock, now_s * 1000000);
+        cr_expect_eq(core_rollup_lag_s(&core, LEVEL_HOUR), 7200, "partition %u", behind);
+        cr_expect_eq(core_rollup_lag_s(&core, LEVEL_DAY), 0);
+        atomic_store(&core.clock.ahead_us, 0);
+    }
+    core_release(&core);
+}
+
+/* What one reader found out of date, another one may have learnt anew. */
+Test(core, only_the_ver_that_was_wrong_is_forgotten)
+{
+    static struct core core;
+    core_init(&core);
+    struct partition_view view = parse(&core, NULL);
+    core_set_view(&core, 3, &view);
+    core_forget_ver(&core, 3, &(struct ver){3, "v.0"});
+    cr_expect_eq(core_view(&core, 3).ver.n, 3u);
+    core_forget_ver(&core, 3, &(struct ver){3, "v.1"});
+    cr_expect_eq(core_view(&core, 3).ver.n, 0u);
+    core_release(&core);
 }

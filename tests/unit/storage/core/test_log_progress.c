@@ -152,6 +152,15 @@ Test(log_progress, what_was_counted_and_has_not_grown_is_not_asked_for_again)
     expect("", 5, 6);
 }
 
+/* By the ids of partition 0 whole answers are remembered. */
+Test(log_progress, the_ids_of_partition_0_are_told)
+{
+    counted("5", "5");
+    expect("aabb;", 5, 5);
+    cr_assert_eq(progress.ids_n, 6u);
+    cr_expect_eq(memcmp(progress.ids, "v1 u1 ", 6), 0);
+}
+
 Test(log_progress, what_was_not_counted_is_asked_for_again)
 {
     counted("5", "4");

@@ -103,3 +103,28 @@ Test(server_health, who_may_follow_it_yet)
     cr_expect_not(awaits_replica("cccc 10.0.0.3:1@2 slave aaaa 0 1 1 connected\n"), "whose?");
     cr_expect_not(awaits_replica(""));
 }
+
+/* A replica's figure may be newer than the primary's: then the replica lags by nothing. */
+Test(server_health, a_replica_that_is_ahead)
+{
+    static const char ahead[] = "slave0:ip=10.0.0.4,port=6379,state=online,offset=1200,lag=0\r\n"
+                                "master_repl_offset:1000\r\n";
+    struct cluster_server server = {.n_replicas = 0};
+    struct reply reply = text_reply(ahead, sizeof(ahead) - 1);
+    server_health_take_replication(&server, &reply);
+    cr_assert_eq(server.n_replicas, 1);
+    cr_expect_eq(server.replicas[0].lag_bytes, 0);
+}
+
+Test(server_health, more_open_slots_than_are_listed)
+{
+    char text[1024] = "aaaa 10.0.0.1:1@2 myself,master - 0 0 1 connected";
+    for (int i = 0; i < CLUSTER_LISTED_MAX + 9; i++) {
+        strcat(text, " [93->-bbbb]");
+    }
+    struct cluster_server server = {.n_slots = 0};
+    struct reply reply = text_reply(text, strlen(text));
+    server_health_take_nodes(&server, &reply);
+    cr_expect_eq(server.n_open, CLUSTER_LISTED_MAX);
+    cr_expect_eq(server.n_slots, 0);
+}

@@ -244,3 +244,36 @@ Test(hot_pages, is_thread_safe)
     }
     hot_pages_free(hot);
 }
+
+/* Of a slot that is over only the greatest counters are kept.  A page without a counter may have
+ * had as much as the greatest of the others, and a page with one had no more than the counter. */
+Test(hot_pages, what_a_slot_may_hide_is_an_error)
+{
+    enum { GREAT = 200, SMALL = 201, MANY = 100, BEGIN = 3600000, SECONDS = 4 };
+    struct hot_pages *hot = hot_pages_new(1, BEGIN);
+    struct hot_page *pages = NULL;
+    size_t n = 0;
+    double absent = 0;
+    for (int i = 0; i < 1000; i++) {
+        write_page(hot, 0, BEGIN, GREAT);
+    }
+    for (int i = 0; i < 5 * MANY; i++) {
+        write_page(hot, 0, BEGIN, i % MANY);
+    }
+    for (int i = 0; i < 4; i++) {
+        write_page(hot, 0, BEGIN, SMALL); /* is not kept */
+    }
+    for (int i = 0; i < 600; i++) {
+        write_page(hot, 0, BEGIN + HOT_SLOT_MS, SMALL);
+    }
+    cr_assert(hot_pages_list(hot, BEGIN + SECONDS * 1000, 2, &pages, &n, &absent));
+    cr_assert_eq(n, 2);
+    cr_assert_eq(number_of(&pages[0]), GREAT);
+    cr_expect_float_eq(pages[0].writes_per_s, 1000.0 / SECONDS, 1e-9);
+    cr_expect_float_eq(pages[0].error, 0, 1e-9, "%g", pages[0].error);
+    cr_assert_eq(number_of(&pages[1]), SMALL);
+    cr_expect_float_eq(pages[1].writes_per_s, 600.0 / SECONDS, 1e-9);
+    cr_expect_float_eq(pages[1].error, 5.0 / SECONDS, 1e-9, "%g", pages[1].error);
+    hot_pages_release(pages, n);
+    hot_pages_free(hot);
+}

@@ -132,3 +132,20 @@ Test(published, foreign_bytes_do_no_harm)
     buffer_release(&bytes);
     free_names(pages, 2);
 }
+
+/* A site's name longer than any ends the list. */
+Test(published, names_that_no_event_has)
+{
+    char site[EVENT_SITE_MAX + 2] = "";
+    struct published_lists lists = {0};
+    struct buffer bytes;
+    memset(site, 's', EVENT_SITE_MAX + 1);
+    struct hot_page pages[] = {page_of("a", "/x", 1, 1, 0), page_of(site, "/x", 1, 1, 0)};
+    buffer_init(&bytes);
+    published_write(&bytes, pages, 2, 0);
+    cr_assert(published_add_bytes(&lists, (struct slice){bytes.p, bytes.n}));
+    cr_expect_eq(lists.n, 1u);
+    published_release(&lists);
+    buffer_release(&bytes);
+    free_names(pages, 2);
+}

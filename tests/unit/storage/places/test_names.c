@@ -119,3 +119,19 @@ Test(place_names, a_value_in_another_hour, .init = setup, .fini = teardown)
         EXPECT(&is[2], "\x04\x02s", false, false);
     }
 }
+
+/* A value has a place in each site by itself. */
+Test(place_names, a_value_in_another_site, .init = setup, .fini = teardown)
+{
+    struct counted_for is[PLACE_NAMES_MAX];
+    struct row here = view(SLICE("/"), 2);
+    struct row there = view(SLICE("/"), 1);
+    there.site = row_site_of("t");
+    there.values = &numbers[1];
+    cr_assert(place_names_ask_site(&names, &here) && place_names_ask_site(&names, &there));
+    place_names_decide(&names);
+    cr_assert_eq(place_names_of_site(&names, &here, is), 3u);
+    EXPECT(&is[2], "\x04\x02s", false, false);
+    cr_assert_eq(place_names_of_site(&names, &there, is), 2u);
+    EXPECT(&is[1], "\x02sb.example", true, false);
+}

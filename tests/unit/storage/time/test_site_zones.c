@@ -278,13 +278,17 @@ Test(site_zones, stamps_stop_at_every_end)
         int64_t last_s = utc("2026-12-05 00:00");
         while (at_s < last_s) {
             int64_t next_s = site_zones_next_end(&zones, level, at_s);
+            int64_t start_s = site_zones_start(&zones, level, at_s);
+            unsigned starts = 0;
             unsigned ends = 0;
             for (size_t z = 0; z < zones.n_zones; z++) {
                 struct bucket bucket = bucket_at(zones.zones[z], level, at_s);
                 cr_assert_geq(bucket.end_s, next_s, "none is passed over");
+                cr_assert_leq(bucket.start_s, start_s, "the last one that began");
+                starts += bucket.start_s == start_s;
                 ends += bucket.end_s == next_s;
             }
-            cr_assert_gt(ends, 0u);
+            cr_assert(starts > 0 && ends > 0);
             at_s = next_s;
         }
     }

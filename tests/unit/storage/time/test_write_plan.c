@@ -238,3 +238,23 @@ Test(plan_write, every_stage)
         cr_expect_gt(per_n[n], 100u, "%d targets: %u", n, per_n[n]);
     }
 }
+
+/* Neighbouring events of one minute may be of sites with different zones. */
+Test(plan_write, the_same_minute_in_another_zone)
+{
+    const char *fault = NULL;
+    struct zone *zone = zone_make("Asia/Kathmandu", 20700, NULL, 0, false, 0, &fault);
+    cr_assert_not_null(zone, "%s", fault);
+    struct rollup_state state = usual();
+    struct write_plan plan = plan_at(&state, &keep_some, utc("2026-11-20 13:20"));
+    cr_assert_eq(plan.n, 2u);
+    check_target(&plan.targets[1], LEVEL_HOUR, "2026-11-20 13:00", 0, "2026-11-20 00:00");
+    write_plan_in(&plan, zone);
+    write_plan_at(&plan, utc("2026-11-20 13:20"));
+    cr_assert_eq(plan.n, 2u);
+    cr_expect_eq(plan.targets[1].bucket.start_s, utc("2026-11-20 13:15"), "an offset of 5:45");
+    write_plan_in(&plan, zone_utc());
+    write_plan_at(&plan, utc("2026-11-20 13:20"));
+    check_target(&plan.targets[1], LEVEL_HOUR, "2026-11-20 13:00", 0, "2026-11-20 00:00");
+    zone_free(zone);
+}
