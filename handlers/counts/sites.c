@@ -115,14 +115,15 @@ static void take_figures(struct http_exchange *exchange)
     const struct count_job *job = &exchange->job.u.count;
     uint64_t pv = job->values[METRIC_PV];
     uint64_t estimate = job->values[METRIC_UV], uv = estimate > pv ? pv : estimate;
+    struct window answered = job->asked.answered;
     state->clamped = state->clamped || uv < estimate;
+    state->rotated = state->rotated || storage_spans_rotation(exchange->app->storage, answered);
     if (!state->now) {
         struct slice site = state->list.sites[state->next];
         state->row =
             json_pack("{s:o,s:I,s:I,s:I}", "site", text_json(site), "pv", window_figure(pv), "uv",
                 window_figure(uv), "visits", window_figure(job->values[METRIC_VISITS]));
-        struct window asked = state->asked.window, answered = job->asked.answered;
-        state->rotated = state->rotated || storage_spans_rotation(exchange->app->storage, answered);
+        struct window asked = state->asked.window;
         state->own_window = answered.from_s != asked.from_s || answered.to_s != asked.to_s;
         state->answered = answered;
     } else {

@@ -176,6 +176,19 @@ def test_a_page_of_two_windows_says_it(rotating, site):
     assert "spans_rotation" not in world.http.question("/sites", from_="now-1h")
 
 
+def test_the_last_five_minutes_of_a_site_say_it(rotating, site):
+    """At 00:02 they reach over midnight, which the window of today does not."""
+    world = rotating(at="2026-03-10 23:59")
+    world.http.accept(views(site, MIDNIGHT - 60))
+    world.move("2026-03-11 00:02")
+    world.http.accept(views(site, MIDNIGHT + 60))
+    answer = world.http.question("/sites", from_="now/d")
+    assert [(row["uv"], row["now"]) for row in answer["sites"]] == [(1, 2)]
+    assert answer["spans_rotation"] is True
+    world.move("2026-03-11 00:06")
+    assert "spans_rotation" not in world.http.question("/sites", from_="now/d")
+
+
 # What is kept
 
 
