@@ -7,11 +7,11 @@
 
 #include "storage/base/clock.h"
 #include "storage/cluster/topology.h"
-#include "storage/core/asks.h"
-#include "storage/core/server_health.h"
 #include "storage/redis/address.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/asks.h"
+#include "storage/session/server_health.h"
 
 /* Milliseconds for all questions.  A server whose answer takes longer than half of what is left of
  * them is taken for one that does not answer. */

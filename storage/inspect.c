@@ -10,12 +10,12 @@
 #include "storage/base/clock.h"
 #include "storage/base/random_id.h"
 #include "storage/cluster/topology.h"
-#include "storage/core/asks.h"
-#include "storage/core/server.h"
 #include "storage/read/operation.h" /* cluster_status_run() */
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/asks.h"
+#include "storage/session/server.h"
 
 #define FIRST_PARTITIONS 16 /* partitions to ask how many there are; one has PARTITION_TAG_ALWAYS */
 #define SILENCE_MS       1000 /* a server that is silent for longer is taken for dead */

@@ -5,11 +5,11 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
-#include "storage/core/session.h"
 #include "storage/job/queue.h"
 #include "storage/read/answers.h"
 #include "storage/read/late_periods.h"
 #include "storage/readers_queue.h"
+#include "storage/session/session.h"
 
 #define CONNECT_MS 1000 /* time for one attempt to connect */
 #define RETRY_MS   50   /* pause between two attempts of a job */

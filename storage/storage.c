@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "storage/base/clock.h"
-#include "storage/core/server.h"
 #include "storage/log/close.h"
+#include "storage/operations.h"
 #include "storage/read/answers.h"
 #include "storage/read/cache.h"
-#include "storage/operations.h"
 #include "storage/schema/settings.h"
+#include "storage/session/server.h"
 #include "storage/storage_state.h"
 
 #define CATCH_UP_MS  1500 /* at the end, time to count what was acknowledged */

@@ -41,9 +41,9 @@ struct unfolded;
 struct core {
     struct storage_config config; /* its strings are of no use after the start */
     /* Two members tell what `url` leads to.  `topology` is not NULL with a cluster and with
-     * Sentinels: another server may have a partition later (core/server.h).  `is_spread` is true
+     * Sentinels: another server may have a partition later (session/server.h).  `is_spread` is true
      * with a cluster: several servers have the partitions at the same time.  The session of a
-     * thread that talks with all servers has a dispatcher (core/session.h). */
+     * thread that talks with all servers has a dispatcher (session/session.h). */
     struct redis_url url;
     struct topology *topology;  /* thread-safe; NULL: one Redis */
     struct asker *asker;        /* the topology asks servers by it; NULL: one Redis */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/core/dispatcher.h"
 #include "storage/deletion/found.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/dispatcher.h"
 
 #define SCAN_COUNT   "1000"
 #define KEYS_AT_ONCE 200 /* keys of one script, which frees sketches of 12 KB while others wait */

@@ -6,8 +6,8 @@
 #ifndef STORAGE_DELETION_TURN_H
 #define STORAGE_DELETION_TURN_H
 
-#include "storage/core/dispatcher.h"
 #include "storage/deletion/work_state.h"
+#include "storage/session/dispatcher.h"
 
 struct turn {
     struct deletion_work *work;

@@ -1,6 +1,5 @@
 /* carry_out.c - the commands of a transaction: by MULTI and EXEC, or by fold.lua where Redis has no
  * memory left. */
-#include "storage/core/reply_fault.h"
 #include "storage/fold/streams.h"
 #include "storage/fold/transaction_state.h"
 #include "storage/redis/ask.h"
@@ -8,6 +7,7 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 #include "storage/seen/fold.h"
+#include "storage/session/reply_fault.h"
 
 /* ---- MULTI .. EXEC ---- */
 

@@ -6,7 +6,7 @@
  * one without the other.  A failover that takes an entry with its records must not leave what the
  * entry was counted for: its client has no answer yet, and repeats the request.  A process knows of
  * its own entries what replicas have acknowledged (log/acknowledge.h).  Of the entries of others it
- * asks the log's server, behind the reading of the heads (core/replicated.h).
+ * asks the log's server, behind the reading of the heads (session/replicated.h).
  *
  * Questions wait for such entries for a second at most.  Then the entries are folded all the same,
  * as their own process folds them: a server whose replicas are gone would stop all questions.
@@ -14,7 +14,7 @@
 #include "storage/fold/round_state.h"
 
 #include "storage/base/clock.h"
-#include "storage/core/replicated.h"
+#include "storage/session/replicated.h"
 
 #define WAIT_MS 100 /* a server waits so long for its replicas: then own entries are folded */
 

@@ -10,8 +10,8 @@
 #ifndef STORAGE_FOLD_PASS_BY_H
 #define STORAGE_FOLD_PASS_BY_H
 
-#include "storage/core/asks.h"
 #include "storage/fold/transaction.h"
+#include "storage/session/asks.h"
 
 /* Move the cursors of @batch in all partitions that get nothing of @batch, for the logs that have
  * heads in @heads.  Waits over the dispatcher of @session until @deadline_ms (CLOCK_MONOTONIC).

@@ -1,6 +1,6 @@
 #include "storage/fold/result.h"
 
-#include "storage/core/reply_fault.h"
+#include "storage/session/reply_fault.h"
 
 bool fold_note_error(struct core *core, const struct reply *reply, enum storage_err *err)
 {

@@ -6,7 +6,7 @@
 #define STORAGE_FOLD_RESULT_H
 
 #include "storage/core/core.h"
-#include "storage/core/server.h"
+#include "storage/session/server.h"
 
 /* How a transaction has ended; the further down, the worse. */
 enum fold_end {

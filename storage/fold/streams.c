@@ -4,9 +4,9 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
-#include "storage/core/asks.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/asks.h"
 
 /* One command is to read about so many bytes: that bounds memory, and how long Redis is held. */
 #define PIECE_BYTES ((size_t)1024 * 1024)

@@ -8,9 +8,9 @@
 #ifndef STORAGE_FOLD_STREAMS_H
 #define STORAGE_FOLD_STREAMS_H
 
-#include "storage/core/session.h"
 #include "storage/fold/batch.h"
 #include "storage/fold/heads.h"
+#include "storage/session/session.h"
 
 /* A log, as far as it is known on the connection. */
 struct stream {

@@ -27,10 +27,10 @@
 #ifndef STORAGE_FOLD_TRANSACTION_H
 #define STORAGE_FOLD_TRANSACTION_H
 
-#include "storage/core/session.h"
 #include "storage/fold/cut.h"
 #include "storage/fold/heads.h"
 #include "storage/fold/result.h"
+#include "storage/session/session.h"
 
 #define HEADS_AGE_MS 10000 /* a transaction of a cluster rests on no older heads */
 

@@ -6,12 +6,12 @@
 #ifndef STORAGE_FOLD_TRANSACTION_STATE_H
 #define STORAGE_FOLD_TRANSACTION_STATE_H
 
-#include "storage/core/session.h"
 #include "storage/fold/heads.h"
 #include "storage/fold/pace.h"
 #include "storage/fold/result.h"
 #include "storage/fold/share.h"
 #include "storage/known/memory.h"
+#include "storage/session/session.h"
 
 struct seen_fold;
 

@@ -12,8 +12,8 @@
 #ifndef STORAGE_FOLD_TRIM_H
 #define STORAGE_FOLD_TRIM_H
 
-#include "storage/core/asks.h"
 #include "storage/log/unfolded.h"
+#include "storage/session/asks.h"
 
 /* Zeroed at first. */
 struct trimmer {

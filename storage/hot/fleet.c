@@ -5,7 +5,6 @@
 #include "storage/base/arena.h"
 #include "storage/base/clock.h"
 #include "storage/base/random_id.h"
-#include "storage/core/session.h"
 #include "storage/hot/hot_pages.h"
 #include "storage/hot/published.h"
 #include "storage/read/operation.h"
@@ -13,6 +12,7 @@
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/session.h"
 
 #define PUBLISH_MS 2000
 #define LOOK_MS    100   /* while the data is not prepared: how often to look */

@@ -1,7 +1,7 @@
 #include "storage/limit/limiter.h"
 
-#include "storage/core/reply_fault.h"
 #include "storage/limit/limit_script.h"
+#include "storage/session/reply_fault.h"
 
 #define OUT_KEEP (64 * 1024)
 

@@ -15,8 +15,8 @@
 
 #include "storage/base/compiler.h"
 #include "storage/core/core.h"
-#include "storage/core/session.h"
 #include "storage/job/queue.h"
+#include "storage/session/session.h"
 
 #define LIMITER_JOBS_MAX 256 /* jobs under way */
 

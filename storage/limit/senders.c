@@ -6,13 +6,13 @@
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
 #include "storage/cluster/redirect.h"
-#include "storage/core/server.h"
-#include "storage/core/sessions.h"
 #include "storage/job/queue.h"
 #include "storage/limit/guard.h"
 #include "storage/limit/limiter.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/server.h"
+#include "storage/session/sessions.h"
 
 #define SENDERS    16 /* threads in a cluster */
 #define CONNECT_MS 500

@@ -7,8 +7,8 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
-#include "storage/core/server.h"
 #include "storage/lock/redlock.h"
+#include "storage/session/server.h"
 
 /* Longest wait for the Redis that has the data, once to connect and once to ask. */
 #define HOME_MS        800

@@ -1,8 +1,8 @@
 #include "storage/log/acknowledge.h"
 
 #include "storage/base/clock.h"
-#include "storage/core/replicated.h"
-#include "storage/core/reply_fault.h"
+#include "storage/session/replicated.h"
+#include "storage/session/reply_fault.h"
 
 #define KEEP_EVENTS 100 /* an entry is kept only if its requests have so many events on average */
 #define KEEP_MS     100 /* an entry is kept no longer, and no nearer to the deadline of a request */

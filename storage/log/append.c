@@ -6,12 +6,12 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/random_id.h"
-#include "storage/core/replicated.h"
-#include "storage/core/reply_fault.h"
 #include "storage/log/acknowledge.h"
 #include "storage/log/record.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
+#include "storage/session/replicated.h"
+#include "storage/session/reply_fault.h"
 
 #define AGAIN_MS 20 /* an entry goes again so long after LOADING, BUSY and the like */
 

@@ -8,10 +8,10 @@
 #ifndef STORAGE_LOG_APPEND_STATE_H
 #define STORAGE_LOG_APPEND_STATE_H
 
-#include "storage/core/session.h"
 #include "storage/job/queue.h"
 #include "storage/log/entry.h"
 #include "storage/log/unfolded.h"
+#include "storage/session/session.h"
 
 #define UNDER_WAY_MAX 2 /* so many new entries are under way at most */
 

@@ -8,11 +8,11 @@
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
 #include "storage/cluster/topology.h"
-#include "storage/core/asks.h"
-#include "storage/core/replicated.h"
-#include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/asks.h"
+#include "storage/session/replicated.h"
+#include "storage/session/reply_fault.h"
 
 #define COUNT_MS       2000  /* folds may take so long to count what a silent log has */
 #define COUNT_EVERY_MS 30000 /* folds that have failed are asked again after so long */

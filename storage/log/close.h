@@ -6,7 +6,7 @@
  * A writer that ends, or dies, leaves its log behind.  A log whose writer was not heard of for
  * LOG_SILENCE_MS is closed, over one connection:
  *
- *     count     everything in the log is counted in all partitions (core/log_progress.h)
+ *     count     everything in the log is counted in all partitions (read/log_progress.h)
  *     close     the head and the stream are deleted if the head is still the same (close_log.lua)
  *     clean     a cursor that was seen twice without a head, as far apart as Redis can go back, is
  *               deleted in all partitions
@@ -26,9 +26,9 @@
 #ifndef STORAGE_LOG_CLOSE_H
 #define STORAGE_LOG_CLOSE_H
 
-#include "storage/core/dispatcher.h"
-#include "storage/core/log_progress.h"
 #include "storage/log/unfolded.h"
+#include "storage/read/log_progress.h"
+#include "storage/session/dispatcher.h"
 
 #define LOG_SILENCE_MS     30000 /* a log is closed if its writer was not heard of for so long */
 #define LOG_CURSOR_KEPT_MS 30000 /* in a cluster a cursor outlives its log's head by so much */

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "storage/base/clock.h"
-#include "storage/core/dispatcher.h"
-#include "storage/core/server.h"
 #include "storage/log/acknowledge.h"
 #include "storage/log/writer.h"
 #include "storage/log/writer_state.h"
+#include "storage/session/dispatcher.h"
+#include "storage/session/server.h"
 
 #define CONNECT_MS   1000 /* an attempt to connect and prepare takes so long at most */
 #define PREPARE_MS   3000 /* and so long at most to prepare the data of a cluster */

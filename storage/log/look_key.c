@@ -1,11 +1,11 @@
 /* look_key.c - was an Idempotency-Key used?  Its record tells, and nothing is changed. */
 #include "storage/read/operation.h"
 
-#include "storage/core/replicated.h"
 #include "storage/log/record.h"
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/replicated.h"
 
 #define WAIT_MS 100 /* a reader waits so long for replicas */
 

@@ -14,8 +14,8 @@
 #define STORAGE_LOG_WRITER_H
 
 #include "storage/core/core.h"
-#include "storage/core/prepare.h"
 #include "storage/log/unfolded.h"
+#include "storage/prepare/prepare.h"
 
 struct writer;
 

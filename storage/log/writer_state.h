@@ -10,9 +10,9 @@
 #ifndef STORAGE_LOG_WRITER_STATE_H
 #define STORAGE_LOG_WRITER_STATE_H
 
-#include "storage/core/session.h"
 #include "storage/job/queue.h"
 #include "storage/log/append.h"
+#include "storage/session/session.h"
 
 #define WRITER_RETRY_MIN_MS 10 /* the first pause between two attempts to connect */
 

@@ -5,7 +5,7 @@
 
 #include "storage/base/cond.h"
 #include "storage/cluster/topology.h"
-#include "storage/core/server.h"
+#include "storage/session/server.h"
 
 struct writers {
     struct core *core;

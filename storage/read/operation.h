@@ -8,9 +8,9 @@
 #ifndef STORAGE_READ_OPERATION_H
 #define STORAGE_READ_OPERATION_H
 
-#include "storage/core/dispatcher.h"
-#include "storage/core/session.h"
 #include "storage/read/settled.h"
+#include "storage/session/dispatcher.h"
+#include "storage/session/session.h"
 
 /* What belongs to one reader thread. */
 struct reader {

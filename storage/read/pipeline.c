@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "storage/core/dispatcher.h"
-#include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
+#include "storage/session/dispatcher.h"
+#include "storage/session/reply_fault.h"
 
 #define OUT_KEEP (64 * 1024) /* bytes of commands whose memory is kept */
 

@@ -8,7 +8,7 @@
  * taken.
  *
  * Where several servers share the partitions, each command goes to the server of its partition
- * (core/dispatcher.h).  A cursor of SSCAN or the like is good only on the server that gave it.  So
+ * (session/dispatcher.h).  A cursor of SSCAN or the like is good only on the server that gave it.  So
  * if the servers of partitions have changed since the pipeline was begun, a pipeline that scans
  * ends as after a lost connection, and the operation begins anew.
  *
@@ -26,8 +26,8 @@
 #define STORAGE_READ_PIPELINE_H
 
 #include "storage/base/compiler.h"
-#include "storage/core/session.h"
 #include "storage/job/job.h"
+#include "storage/session/session.h"
 
 #define PIPELINE_DETAIL 96 /* bytes: Redis's own words, cut to fit */
 

@@ -8,12 +8,12 @@
 
 #include "storage/base/buffer.h"
 #include "storage/base/clock.h"
-#include "storage/core/asks.h"
-#include "storage/core/replicated.h"
-#include "storage/core/reply_fault.h"
 #include "storage/read/pipeline.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/asks.h"
+#include "storage/session/replicated.h"
+#include "storage/session/reply_fault.h"
 
 #define SERVER_MS   500 /* the longest wait for one of several servers */
 #define REPLICAS_MS 300 /* the longest wait for the replicas of all servers */

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "storage/base/index.h"
-#include "storage/core/dispatcher.h"
 #include "storage/read/judge.h"
 #include "storage/redis/resp.h"
 #include "storage/redis/script.h"
+#include "storage/session/dispatcher.h"
 
 /* Add a piece, at first one of a MULTI or a script.  NULL: no memory. */
 static struct proved_piece *new_piece(struct proved_read *r, unsigned partition,

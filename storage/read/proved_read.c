@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
-#include "storage/core/dispatcher.h"
 #include "storage/read/plan.h"
 #include "storage/read/proved_state.h"
+#include "storage/session/dispatcher.h"
 
 #define RECALLS 2 /* attempts that recall; where late events come faster, everything is read */
 

@@ -1,11 +1,11 @@
 /* proved_take.c - the replies to the pieces of a proved reading, and what follows from them. */
 #include <stdio.h>
 
-#include "storage/core/dispatcher.h"
-#include "storage/core/reply_fault.h"
 #include "storage/read/judge.h"
 #include "storage/read/plan.h"
 #include "storage/read/proved_state.h"
+#include "storage/session/dispatcher.h"
+#include "storage/session/reply_fault.h"
 
 enum storage_err proved_foreign(struct proved_read *r)
 {

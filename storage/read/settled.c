@@ -6,10 +6,10 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/index.h"
-#include "storage/core/asks.h"
-#include "storage/core/server.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/asks.h"
+#include "storage/session/server.h"
 
 #define TEXT_KEPT    4096   /* bytes of a print's text whose memory is kept */
 #define COUNT_MS     250    /* then the cursors are read again: another process may have counted */

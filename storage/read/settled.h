@@ -3,7 +3,7 @@
  * Layer: storage.  Belongs to a reader thread.
  *
  * A request is acknowledged when it is in a log.  The request is counted a little later, partition
- * by partition (core/log_progress.h).  An answer must hold everything that was acknowledged before
+ * by partition (read/log_progress.h).  An answer must hold everything that was acknowledged before
  * its question came, whichever process took it.  So each question first reads the heads of all
  * logs, and the cursors of all partitions.  Mostly this one round trip shows that everything is
  * counted.
@@ -24,9 +24,9 @@
 #ifndef STORAGE_READ_SETTLED_H
 #define STORAGE_READ_SETTLED_H
 
-#include "storage/core/dispatcher.h"
-#include "storage/core/log_progress.h"
 #include "storage/read/cache.h"
+#include "storage/read/log_progress.h"
+#include "storage/session/dispatcher.h"
 
 #define SETTLED_NEAR_MS 250 /* see settled_outlook() */
 

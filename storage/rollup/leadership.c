@@ -1,8 +1,8 @@
 #include "storage/rollup/leadership.h"
 
 #include "storage/base/clock.h"
-#include "storage/core/reply_fault.h"
 #include "storage/redis/ask.h"
+#include "storage/session/reply_fault.h"
 
 #define STEP_MS 5000 /* longest wait for one step's reply */
 

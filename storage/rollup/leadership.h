@@ -14,7 +14,7 @@
 
 #include "storage/base/compiler.h"
 #include "storage/core/core.h"
-#include "storage/core/session.h"
+#include "storage/session/session.h"
 
 #define PASS_GRACE_S 30 /* so long after an hour's end most late events have come */
 

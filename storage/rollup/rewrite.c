@@ -1,11 +1,11 @@
 #include "storage/rollup/rewrite.h"
 
 #include "storage/base/clock.h"
-#include "storage/core/sessions.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/rollup/leadership.h"
 #include "storage/schema/key.h"
+#include "storage/session/sessions.h"
 #include "storage/time/units.h"
 
 #define ASK_MS 2000 /* the longest wait for an answer */

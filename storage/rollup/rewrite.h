@@ -9,7 +9,7 @@
 #define STORAGE_ROLLUP_REWRITE_H
 
 #include "storage/base/compiler.h"
-#include "storage/core/session.h"
+#include "storage/session/session.h"
 
 struct leadership;
 struct sessions;

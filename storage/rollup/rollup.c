@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
-#include "storage/core/sessions.h"
 #include "storage/deletion/work.h"
 #include "storage/lock/leader.h"
 #include "storage/log/close.h"
@@ -13,6 +12,7 @@
 #include "storage/rollup/status.h"
 #include "storage/rollup/wish.h"
 #include "storage/rollup/workers.h"
+#include "storage/session/sessions.h"
 #include "storage/time/units.h"
 #include "storage/users/forget.h"
 

@@ -2,12 +2,12 @@
 
 #include <stdio.h>
 
-#include "storage/core/asks.h"
-#include "storage/core/reply_fault.h"
 #include "storage/lock/leader.h"
 #include "storage/lock/lock.h"
 #include "storage/read/operation.h"
 #include "storage/redis/resp.h"
+#include "storage/session/asks.h"
+#include "storage/session/reply_fault.h"
 
 /* The replies, in the order of the commands; behind these comes one for each partition. */
 enum { REPLY_OF_TIME, REPLY_OF_LOCK, REPLY_OF_FENCE, REPLIES_BEFORE_PARTITIONS };

@@ -6,7 +6,7 @@
 #define STORAGE_ROLLUP_STATUS_H
 
 #include "storage/core/core.h"
-#include "storage/core/session.h"
+#include "storage/session/session.h"
 
 /* Read the status into @ret, and the partitions' states into the core's views, by @deadline_ms
  * (CLOCK_MONOTONIC).  @session is connected, or has a dispatcher; *ret_lost becomes true if the

@@ -15,7 +15,7 @@
 #define STORAGE_ROLLUP_WISH_H
 
 #include "storage/core/core.h"
-#include "storage/core/session.h"
+#include "storage/session/session.h"
 
 #define WISH_ID_SIZE 33 /* bytes of its text, with the NUL */
 

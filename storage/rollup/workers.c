@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "storage/base/clock.h"
-#include "storage/core/server.h"
-#include "storage/core/sessions.h"
+#include "storage/session/server.h"
+#include "storage/session/sessions.h"
 
 #define WORKERS_MAX 16
 #define CONNECT_MS  2000

@@ -12,7 +12,7 @@
 
 #include "storage/base/compiler.h"
 #include "storage/core/core.h"
-#include "storage/core/session.h"
+#include "storage/session/session.h"
 
 struct rollup_workers;
 

@@ -4,9 +4,9 @@
 
 #include "storage/base/clock.h"
 #include "storage/base/cond.h"
-#include "storage/core/sessions.h"
 #include "storage/schema/key.h"
 #include "storage/seen/fold_log.h"
+#include "storage/session/sessions.h"
 
 #define DUE_MAX    256 /* logs that wait */
 #define CONNECT_MS 1000

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "storage/base/random_id.h"
-#include "storage/core/reply_fault.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
+#include "storage/session/reply_fault.h"
 
 void fold_month_begin(struct fold_month *m, struct session *session, unsigned partition,
     struct slice site, struct bucket month, int64_t deadline_ms)

@@ -9,9 +9,9 @@
 #define STORAGE_SEEN_FOLD_MONTH_H
 
 #include "storage/base/compiler.h"
-#include "storage/core/session.h"
 #include "storage/schema/partition_state.h"
 #include "storage/seen/filter.h"
+#include "storage/session/session.h"
 
 /* How a step went. */
 enum fold_step {

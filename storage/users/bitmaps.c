@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "storage/core/reply_fault.h"
 #include "storage/redis/resp.h"
+#include "storage/session/reply_fault.h"
 #include "storage/time/bucket.h"
 
 void activity_begin(

@@ -9,8 +9,8 @@
 #ifndef TESTS_LIB_FAKE_LOG_H
 #define TESTS_LIB_FAKE_LOG_H
 
-#include "storage/core/session.h"
 #include "storage/schema/log_state.h"
+#include "storage/session/session.h"
 #include "tests/lib/commands.h"
 
 #define FAKE_EPOCH_MS INT64_C(1795187834000)

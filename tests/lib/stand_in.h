@@ -7,9 +7,9 @@
 #ifndef TESTS_LIB_STAND_IN_H
 #define TESTS_LIB_STAND_IN_H
 
-#include "storage/core/dispatcher.h"
 #include "storage/fold/transaction.h"
 #include "storage/redis/ask.h"
+#include "storage/session/dispatcher.h"
 
 struct stand_in {
     /* of monotonic_us() and monotonic_ms() */

@@ -1,7 +1,7 @@
 /* records.pml - records of keys, and what their requests are counted for, on servers of a cluster that go back one without the other.
  *
- * Follows: storage/log/acknowledge.c, append.c, append.lua; storage/fold/round.c, gather_streams.c, transaction.c, storage/core/replicated.c;
- * storage/core/log_progress.c, storage/read/settled.c.
+ * Follows: storage/log/acknowledge.c, append.c, append.lua; storage/fold/round.c, gather_streams.c, transaction.c, storage/session/replicated.c;
+ * storage/read/log_progress.c, storage/read/settled.c.
  *
  * Server L has the logs of two processes, their heads, and the record of key K: one slot, so one history.  Server P has a partition: counts and
  * cursors.  Each has a replica with an earlier state of it, which may take over FOL (FOP) times; epL, epP: how often.  That ends all connections.

@@ -1,6 +1,6 @@
 /* settings.pml - keep times that change: cfg and `kept` in t:{p}:state.
  *
- * Follows: storage/lua/{settings,advance,expire}.lua, settings.c (retention_changed), core/prepare.c, time/closed.h
+ * Follows: storage/lua/{settings,advance,expire}.lua, settings.c (retention_changed), prepare/prepare.c, time/closed.h
  * (retention_keep_s), time/write_plan.c, fold/share_decide.c (an EXEC that is void begins again with the new state), cover.c (bucket_kept).
  *
  * Two buckets of one level, each with a parent that is complete one after the other.  Buckets end at 1 and 2; keep times are 1, 2 or 3.

@@ -1,7 +1,7 @@
 /* stripes.pml - a partition counts a log by stripes, each of which has a position of its own in the cursor.
  *
  * Follows: storage/fold/{batch,cut,share}.c (a transaction counts some stripes up to its end), storage/schema/log_state.c (the least
- * position is what the partition has counted), storage/core/log_progress.c (a question), storage/fold/trim.c.
+ * position is what the partition has counted), storage/read/log_progress.c (a question), storage/fold/trim.c.
  *
  * One log of NE entries, each of which has something in both stripes.  Two folds with batches of any length: each chooses its stripes
  * and its end, WATCHes, and its EXEC comes at any time, or never.  A question, and a trim, at any time.

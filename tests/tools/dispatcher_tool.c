@@ -21,8 +21,8 @@
 
 #include "storage/base/clock.h"
 #include "storage/read/pipeline.h"
-#include "storage/core/dispatcher.h"
 #include "storage/redis/resp.h"
+#include "storage/session/dispatcher.h"
 
 static struct core core;
 static struct dispatcher dispatcher;

@@ -25,8 +25,8 @@
 
 #include "storage/base/arena.h"
 #include "storage/base/clock.h"
-#include "storage/core/prepare.h"
 #include "storage/log/chunk.h"
+#include "storage/prepare/prepare.h"
 #include "storage/redis/ask.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"

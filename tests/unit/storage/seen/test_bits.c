@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/core/dispatcher.h"
 #include "storage/seen/layout.h"
+#include "storage/session/dispatcher.h"
 #include "tests/lib/stand_in.h"
 
 TestSuite(seen_bits, .timeout = 60);
