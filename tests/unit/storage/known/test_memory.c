@@ -5,14 +5,11 @@
 
 TestSuite(fold_memory, .timeout = 60);
 
-#define MEMBER SLICE("site:h1")
-
 static struct fold_memory memory;
 static const struct visitor_id id = {.bytes = {1, 2, 3}};
 
 static void setup(void)
 {
-    announced_add(&memory.announced, 0, MEMBER);
     known_hashes_add(&memory.hashes, 7);
     known_users_generation(&memory.users, 0, SLICE("g1"));
     known_users_add(&memory.users, 0, &id, 5, 20000);
@@ -27,7 +24,6 @@ static void teardown(void)
 
 static void expect_no_keys(void)
 {
-    cr_expect_not(announced_has(&memory.announced, 0, MEMBER));
     cr_expect_not(known_hashes_has(&memory.hashes, 7));
     cr_expect_null(known_sketches_find(&memory.sketches, 9));
 }
