@@ -27,7 +27,11 @@ static uint64_t pairs[PAIRS_MAX];
 
 /* One Redis, with one month of one site. */
 static struct {
-    size_t n_old; /* pairs in the log that is folded */
+    size_t n_old;      /* pairs in the log that is folded */
+    bool is_folded;    /* another process has folded it meanwhile */
+    size_t log;        /* bytes of the log that waits */
+    const char *fault; /* of the command that seals the log */
+    unsigned n_sealed;
     char ver[SEEN_VER_TEXT + 1];
     struct string {
         struct key key;
@@ -40,7 +44,8 @@ static struct {
         uint64_t layer, items;
     } steps[STEPS_MAX];
     size_t n_steps;
-    uint64_t items; /* of the first layer */
+    size_t n; /* layers */
+    uint64_t items[BLOOM_LAYERS_MAX];
 } redis;
 
 static struct string *string_of(struct slice key)
@@ -65,6 +70,11 @@ static void copy_ver(char to[static SEEN_VER_TEXT + 1], struct slice from)
     to[from.n] = '\0';
 }
 
+static struct bucket month(void)
+{
+    return bucket_at(zone_utc(), LEVEL_MONTH, FOLD_NOW_S);
+}
+
 /* EVALSHA sha 2 filter old, or 3 filter old string, then ver-expected ver expires bits "capacity"
  * .. "error" .. "rules" .. "n" .. layer items. */
 static void run_script(const struct command *command)
@@ -81,7 +91,10 @@ static void run_script(const struct command *command)
     cr_expect_eq(behind, step->is_end ? 5u : 6u);
     step->layer = (uint64_t)command_number(command, behind + 12);
     step->items = (uint64_t)command_number(command, behind + 13);
-    redis.items = step->layer == 0 ? step->items : redis.items;
+    cr_expect_eq(command_number(command, behind + 2),
+        seen_expire_ms(month(), core->config.seen.keep_s), "it expires");
+    redis.n = (size_t)command_number(command, behind + 11);
+    redis.items[step->layer] = step->items;
     if (step->is_end) {
         redis.n_old = 0;
         return;
@@ -95,22 +108,28 @@ static struct slice old_between(const struct command *command)
 {
     size_t from = (size_t)command_number(command, 2);
     size_t to = (size_t)command_number(command, 3) + 1;
-    size_t n = redis.n_old * sizeof(pairs[0]);
+    size_t n = redis.is_folded ? 0 : redis.n_old * sizeof(pairs[0]);
     to = to < n ? to : n;
     return from < to ? (struct slice){(const char *)pairs + from, to - from} : SLICE("");
 }
 
-/* Of one layer; more are folded from the beginning. */
 static struct reply filter(void)
 {
-    static struct reply items[8];
-    static char n[24];
-    (void)snprintf(n, sizeof(n), "%zu", (size_t)redis.items);
-    const char *const texts[] = {"ver", redis.ver, "rules", "3", "n", "1", "0", n};
-    for (size_t i = 0; i < 8; i++) {
-        items[i] = fold_text(texts[i]);
+    static struct reply items[6 + 2 * BLOOM_LAYERS_MAX];
+    static char numbers[1 + 2 * BLOOM_LAYERS_MAX][24];
+    const char *const texts[] = {"ver", redis.ver, "rules", "3", "n", numbers[0]};
+    size_t n = 0;
+    (void)snprintf(numbers[0], sizeof(numbers[0]), "%zu", redis.n);
+    for (; n < 6; n++) {
+        items[n] = fold_text(texts[n]);
     }
-    return fold_array(items, redis.n_steps > 0 ? 8 : 0);
+    for (size_t i = 0; i < redis.n; i++) {
+        (void)snprintf(numbers[1 + 2 * i], sizeof(numbers[0]), "%zu", i);
+        (void)snprintf(numbers[2 + 2 * i], sizeof(numbers[0]), "%zu", (size_t)redis.items[i]);
+        items[n++] = fold_text(numbers[1 + 2 * i]);
+        items[n++] = fold_text(numbers[2 + 2 * i]);
+    }
+    return fold_array(items, redis.n > 0 ? n : 0);
 }
 
 static const struct reply *answer(const struct buffer *out, size_t i)
@@ -122,7 +141,10 @@ static const struct reply *answer(const struct buffer *out, size_t i)
     reply = (struct reply){.type = REPLY_INTEGER, .integer = 1};
     if (command_is(command, 0, "STRLEN")) {
         bool is_old = memmem(command->words[1].p, command->words[1].n, ":old", 4) != NULL;
-        reply.integer = is_old ? (long long)(redis.n_old * sizeof(pairs[0])) : 0;
+        reply.integer = (long long)(is_old ? redis.n_old * sizeof(pairs[0]) : redis.log);
+    } else if (command_is(command, 0, "RENAMENX")) {
+        redis.n_sealed++;
+        reply = (struct reply){.type = REPLY_ERROR, .text = slice_of(redis.fault)};
     } else if (command_is(command, 0, "HGETALL")) {
         reply = filter();
     } else if (command_is(command, 0, "GETRANGE")) {
@@ -166,11 +188,6 @@ static void teardown(void)
 }
 
 TestSuite(fold_log, .init = setup, .fini = teardown, .timeout = 60);
-
-static struct bucket month(void)
-{
-    return bucket_at(zone_utc(), LEVEL_MONTH, FOLD_NOW_S);
-}
 
 static void fold_old(size_t n)
 {
@@ -266,10 +283,106 @@ Test(fold_log, a_string_that_is_not_there_has_no_bits)
     cr_assert_eq(redis.n_strings, 1u);
     cr_expect_gt(bits_of(&redis.strings[0]), 1000u);
     buffer_release(&redis.strings[0].bits);
-    redis.n_strings = redis.n_steps = 0; /* another month */
+    redis.n_strings = redis.n_steps = redis.n = 0; /* another month */
     redis.ver[0] = '\0';
     fold_old(10);
     cr_assert_eq(redis.n_strings, 1u);
     cr_expect_geq(bits_of(&redis.strings[0]), hashes, "no pair was taken for known");
     cr_expect_leq(bits_of(&redis.strings[0]), 10 * hashes);
+}
+
+Test(fold_log, a_pair_that_is_in_any_layer_is_not_put_in_again)
+{
+    fold_old(5000);
+    cr_assert_gt(redis.n, 2u);
+    redis.n_steps = 0;
+    fold_old(5000);
+    cr_expect_eq(redis.n_steps, 1u, "the end, and no string");
+}
+
+/* The log may be another one by now, which is sealed and not folded. */
+Test(fold_log, a_log_that_another_process_has_folded_is_not_ended)
+{
+    redis.n_old = 10;
+    redis.is_folded = true;
+    cr_expect(fold_log(&fold, &session, 0, SITE, month(), INT64_MAX));
+    cr_expect_eq(redis.n_steps, 0u);
+}
+
+/* Redis would lend the rest of the string to no layer. */
+Test(fold_log, a_string_that_is_longer_than_its_layer_is_left_alone)
+{
+    fold_old(100);
+    struct buffer *bits = &redis.strings[0].bits;
+    buffer_append(bits, "\0\0\0\0\0\0\0\0", 8);
+    redis.n_steps = 0;
+    redis.n_old = 200;
+    cr_expect(fold_log(&fold, &session, 0, SITE, month(), INT64_MAX));
+    cr_expect_eq(redis.n_steps, 0u);
+    cr_expect_eq(redis.n_old, 200u, "questions read the log");
+}
+
+Test(fold_log, where_no_layer_can_be_added_the_log_stays)
+{
+    struct bloom_params params = seen_params(&core->config.seen, 1);
+    redis.n = BLOOM_LAYERS_MAX;
+    for (unsigned i = 0; i < BLOOM_LAYERS_MAX; i++) {
+        redis.items[i] = bloom_layer(&params, i).capacity;
+    }
+    redis.n_old = 1;
+    cr_expect(fold_log(&fold, &session, 0, SITE, month(), INT64_MAX));
+    cr_expect_eq(redis.n_steps, 0u);
+    cr_expect_eq(redis.n_old, 1u);
+}
+
+/* ---- when a log is folded ---- */
+
+static unsigned n_notices;
+
+static void notice(void *data, enum storage_notice what, const char *detail)
+{
+    (void)data;
+    (void)detail;
+    cr_expect_eq(what, STORAGE_SEEN_FAILED);
+    n_notices++;
+}
+
+/* Is a log of @n bytes sealed? */
+static bool is_sealed(size_t n)
+{
+    redis.n_sealed = 0;
+    redis.log = n;
+    redis.fault = "ERR no such key"; /* another process was faster */
+    cr_expect(fold_log(&fold, &session, 0, SITE, month(), INT64_MAX));
+    return redis.n_sealed == 1;
+}
+
+/* Each fold writes the newest layer anew. */
+Test(fold_log, a_larger_filter_waits_for_a_longer_log)
+{
+    cr_expect_not(is_sealed(SEEN_LOG_BYTES - 8));
+    cr_expect(is_sealed(SEEN_LOG_BYTES));
+    core->config.seen.capacity = 400000;
+    struct bloom_params params = seen_params(&core->config.seen, 1);
+    struct bloom_layer layer = bloom_layer(&params, 0);
+    size_t logs = 1 + layer.bits / 8 * layer.segments / (512 << 10);
+    cr_assert(logs > 1 && logs < 8);
+    redis.n = 1;
+    cr_expect_not(is_sealed(logs * SEEN_LOG_BYTES - 8));
+    cr_expect(is_sealed(logs * SEEN_LOG_BYTES));
+    core->config.seen.capacity = 100000000;
+    cr_expect_not(is_sealed(8 * SEEN_LOG_BYTES - 8));
+    cr_expect(is_sealed(8 * SEEN_LOG_BYTES), "questions read the log, so it is not longer");
+}
+
+Test(fold_log, an_error_is_told_but_for_one)
+{
+    core->config.notice = notice;
+    cr_expect(is_sealed(SEEN_LOG_BYTES));
+    cr_expect_eq(n_notices, 0u, "another process has sealed it");
+    redis.fault = "WRONGTYPE";
+    cr_expect(fold_log(&fold, &session, 0, SITE, month(), INT64_MAX));
+    cr_expect_eq(n_notices, 1u);
+    redis.fault = "READONLY";
+    cr_expect_not(fold_log(&fold, &session, 0, SITE, month(), INT64_MAX), "connect anew");
 }
