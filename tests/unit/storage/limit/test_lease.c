@@ -213,6 +213,20 @@ Test(lease, of_a_small_limit_that_comes_back_fast)
     cr_expect_eq(guard->lease, 1);
 }
 
+/* That Redis had nothing left was said of the old limit. */
+Test(lease, of_another_limit_the_next_one_is_asked_for_at_once)
+{
+    struct limit great = {
+        LIMIT_FUNNEL, .count = 1, .period_us = SECOND_US, .burst = 2 * CAPACITY - 1};
+    struct limit_state state;
+    begin(3, 0, 0);
+    cr_assert_eq(n_sent, 0);
+    guard_set_limit(guard, &great);
+    cr_expect_eq(try_events(1, &state), GUARD_ADMITTED);
+    cr_assert_eq(n_sent, 1);
+    cr_expect_eq(sent[0]->u.limit.want, 2 * LEASE - 1);
+}
+
 /* ---- jobs that wait ---- */
 
 /* Nobody flushes the writer behind a job that has waited. */
