@@ -1,5 +1,6 @@
 /* A question about a user to a cluster: in which order it reads, and over which connections. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "storage/read/operation.h"
@@ -53,6 +54,19 @@ static const struct reply *reply_next(struct dispatcher *dispatcher)
     if (i == 7) {
         seconds[0] = fold_text(w.is_lost ? NULL : "settings");
         reply = fold_array(seconds, 1);
+        return &reply;
+    }
+    if (i > 8) { /* it reads once more */
+        struct commands all;
+        cr_assert(commands_read(&dispatcher->bytes, &all) && i < all.n);
+        const struct command *command = &all.commands[i];
+        seconds[0] = fold_text(command_is(command, 0, "HMGET") ? "settings" : "1795187834");
+        reply = command_is(command, 0, "TIME")      ? fold_array(seconds, 2)
+                : command_is(command, 0, "HMGET")   ? fold_array(seconds, 1)
+                : command_is(command, 0, "HGETALL") ? fold_array(NULL, 0)
+                : command_is(command, 0, "HGET")    ? fold_text(w.over)
+                                                    : fold_text(NULL);
+        commands_release(&all);
         return &reply;
     }
     reply = i == 6 ? fold_array(seconds, 2) : i % 3 == 2 ? fold_array(NULL, 0) : fold_text(NULL);
@@ -144,4 +158,15 @@ Test(seen_question, a_partition_that_has_lost_its_state_knows_nothing, .init = s
     w.is_lost = true;
     cr_expect_eq(ask(), STORAGE_STATE_LOST);
     cr_expect(strstr(w.job.detail, "has lost its state") != NULL, "%s", w.job.detail);
+}
+
+/* What was counted then lies in a month that has not begun, by the clock that was set back. */
+Test(seen_question, how_late_it_has_been_decides_about_the_months, .init = setup, .fini = teardown)
+{
+    static char over[64];
+    (void)snprintf(over, sizeof(over), "%011lld0123456789abcdef",
+        (long long)(FOLD_NOW_S + 31 * INT64_C(86400)));
+    w.over = over;
+    cr_assert_eq(ask(), STORAGE_OK, "%s", w.job.detail);
+    cr_expect_eq(w.n_taken, 9u + 3 * 3 + 3, "three months, after two");
 }
