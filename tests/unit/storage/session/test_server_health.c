@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/base/buffer.h"
+
 TestSuite(server_health, .timeout = 60);
 
 static struct reply text_reply(const char *text, size_t n)
@@ -118,13 +120,16 @@ Test(server_health, a_replica_that_is_ahead)
 
 Test(server_health, more_open_slots_than_are_listed)
 {
-    char text[1024] = "aaaa 10.0.0.1:1@2 myself,master - 0 0 1 connected";
+    struct buffer text;
+    buffer_init(&text);
+    buffer_text(&text, "aaaa 10.0.0.1:1@2 myself,master - 0 0 1 connected");
     for (int i = 0; i < CLUSTER_LISTED_MAX + 9; i++) {
-        strcat(text, " [93->-bbbb]");
+        buffer_text(&text, " [93->-bbbb]");
     }
     struct cluster_server server = {.n_slots = 0};
-    struct reply reply = text_reply(text, strlen(text));
+    struct reply reply = text_reply(text.p, text.n);
     server_health_take_nodes(&server, &reply);
     cr_expect_eq(server.n_open, CLUSTER_LISTED_MAX);
     cr_expect_eq(server.n_slots, 0);
+    buffer_release(&text);
 }
