@@ -155,10 +155,10 @@ static void change_plan(
     } else if (entry->family == &option_families[OPTION_FAMILY_SITE_VISITORS_BY]) {
         plan->with_visitors = bits_of(entry->value);
     } else if (entry->family == &option_families[OPTION_FAMILY_SITE_PROPS]) {
-        struct slice rest = slice_of(entry->value);
+        struct slice rest = list_option_begin(entry->value);
         plan->props = props;
-        while (rest.n > 0) {
-            props[plan->n_props++] = list_option_take(&rest);
+        while (list_option_take(&rest, &props[plan->n_props])) {
+            plan->n_props++;
         }
     }
 }

@@ -14,13 +14,13 @@
 
 const char *dimension_option_parse(const char *text, uint16_t *ret)
 {
-    struct slice rest = slice_of(text);
+    struct slice rest = list_option_begin(text), name;
     *ret = 0;
     if (strcmp(text, "off") == 0) {
         return NULL;
     }
-    while (rest.n > 0) {
-        enum dimension dimension = dimension_find(list_option_take(&rest));
+    while (list_option_take(&rest, &name)) {
+        enum dimension dimension = dimension_find(name);
         if (dimension == DIMENSION_N) {
             return DIMENSIONS_DETAIL;
         }
@@ -37,10 +37,10 @@ const char *dimension_option_check(const char *text)
 
 const char *dimension_option_check_props(const char *text)
 {
-    struct slice rest = slice_of(text);
+    struct slice rest = list_option_begin(text), name;
     size_t n = 0;
-    while (rest.n > 0) {
-        if (!name_valid(list_option_take(&rest)) || ++n > DIMENSION_PROPS_MAX) {
+    while (list_option_take(&rest, &name)) {
+        if (!name_valid(name) || ++n > DIMENSION_PROPS_MAX) {
             return "at most two names of [A-Za-z0-9._-]{1,64} with a comma between, as "
                    "plan,variant";
         }
@@ -56,9 +56,8 @@ static bool is_host_char(char c)
 
 const char *dimension_option_check_hosts(const char *text)
 {
-    struct slice rest = slice_of(text);
-    while (rest.n > 0) {
-        struct slice host = list_option_take(&rest);
+    struct slice rest = list_option_begin(text), host;
+    while (list_option_take(&rest, &host)) {
         bool ok = host.n > 0 && host.p[0] != '.';
         for (size_t i = 0; i < host.n; i++) {
             ok = ok && is_host_char(host.p[i]);

@@ -1,8 +1,7 @@
 /* dimension_option.h - parse options about dimensions: which are counted, and a site's properties.
  *
  * Layer: service, pure.  Thread-safe.  Commas stand between the entries of a list, and blanks
- * around an entry do not count.  An empty text is the empty list.  An empty entry is a fault,
- * except behind a last comma.
+ * around an entry do not count.  An empty text is the empty list.  An empty entry is a fault.
  */
 #ifndef SERVICE_OPTIONS_DIMENSION_OPTION_H
 #define SERVICE_OPTIONS_DIMENSION_OPTION_H

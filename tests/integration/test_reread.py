@@ -107,7 +107,9 @@ def test_a_page_with_two_names_may_be_wrong_twice(start):
     ("policy.a = funnel 9/1h\npolicy.a = funnel 8/1h\n", "tallyd.conf:2: policy.a"),
     ("policy.a = funnel 9/1h\nmax-future = 25h\n", "tallyd.conf:2: max-future"),
     ("policy.a = funnel 9/1h\ningest-limit = 1/366d\ningest-burst = 1000000000\n", "ingest-burst"),
-    ("policy.a = funnel 9/1h\nmax-body = 65MiB\n", "max-body-memory")])
+    ("policy.a = funnel 9/1h\nmax-body = 65MiB\n", "max-body-memory"),
+    ("policy.a = funnel 9/1h\nignore-ip = 10.0.0.1,\n", "tallyd.conf:2: ignore-ip"),
+    ("policy.a = funnel 9/1h\nsite.a.props = plan,\n", "tallyd.conf:2: site.a.props")])
 def test_what_is_wrong_changes_nothing(start, bad, place):
     tallyd = start("policy.a = funnel 3/1h burst 2\n")
     log = tallyd.reread(bad, "the configuration could not be read again, that of before stays")

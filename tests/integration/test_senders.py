@@ -341,7 +341,8 @@ def test_all_origins(start_tallyd, redis):
 
 @pytest.mark.parametrize("option, value", [("trusted-proxies", "localhost"), ("trusted-proxies", "10.0.0.0/33"),
                                            ("cors-origins", "example.org"), ("ignore-ip", "office"),
-                                           ("cors-origins", "https://a.example/")])
+                                           ("cors-origins", "https://a.example/"), ("ignore-ip", "10.0.0.1,"),
+                                           ("deny-sources", "a.example,"), ("dimensions", "os,")])
 def test_lists_that_are_none(start_tallyd, redis, option, value):
     tallyd = start_tallyd(f"--{option}", value, redis=redis, wait_ready=False)
     assert tallyd.wait() == 2

@@ -22,6 +22,17 @@ Test(list_option, networks)
     free(networks);
 }
 
+Test(list_option, entries)
+{
+    struct slice rest = list_option_begin(" a ,b,"), entry;
+    cr_assert(list_option_take(&rest, &entry) && slice_equal(entry, SLICE("a")));
+    cr_assert(list_option_take(&rest, &entry) && slice_equal(entry, SLICE("b")));
+    cr_assert(list_option_take(&rest, &entry) && entry.n == 0, "behind the last comma");
+    cr_expect_not(list_option_take(&rest, &entry));
+    rest = list_option_begin("");
+    cr_expect_not(list_option_take(&rest, &entry), "an empty list has no entry");
+}
+
 Test(list_option, origins)
 {
     size_t n = 0;

@@ -321,6 +321,37 @@ Test(options, refused_flags_are_named)
         "#\nmax-body = 65MiB\n", 19, "default of max-body-memory: \"64MiB\"", ":2: max-body");
 }
 
+/* A list may be empty, but none of its elements. */
+Test(options, lists_have_no_empty_element)
+{
+    static const char *const lists[][2] = {{"trusted-proxies", "10.0.0.1"},
+        {"ignore-ip", "10.0.0.1"}, {"cors-origins", "https://a.example"}, {"dimensions", "os"},
+        {"visitors-by", "os"}, {"deny-sources", "a.example"}, {"lock-redis", "unix:/a"},
+        {"site.a.origins", "https://a.example"}, {"site.a.dimensions", "os"},
+        {"site.a.visitors-by", "os"}, {"site.a.props", "plan"}};
+    static const char *const around[][2] = {{"", ","}, {"", ", "}, {",", ""}, {",", ","}};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        bool is_flag = strchr(lists[i][0], '.') == NULL;
+        char text[64];
+        for (size_t form = 0; form < sizeof(around) / sizeof(around[0]); form++) {
+            int n = snprintf(text, sizeof(text), "%s%s=%s%s%s", is_flag ? "--" : "", lists[i][0],
+                around[form][0], lists[i][1], around[form][1]);
+            if (is_flag) {
+                refuses_flag(text, lists[i][0], "is refused");
+            } else {
+                refuses_file(text, (size_t)n, lists[i][0], "is refused");
+            }
+        }
+        if (is_flag) {
+            (void)snprintf(text, sizeof(text), "--%s=,", lists[i][0]);
+            refuses_flag(text, lists[i][0], "is refused");
+            (void)snprintf(text, sizeof(text), "--%s=", lists[i][0]);
+            struct options options = load_flag(text);
+            options_release(&options);
+        }
+    }
+}
+
 Test(options, control_characters_are_not_echoed)
 {
     refuses_flag("--log-level=\x1b[31m", "\\u001b[31m", "--log-level");
