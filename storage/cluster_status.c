@@ -139,9 +139,7 @@ static bool ask_servers(
 {
     bool has_memory = true;
     int64_t now_ms = monotonic_ms();
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(session);
     for (; has_memory && l->at < l->n_served && now_ms < until_ms; now_ms = monotonic_ms()) {
         put_questions(l, &asks);
         if (asks_run(&asks, now_ms + (until_ms - now_ms) / 2, cluster_status_take, l) !=
@@ -151,7 +149,6 @@ static bool ask_servers(
         }
         has_memory = !asks.starved;
     }
-    buffer_release(&b);
     return has_memory;
 }
 

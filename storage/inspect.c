@@ -133,9 +133,7 @@ static void put_settings(const struct inspection *in, struct asks *asks, unsigne
  * none, or a server does not answer. */
 static bool read_settings(struct inspection *in, unsigned except, struct settings_text *ret)
 {
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(&in->reader.session, &b);
+    struct asks asks = asks_to(&in->reader.session);
     ret->cfg[0] = ret->zones[0] = '\0';
     for (unsigned p = 0; p < in->core.partitions.n; p++) {
         if (p != except &&
@@ -144,7 +142,6 @@ static bool read_settings(struct inspection *in, unsigned except, struct setting
         }
     }
     enum redis_status status = asks_run(&asks, in->deadline_ms, take_settings, ret);
-    buffer_release(&b);
     return status == REDIS_OK_STATUS
                ? ret->cfg[0] != '\0' || inspection_complain(in, "there is no data yet")
                : inspection_complain(in, "a server does not answer");
@@ -255,14 +252,12 @@ static bool count_keys(
 {
     uint16_t server[PARTITIONS_MAX];
     struct part_set servers;
-    struct buffer b;
     if (servers_number(&in->core, server) == 0 || !servers_each(&in->core, &servers)) {
         return inspection_complain(in,
             "some partition has no server: another one may have this partition's "
             "data, so nothing is done");
     }
-    buffer_init(&b);
-    struct asks asks = asks_to(&in->reader.session, &b);
+    struct asks asks = asks_to(&in->reader.session);
     size_t n = 0;
     for (unsigned p = 0; p < in->core.partitions.n; p++) {
         if (part_set_has(&servers, p)) {
@@ -272,7 +267,6 @@ static bool count_keys(
         }
     }
     enum redis_status status = asks_run(&asks, in->deadline_ms, take_number, ret);
-    buffer_release(&b);
     return (status == REDIS_OK_STATUS && !ret->failed) ||
            inspection_complain(in, "a server does not answer");
 }
@@ -282,13 +276,10 @@ static bool name_keys(
     struct inspection *in, unsigned partition, const char *slot, struct slot_keys *ret)
 {
     char most[24];
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(&in->reader.session, &b);
+    struct asks asks = asks_to(&in->reader.session);
     (void)snprintf(most, sizeof(most), "%lld", (long long)ret->own);
     resp_command(asks_begin(&asks, partition), "CLUSTER", "GETKEYSINSLOT", slot, most, NULL);
     enum redis_status status = asks_run(&asks, in->deadline_ms, take_names, ret);
-    buffer_release(&b);
     return (status == REDIS_OK_STATUS && !ret->failed) ||
            inspection_complain(in, "a server does not answer");
 }
@@ -364,12 +355,9 @@ static bool make_state(
 static bool has_no_state(struct inspection *in, unsigned partition)
 {
     struct settings_text own = {.cfg = ""};
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(&in->reader.session, &b);
+    struct asks asks = asks_to(&in->reader.session);
     put_settings(in, &asks, partition);
     bool answered = asks_run(&asks, in->deadline_ms, take_settings, &own) == REDIS_OK_STATUS;
-    buffer_release(&b);
     if (!answered) {
         return inspection_complain(in, "the partition's server does not answer");
     }

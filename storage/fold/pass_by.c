@@ -46,8 +46,7 @@ struct fold_result pass_by(struct core *core, struct session *session, const str
     const struct heads *heads, int64_t deadline_ms)
 {
     struct passing p = {.core = core, .batch = batch, .result = {.end = FOLD_DONE}};
-    struct buffer out = {0};
-    struct asks asks = asks_to(session, &out);
+    struct asks asks = asks_to(session);
     for (uint32_t l = 0; l < batch->n_logs; l++) {
         if (heads_find(heads, batch->logs[l].id) != NULL) {
             p.logs[p.n_logs++] = l;
@@ -60,7 +59,6 @@ struct fold_result pass_by(struct core *core, struct session *session, const str
         }
     }
     bool lost = asks.n > 0 && asks_run(&asks, deadline_ms, pass_by_take, &p) != REDIS_OK_STATUS;
-    buffer_release(&out);
     if (lost) {
         p.result.end = FOLD_LOST;
     } else if (p.result.end == FOLD_DONE && p.result.err != STORAGE_OK) {

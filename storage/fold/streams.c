@@ -78,13 +78,11 @@ enum redis_status streams_look(struct streams *streams, struct core *core, struc
     int64_t deadline_ms, struct heads *ret)
 {
     struct look look = {ret, core};
-    struct buffer out;
     struct part_set each;
     if (!servers_each(core, &each)) {
         return REDIS_LOST;
     }
-    buffer_init(&out);
-    struct asks asks = asks_to(session, &out);
+    struct asks asks = asks_to(session);
     ret->n = 0;
     ret->asked_ms = monotonic_ms();
     for (unsigned i = 0; i < core_logs(core); i++) {
@@ -97,7 +95,6 @@ enum redis_status streams_look(struct streams *streams, struct core *core, struc
         }
     }
     enum redis_status status = asks_run(&asks, deadline_ms, take_heads, &look);
-    buffer_release(&out);
     if (status == REDIS_OK_STATUS) {
         forget_closed(streams, ret);
     }
@@ -116,14 +113,11 @@ enum redis_status streams_learn(
     struct core *core, struct session *session, int64_t deadline_ms, struct stream *stream)
 {
     uint64_t least = UINT64_MAX;
-    struct buffer out;
-    buffer_init(&out);
-    struct asks asks = asks_to(session, &out);
+    struct asks asks = asks_to(session);
     for (unsigned p = 0; p < core->partitions.n; p++) {
         resp_text(asks_command(&asks, core, p, "HGET", "state", 1), stream->id);
     }
     enum redis_status status = asks_run(&asks, deadline_ms, take_cursor, &least);
-    buffer_release(&out);
     if (status == REDIS_OK_STATUS) {
         stream->folded = least;
         stream->is_known = true;
@@ -210,7 +204,6 @@ static bool take_piece(void *data, size_t i, const struct reply *reply)
 enum redis_status streams_read(struct streams *streams, struct core *core, struct session *session,
     int64_t deadline_ms, struct stream *stream, unsigned place, uint64_t to, struct batch *batch)
 {
-    struct buffer out;
     struct batch_log *log = batch_add_log(batch, stream->id, stream->folded);
     struct piece piece = {stream, batch, log, 0, 0};
     unsigned partition = core_log_partition(core, place);
@@ -218,11 +211,9 @@ enum redis_status streams_read(struct streams *streams, struct core *core, struc
         return REDIS_OK_STATUS; /* the log goes into the next batch */
     }
     streams->count = streams->count == 0 ? COUNT_FIRST : streams->count;
-    buffer_init(&out);
-    struct asks asks = asks_to(session, &out);
+    struct asks asks = asks_to(session);
     write_range(core, partition, stream, to, streams->count, asks_begin(&asks, partition));
     enum redis_status status = asks_run(&asks, deadline_ms, take_piece, &piece);
-    buffer_release(&out);
     if (status != REDIS_OK_STATUS) {
         return status;
     }

@@ -9,7 +9,6 @@
 
 struct trimming {
     struct core *core;
-    struct buffer out;                        /* commands on their way */
     struct trim_log logs[LOG_PARTITIONS_MAX]; /* as they are now */
     unsigned places[LOG_PARTITIONS_MAX];
     size_t n;
@@ -47,7 +46,7 @@ static bool take_cursors(void *data, size_t i, const struct reply *reply)
 
 static bool read_cursors(struct trimming *t, struct session *session, int64_t deadline_ms)
 {
-    struct asks asks = asks_to(session, &t->out);
+    struct asks asks = asks_to(session);
     for (unsigned p = 0; p < t->core->partitions.n; p++) {
         struct buffer *out = asks_command(&asks, t->core, p, "HMGET", "state", t->n);
         for (size_t l = 0; l < t->n; l++) {
@@ -68,7 +67,7 @@ static bool take_any(void *data, size_t i, const struct reply *reply)
 static void trim_cut(
     struct trimming *t, const struct trimmer *before, struct session *session, int64_t deadline_ms)
 {
-    struct asks asks = asks_to(session, &t->out);
+    struct asks asks = asks_to(session);
     for (size_t l = 0; l < t->n; l++) {
         unsigned place = t->places[l];
         struct trim_log *log = &t->logs[place];
@@ -104,5 +103,4 @@ void trim_streams(struct trimmer *trimmer, struct core *core, struct session *se
         trimmer->read_ms = now_ms;
         trimmer->stood_us = session_stands_since(session);
     }
-    buffer_release(&t.out);
 }

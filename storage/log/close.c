@@ -40,7 +40,6 @@ struct closing {
     struct unfolded *own;
     int64_t deadline_ms;
     int64_t now_ms;
-    struct buffer out;
     struct asks asks;
     bool lost;
 };
@@ -262,7 +261,7 @@ static bool closing_begin(struct closing *c, struct session *session)
         }
         c->session = &closer->session;
     }
-    c->asks = asks_to(c->session, &c->out);
+    c->asks = asks_to(c->session);
     return !c->core->is_spread || session_by_dispatcher(c->session, c->core);
 }
 
@@ -292,7 +291,6 @@ bool log_close_silent(
         forget_unseen(&c, &closer->counted);
         clean_strays(&c);
     }
-    buffer_release(&c.out);
     int64_t now_ms = monotonic_ms();
     if (!c.lost && uncounted && now_ms >= closer->next_count_ms) {
         enum storage_err err = core_catch_up(core, monotonic_us(), now_ms + COUNT_MS);
@@ -332,7 +330,6 @@ void log_close_own(struct core *core, struct unfolded *unfolded, int64_t deadlin
         (!core->is_spread || is_replicated(&c, &servers))) {
         (void)close_counted(&c, &ignored);
     }
-    buffer_release(&c.out);
     session_close(&session);
     log_closer_release(&closer);
 }

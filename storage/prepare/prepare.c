@@ -116,9 +116,7 @@ static bool learn_partitions(struct preparation *p)
     struct rollup_state empty = rollup_state_initial(redis_clock_ms(&core->clock) / 1000);
     char st[ROLLUP_STATE_TEXT];
     size_t st_n = rollup_state_print(&empty, st);
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(p->session, &b);
+    struct asks asks = asks_to(p->session);
     for (unsigned i = 0; i < core->partitions.n; i++) {
         char ver[33];
         if (part_set_has(&p->away, i)) {
@@ -139,9 +137,7 @@ static bool learn_partitions(struct preparation *p)
         resp_text(out, ver);
         resp_text(out, core->sites.text);
     }
-    bool ok = preparation_ask(p, &asks, take_partition);
-    buffer_release(&b);
-    return ok;
+    return preparation_ask(p, &asks, take_partition);
 }
 
 /* Take the answer about one change.  0: another process was faster, and learn_partitions() will
@@ -172,23 +168,17 @@ static bool take_answer(void *data, size_t i, const struct reply *reply)
 /* Refuse if a site that would get another zone has data. */
 static bool check_moves(struct preparation *p)
 {
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(p->session, &b);
+    struct asks asks = asks_to(p->session);
     zone_moves_ask(&p->moves, p->core, &asks);
-    bool ok = p->moves.n == 0 || preparation_ask(p, &asks, take_answer);
-    buffer_release(&b);
-    return ok;
+    return p->moves.n == 0 || preparation_ask(p, &asks, take_answer);
 }
 
 static bool change_settings(struct preparation *p)
 {
     struct core *core = p->core;
-    struct buffer b;
     struct buffer names;
-    buffer_init(&b);
     buffer_init(&names);
-    struct asks asks = asks_to(p->session, &b);
+    struct asks asks = asks_to(p->session);
     for (unsigned i = 0; i < core->partitions.n; i++) {
         if (!p->changed[i].is) {
             continue;
@@ -214,7 +204,6 @@ static bool change_settings(struct preparation *p)
     }
     bool ok = preparation_ask(p, &asks, take_change);
     buffer_release(&names);
-    buffer_release(&b);
     if (ok) {
         core_notice(core, STORAGE_SETTINGS_CHANGED, core->cfg);
     }
@@ -247,16 +236,12 @@ void preparation_put_made(const struct preparation *p, struct asks *asks)
 /* In a cluster: write down that from now on a partition without a state has lost it. */
 static bool note_made(struct preparation *p)
 {
-    struct buffer b;
     if (!p->core->is_spread || p->is_made) {
         return true;
     }
-    buffer_init(&b);
-    struct asks asks = asks_to(p->session, &b);
+    struct asks asks = asks_to(p->session);
     preparation_put_made(p, &asks);
-    bool ok = preparation_ask(p, &asks, take_ok);
-    buffer_release(&b);
-    return ok;
+    return preparation_ask(p, &asks, take_ok);
 }
 
 /* Note that the partitions whose servers are there have this process's settings. */

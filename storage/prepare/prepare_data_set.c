@@ -111,9 +111,7 @@ static bool may_go_on(struct preparation *p, bool has_secret)
 static bool data_set_look(struct preparation *p)
 {
     struct looking l = {.p = p};
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(p->session, &b);
+    struct asks asks = asks_to(p->session);
     (void)asks_command(&asks, p->core, 0, "GET", "secret", 0);
     (void)asks_command(&asks, p->core, 0, "GET", "made", 0);
     deletions_ask_over(asks_begin(&asks, 0), p->core->partitions.tag[0]);
@@ -125,7 +123,6 @@ static bool data_set_look(struct preparation *p)
     }
     bool ok = asks_run(&asks, p->deadline_ms, take_look, &l) == REDIS_OK_STATUS &&
               may_go_on(p, l.has_secret);
-    buffer_release(&b);
     if (ok && !l.knows) {
         randombytes_buf(p->secret.bytes, SECRET_SIZE);
     }
@@ -164,9 +161,7 @@ static bool take_schema(void *data, size_t i, const struct reply *reply)
 static bool learn_schema(struct preparation *p)
 {
     const char *tag = p->core->partitions.tag[0];
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(p->session, &b);
+    struct asks asks = asks_to(p->session);
     if (lacks_made(p)) {
         preparation_put_made(p, &asks);
     }
@@ -176,9 +171,7 @@ static bool learn_schema(struct preparation *p)
     key_put(out, tag, "secret");
     resp_text(out, p->meta);
     resp_word(out, p->secret.bytes, SECRET_SIZE);
-    bool ok = preparation_ask(p, &asks, take_schema);
-    buffer_release(&b);
-    return ok;
+    return preparation_ask(p, &asks, take_schema);
 }
 
 /* Publish the secret to all threads, after the settings name the data set.  Neither changes from

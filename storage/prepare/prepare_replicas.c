@@ -84,7 +84,6 @@ bool prepare_replicas(struct preparation *p)
 {
     struct core *core = p->core;
     struct part_set servers;
-    struct buffer b;
     if (!p->is_first) { /* after the start a replica that is away is expected to come back */
         return true;
     }
@@ -99,8 +98,7 @@ bool prepare_replicas(struct preparation *p)
     if (!servers_each(core, &servers) && p->n_away == 0) {
         return preparation_complain(p, "it is not known yet which servers have the data");
     }
-    buffer_init(&b);
-    struct asks asks = asks_to(p->session, &b);
+    struct asks asks = asks_to(p->session);
     for (unsigned partition = 0; partition < core->partitions.n; partition++) {
         if (part_set_has(&p->away, partition)) {
             part_set_remove(&servers, partition);
@@ -113,7 +111,5 @@ bool prepare_replicas(struct preparation *p)
         }
     }
     struct looking looking = {.p = p, .servers = &servers};
-    bool ok = asks_run(&asks, p->deadline_ms, take_server, &looking) == REDIS_OK_STATUS;
-    buffer_release(&b);
-    return ok;
+    return asks_run(&asks, p->deadline_ms, take_server, &looking) == REDIS_OK_STATUS;
 }

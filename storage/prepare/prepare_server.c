@@ -132,18 +132,14 @@ static void ask_cfg(struct asks *asks, unsigned partition)
  * partition that has PARTITION_TAG_ALWAYS, whatever the number. */
 bool prepare_server(struct preparation *p)
 {
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(p->session, &b);
+    struct asks asks = asks_to(p->session);
     resp_command(asks_begin(&asks, 0), "INFO", "everything", NULL);
     resp_command(asks_begin(&asks, 0), "CONFIG", "GET", "appendfsync", NULL);
     if (!p->core->is_spread) {
         resp_command(asks_begin(&asks, 0), "TIME", NULL);
         ask_cfg(&asks, 0);
     }
-    bool ok = preparation_ask(p, &asks, take_server);
-    buffer_release(&b);
-    return ok;
+    return preparation_ask(p, &asks, take_server);
 }
 
 static bool take_cluster(void *data, size_t i, const struct reply *reply)
@@ -153,18 +149,14 @@ static bool take_cluster(void *data, size_t i, const struct reply *reply)
 
 bool prepare_cluster(struct preparation *p)
 {
-    struct buffer b;
     unsigned partition = 0;
     while (strcmp(p->core->partitions.tag[partition], PARTITION_TAG_ALWAYS) != 0) {
         partition++;
     }
-    buffer_init(&b);
-    struct asks asks = asks_to(p->session, &b);
+    struct asks asks = asks_to(p->session);
     resp_command(asks_begin(&asks, 0), "TIME", NULL);
     if (!part_set_has(&p->away, partition)) { /* else there is no server to ask */
         ask_cfg(&asks, partition);
     }
-    bool ok = preparation_ask(p, &asks, take_cluster);
-    buffer_release(&b);
-    return ok;
+    return preparation_ask(p, &asks, take_cluster);
 }

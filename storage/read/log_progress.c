@@ -14,7 +14,6 @@ void log_progress_release(struct log_progress *progress)
 {
     free(progress->logs);
     free(progress->next);
-    buffer_release(&progress->out);
     *progress = (struct log_progress){.logs = NULL};
 }
 
@@ -223,7 +222,7 @@ static void ask_cursors(const struct reading *r, struct asks *asks)
 
 static enum storage_err run_trip(struct reading *r, struct session *session, int64_t deadline_ms)
 {
-    struct asks asks = asks_to(session, &r->progress->out);
+    struct asks asks = asks_to(session);
     for (size_t i = 0; i < r->n_asked; i++) {
         r->asked[i].counted = UINT64_MAX;
     }

@@ -42,7 +42,6 @@ struct log_progress {
     size_t n, capacity;
     struct log_standing *next; /* owned; the next reading puts the logs here */
     size_t next_capacity;
-    struct buffer out;
     char detail[96]; /* with STORAGE_REFUSED: why */
     bool remembers;  /* set by the caller: cursors of logs that have not grown are not read again */
     uint64_t n_closed; /* how many logs were ever closed, in all places; read with the heads */

@@ -106,7 +106,7 @@ static bool take_state(void *data, size_t i, const struct reply *reply)
 static bool probe_states(struct reader *reader, struct storage_job *job)
 {
     struct state_look look = {.core = reader->core};
-    struct asks asks = asks_to(&reader->session, NULL);
+    struct asks asks = asks_to(&reader->session);
     char text[LOST_STATE_TEXT];
     for (unsigned p = 0; p < reader->core->partitions.n; p++) {
         char why[sizeof(job->detail)];

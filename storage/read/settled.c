@@ -101,7 +101,7 @@ static bool take_age(void *data, size_t i, const struct reply *reply)
 static enum storage_err ask_age(struct wait *w)
 {
     struct settled *s = w->settled;
-    struct asks asks = asks_to(w->session, &s->progress.out);
+    struct asks asks = asks_to(w->session);
     for (size_t i = 0; i < s->n; i++) {
         const struct log_standing *log = log_progress_find(&s->progress, s->missing[i].id);
         unsigned partition = core_log_partition(w->core, s->missing[i].place);

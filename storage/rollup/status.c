@@ -79,9 +79,7 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
 {
     struct reading r = {.core = core, .ret = ret, .err = STORAGE_OK};
     struct leader *leader = atomic_load(&core->leader);
-    struct buffer b;
-    buffer_init(&b);
-    struct asks asks = asks_to(session, &b);
+    struct asks asks = asks_to(session);
     resp_command(asks_begin(&asks, 0), "TIME", NULL);
     (void)asks_command(&asks, core, 0, "GET", "lock", 0);
     (void)asks_command(&asks, core, 0, "GET", "fence", 0);
@@ -90,7 +88,6 @@ enum storage_err rollup_status_read(struct core *core, struct session *session, 
     }
     *ret = (struct rollup_job){0};
     enum redis_status status = asks_run(&asks, deadline_ms, take_reply, &r);
-    buffer_release(&b);
     if (status != REDIS_OK_STATUS) {
         *ret_lost = true;
         return STORAGE_DOWN;

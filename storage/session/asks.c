@@ -14,7 +14,7 @@ struct buffer *asks_begin(struct asks *a, unsigned partition)
     end_command(a);
     a->n++;
     return a->session->dispatcher == NULL
-               ? a->out
+               ? &a->out
                : dispatcher_begin(a->session->dispatcher, partition, DISPATCH_SINGLE);
 }
 
@@ -51,11 +51,12 @@ static enum redis_status run_spread(
 enum redis_status asks_run(struct asks *a, int64_t deadline_ms, redis_take_fn *take, void *data)
 {
     end_command(a);
-    a->starved = a->session->dispatcher != NULL ? a->failed : a->out->failed;
+    a->starved = a->session->dispatcher != NULL ? a->failed : a->out.failed;
     enum redis_status status =
         a->session->dispatcher != NULL
             ? run_spread(a, deadline_ms, take, data)
-            : redis_ask_all(a->session->redis, a->out, a->n, deadline_ms, take, data);
+            : redis_ask_all(a->session->redis, &a->out, a->n, deadline_ms, take, data);
+    buffer_release(&a->out);
     a->n = 0;
     a->failed = false;
     return status;

@@ -15,16 +15,17 @@
 
 struct asks {
     struct session *session; /* connected, or with a dispatcher */
-    struct buffer *out;      /* the caller's; used only where one server has all partitions */
+    struct buffer out;       /* owned until asks_run(), where one server has all partitions */
     size_t n;                /* commands begun */
     bool failed;             /* out of memory: asks_run() will fail */
     bool starved;            /* the last asks_run() had no memory for its commands */
 };
 
-/* Begin with no commands.  @session and @out, an empty buffer, outlive the asks. */
-static inline struct asks asks_to(struct session *session, struct buffer *out)
+/* Begin with no commands.  @session outlives the asks.  Once a command was begun asks_run() must
+ * follow. */
+static inline struct asks asks_to(struct session *session)
 {
-    return (struct asks){.session = session, .out = out};
+    return (struct asks){.session = session};
 }
 
 /* Begin a command about @partition: the caller appends it, whole (resp.h), to the buffer that is
