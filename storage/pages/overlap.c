@@ -92,11 +92,21 @@ static bool pair_fill(struct pair *pair)
     return true;
 }
 
+static size_t overlap_keys(const struct pair *pair)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < pair->n_own; i++) {
+        n += pair->r.covers[pair->pages[i].partition].n;
+    }
+    return n;
+}
+
 static enum storage_err overlap_count_keys(struct pair *pair)
 {
     struct proved_read *r = &pair->r;
     enum storage_err err = STORAGE_OK;
     listed_keys_clear(r);
+    listed_keys_expect(r, overlap_keys(pair));
     for (size_t i = 0; err == STORAGE_OK && i < pair->n_own; i++) {
         const struct slice *page = &pair->pages[i].page;
         unsigned p = pair->pages[i].partition;

@@ -17,6 +17,10 @@
  * requests to serve. */
 #define COUNTED_BYTES_MAX ((size_t)8 * 1024 * 1024)
 
+/* Say that the plan has @n_keys keys, of all pages and partitions, before the first one is counted.
+ * The future is named by minutes only as long as the other keys have room beside the minutes. */
+void listed_keys_expect(struct proved_read *r, size_t n_keys);
+
 /* Count in r->asked the keys that @pages have in the buckets of @cover (key_bucket() in
  * schema/key.h); with explain, list the keys, too.  STORAGE_NOMEM; STORAGE_TOO_BROAD: the names
  * would take more than COUNTED_BYTES_MAX. */

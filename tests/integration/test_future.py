@@ -112,6 +112,18 @@ def test_a_cover_tells_the_future_by_minutes(start_redis, start_tallyd, site, da
         assert http.metric("tallyd_query_keys_total") - before < 2 * reads * (27 * 60 + 24 + 40), "it is not read"
 
 
+@pytest.mark.parametrize("path, params", [("/stats", {}), ("/stats", {"page": ["/a", "/b", "/c"]}), ("/uv", {"page": ["/a", "/b", "/c"]}),
+                                          ("/pages", {}), ("/overlap", {"page": ["/a", "/b"]})])
+def test_no_list_has_more_than_50000_keys(start_redis, start_tallyd, site, path, params):
+    """The minutes of the future leave room for the keys of the other figures and pages."""
+    http = start_tallyd(redis=start_redis()).client()
+    http.accept([{"site": site, "page": page, "user": "u"} for page in ("/a", "/b")])
+    window = {"site": site, "from_": "now-1h", "to": "now+45d"}
+    cover = http.question(path, **window, **params, explain="1")["cover"]
+    assert 20_000 < len(cover.pop("list")) == cover["keys"] <= 50_000
+    assert http.question(path, **window, **params)["cover"]["keys"] == cover["keys"]
+
+
 def test_a_window_far_ahead_is_answered(start_redis, start_tallyd, site):
     """What would be too many minutes is told as it was planned."""
     http = start_tallyd(*FEW, redis=start_redis()).client()

@@ -101,6 +101,28 @@ Test(listed_keys, too_many_minutes_stay_what_they_are)
     listed_keys_clear(&one);
 }
 
+/* What comes behind the minutes must have room, too. */
+Test(listed_keys, minutes_leave_room_for_the_keys_to_come)
+{
+    const struct slice name = SLICE("/");
+    const struct slice *pages[] = {&name};
+    struct window_question told = {.explain = true};
+    struct proved_read r = read_at(&told, 100 * HOUR_S);
+    listed_keys_expect(&r, 2 + 20000);
+    for (int64_t day = 10; day < 40; day += 15) {
+        struct bucket bucket = {LEVEL_DAY, day * DAY_S, (day + 15) * DAY_S};
+        cr_assert_eq(add(&r, KEY_UV, pages, 1, bucket), STORAGE_OK);
+    }
+    for (int n = 0; n < 20000; n++) {
+        cr_assert_eq(add(&r, KEY_UV, pages, 1, hour_at(9)), STORAGE_OK);
+    }
+    cr_expect_eq(told.per_level[LEVEL_MINUTE], 15 * 1440);
+    cr_expect_eq(told.per_level[LEVEL_DAY], 1);
+    cr_expect_eq(told.n_keys, 15 * 1440 + 1 + 20000);
+    cr_expect_eq(r.keys_to_come, 0);
+    listed_keys_clear(&r);
+}
+
 /* Without a list the plan says how many there are. */
 Test(listed_keys, a_plan_that_is_over_is_counted_by_its_levels)
 {
