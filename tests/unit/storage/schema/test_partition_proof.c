@@ -40,6 +40,14 @@ Test(partition_proof, all_is_as_before)
     cr_expect_eq(view.over_s, before.over_s);
 }
 
+Test(partition_proof, one_other_id_is_enough)
+{
+    struct fields f;
+    cr_expect_not(partition_proof_same(proof(&f, "v.1", "01773140220 a.2", "f.1"), &before));
+    cr_expect_not(partition_proof_same(proof(&f, "v.1", "01773140160 a.1", "f.2"), &before));
+    cr_expect_not(partition_proof_same(proof(&f, "v.2", "01773140160 a.1", "f.1"), &before));
+}
+
 Test(partition_proof, other_ids_are_learnt)
 {
     struct fields f;
