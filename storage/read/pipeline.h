@@ -8,8 +8,8 @@
  * taken.
  *
  * Where several servers share the partitions, each command goes to the server of its partition
- * (session/dispatcher.h).  A cursor of SSCAN or the like is good only on the server that gave it.  So
- * if the servers of partitions have changed since the pipeline was begun, a pipeline that scans
+ * (session/dispatcher.h).  A cursor of SSCAN or the like is good only on the server that gave it.
+ * So if the servers of partitions have changed since the pipeline was begun, a pipeline that scans
  * ends as after a lost connection, and the operation begins anew.
  *
  * The first fault stays in `err`, and the operation answers with it.  An error reply does not cost
