@@ -20,7 +20,6 @@ export const CHOICES = [...Object.entries(WINDOWS).map(([value, { label }]) => [
 export const STEPS = [["1m", "minute", 1], ["5m", "5 minutes", 5], ["15m", "15 minutes", 15], ["1h", "hour", 60],
   ["1d", "day", 1440], ["1w", "week", 10080], ["1M", "month", 43800]];
 const MOST_POINTS = 500;
-const MINUTES = { m: 1, h: 60, d: 1440, w: 10080, M: 43800 };
 
 export const isWindow = (name) => Object.hasOwn(WINDOWS, name) || name === "custom";
 
@@ -34,27 +33,25 @@ const days = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / 8640
 const isDate = (text) => /^\d{4}-\d\d-\d\d$/.test(text);
 const minus = (at, ms) => new Date(Date.parse(at) - ms).toISOString();
 
+const ANY = { step: "auto", words: "this window" };
+
 // The window from a time like now-6d/d until now.  null: @from is no such time.
 function untilNow(from) {
-  const [told, n = "0", unit = "", floor = ""] = /^now(?:-(\d{1,6})([mhdwM]))?(?:\/([hdwM]))?$/.exec(from) ?? [];
-  if (told === undefined || unit + floor === "") {
+  const [, n = 0, unit, floor = ""] = /^now(?:-(\d+)([mhdwM]))?(?:\/([hdwM]))?$/.exec(from) ?? [];
+  const of = unit ?? floor;
+  if (!of) {
     return null;
   }
-  const back = Number(n);
-  const of = unit || floor;
-  let before = [`now-${2 * back}${of}/${floor}`, from];
-  if (floor === of) { // now-6d/d is the first of seven days, and the last one has not ended
-    before = [`now-${2 * back + 1}${of}/${floor}`, `now-${back + 1}${of}`];
-  } else if (floor === "") { // now-29m is the first of 30 minutes
-    before = [`now-${2 * back * MINUTES[of] + 1}m`, `now-${back * MINUTES[of] + 1}m`];
-  }
-  return { from, to: "now", before, until: floor === "" ? before[1] : from, step: "auto", words: "this window" };
+  const whole = of === floor; // now-6d/d is the first of seven days; other windows are told in minutes: now-29m has 30
+  const back = n * (whole ? 1 : STEPS.find(([name]) => name === `1${of}`)[2]);
+  const end = `now-${back + 1}${whole ? of : "m"}`;
+  return { from, to: "now", before: [`now-${2 * back + 1}${whole ? `${of}/${of}` : "m"}`, end], until: whole ? from : end, ...ANY };
 }
 
 // The window between two instants.  It is compared with the period of the same length before it.
 function between(from, to) {
   const length = Date.parse(to) - Date.parse(from);
-  return length > 0 ? { from, to, before: [minus(from, length), from], step: "auto", words: "this window" } : null;
+  return length > 0 ? { from, to, before: [minus(from, length), from], ...ANY } : null;
 }
 
 // The window of some days; @to is the last one.  If it has not ended yet it ends now, and the period before is cut, too.
