@@ -138,6 +138,7 @@ static enum storage_err plan_portions(
             err = STORAGE_TOO_BROAD;
         }
     }
+    q->read.keys_planned = load.keys;
     return err;
 }
 

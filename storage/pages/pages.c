@@ -179,7 +179,6 @@ static enum storage_err rank_pages(void *data)
         .class = r->job->class,
         .prefix = r->job->prefix};
     add_partitions(r, &wanted);
-    listed_keys_clear(&r->read);
     enum storage_err err = window_plan(&r->read, &wanted.parts);
     err = err == STORAGE_OK ? choose_pages(r) : err;
     err = err == STORAGE_OK ? pages_scan_run(&r->scan, &r->read, &wanted) : err;

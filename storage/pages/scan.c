@@ -133,11 +133,7 @@ static enum storage_err count_keys(
 {
     enum storage_err err = STORAGE_OK;
     const struct slice *whole_site = &SLICE("");
-    size_t planned = 0;
-    for (unsigned p = 0; p < r->core->partitions.n; p++) {
-        planned += part_set_has(parts, p) ? r->covers[p].n : 0;
-    }
-    listed_keys_expect(r, planned);
+    listed_keys_clear(r);
     for (unsigned p = 0; err == STORAGE_OK && p < r->core->partitions.n; p++) {
         if (part_set_has(parts, p)) {
             err = listed_keys_add(r, p, kind, &whole_site, 1, &r->covers[p]);

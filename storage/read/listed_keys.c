@@ -51,32 +51,16 @@ static enum storage_err list_keys(const struct told *told, struct bucket bucket)
     return STORAGE_OK;
 }
 
-static size_t keys_told(const struct window_question *asked)
-{
-    size_t n = 0;
-    for (int level = 0; level < LEVELS; level++) {
-        n += asked->per_level[level];
-    }
-    return n;
-}
-
-/* Take @n_keys off the keys that are still to come. */
-static void keys_came(struct proved_read *r, size_t n_keys)
-{
-    r->keys_to_come -= n_keys < r->keys_to_come ? n_keys : r->keys_to_come;
-}
-
 static enum storage_err add_bucket(const struct told *told, struct bucket whole)
 {
     struct window_question *asked = told->r->asked;
     struct bucket bucket = whole;
     int64_t step_s = whole.end_s - whole.start_s;
     size_t minutes = (size_t)(step_s / MINUTE_S);
-    keys_came(told->r, told->n_pages);
     /* A coarse bucket that has not ended is not rolled up: the plan uses it because it is ahead. */
     if (bucket.level != LEVEL_MINUTE && bucket.end_s > told->r->now_s &&
-        minutes <= COUNTED_KEYS_MAX &&
-        keys_told(asked) + told->r->keys_to_come + minutes * told->n_pages <= COUNTED_KEYS_MAX) {
+        minutes - 1 <= told->r->minutes_room / told->n_pages) {
+        told->r->minutes_room -= (minutes - 1) * told->n_pages;
         bucket.level = LEVEL_MINUTE;
         step_s = MINUTE_S;
     }
@@ -110,7 +94,6 @@ enum storage_err listed_keys_add(struct proved_read *r, unsigned partition, enum
         for (int level = 0; level < LEVELS; level++) {
             r->asked->per_level[level] += cover->per_level[level] * (uint32_t)n_pages;
         }
-        keys_came(r, cover->n * n_pages);
         return STORAGE_OK;
     }
     for (size_t i = 0; err == STORAGE_OK && i < cover->n; i++) {
@@ -123,12 +106,8 @@ void listed_keys_clear(struct proved_read *r)
 {
     counted_keys_release(&r->asked->keys, &r->asked->n_keys);
     memset(r->asked->per_level, 0, sizeof(r->asked->per_level));
-    r->page_bytes = r->keys_to_come = 0;
-}
-
-void listed_keys_expect(struct proved_read *r, size_t n_keys)
-{
-    r->keys_to_come = n_keys;
+    r->page_bytes = 0;
+    r->minutes_room = r->keys_planned < COUNTED_KEYS_MAX ? COUNTED_KEYS_MAX - r->keys_planned : 0;
 }
 
 static int by_time(const void *a, const void *b)

@@ -17,17 +17,14 @@
  * requests to serve. */
 #define COUNTED_BYTES_MAX ((size_t)8 * 1024 * 1024)
 
-/* Say that the plan has @n_keys keys, of all pages and partitions, before the first one is counted.
- * The future is named by minutes only as long as the other keys have room beside the minutes. */
-void listed_keys_expect(struct proved_read *r, size_t n_keys);
-
 /* Count in r->asked the keys that @pages have in the buckets of @cover (key_bucket() in
  * schema/key.h); with explain, list the keys, too.  STORAGE_NOMEM; STORAGE_TOO_BROAD: the names
  * would take more than COUNTED_BYTES_MAX. */
 enum storage_err listed_keys_add(struct proved_read *r, unsigned partition, enum key_kind kind,
     const struct slice *const *pages, size_t n_pages, const struct cover *cover);
 
-/* Forget the keys that were counted, of this attempt or of one on another connection. */
+/* Begin anew: forget the keys that were counted, of this attempt or of one on another connection.
+ * r->keys_planned is set: minutes of the future are named in the room that the plan leaves. */
 void listed_keys_clear(struct proved_read *r);
 
 /* Put the keys that were listed in order of time, then of their names. */

@@ -37,7 +37,7 @@ bool proved_begin(struct proved_read *r, struct reader *reader, struct storage_j
     r->zone = site_zones_get(&reader->core->sites, asked->site);
     r->window = asked->window;
     r->stale = r->forgetful = r->full = r->careful = false;
-    r->page_bytes = r->keys_to_come = 0;
+    r->page_bytes = 0;
     return reserve_partitions(r);
 }
 

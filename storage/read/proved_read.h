@@ -76,7 +76,8 @@ struct proved_read {
     bool careful;            /* a plain piece did not hold: no piece is plain any more */
     bool has_time;           /* a piece of this attempt brings Redis's clock */
     size_t page_bytes;       /* bytes of the pages' names in asked->keys */
-    size_t keys_to_come; /* keys of the plan that are not in asked->per_level yet, if expected */
+    size_t keys_planned;     /* keys of the plan, of all pages and partitions; set by what plans */
+    size_t minutes_room;     /* so many keys more may be listed to name the future by minutes */
 
     struct proved_partition *known; /* owned, one a partition; valid after proved_view() */
     struct cover *covers;           /* owned, one a partition: window_plan() in window.h fills it */

@@ -18,6 +18,7 @@ static enum storage_err window_plan_all(
         }
         buckets += r->covers[p].n;
     }
+    r->keys_planned = buckets;
     size_t most = r->core->partitions.n * (size_t)READS_A_PARTITION;
     most = r->asked->explain ? COUNTED_KEYS_MAX : most < READS_MAX ? READS_MAX : most;
     return buckets > most ? STORAGE_TOO_BROAD : STORAGE_OK;
