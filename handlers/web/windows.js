@@ -2,7 +2,8 @@
 import { day } from "./format.js";
 
 // A window without `to` ends now.
-// `before` is the period that the window is compared with: as much of it as has passed of the window.
+// `before` is the period that the window is compared with: as much of it as has passed of the window.  Where it is not told
+// here untilNow() works it out.
 // `until` is the end of all of that period, if it is not `from`: as an end `from` would be rounded up by a minute.
 // Borders lie where buckets are kept: minutes are kept for two days, then hours, then days.
 const WINDOWS = {
@@ -33,6 +34,7 @@ const days = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / 8640
 const isDate = (text) => /^\d{4}-\d\d-\d\d$/.test(text);
 const minus = (at, ms) => new Date(Date.parse(at) - ms).toISOString();
 
+// The step and the words of a window that is no whole days and in no list.
 const ANY = { step: "auto", words: "this window" };
 
 // The window from a time like now-6d/d until now.  null: @from is no such time.

@@ -64,8 +64,11 @@ static void write_state(struct share *s, struct buffer *out)
     }
 }
 
-/* A hash of the fact that a set of the partition has @member.  The hash is keyed, because senders
- * choose the names of sites.  The batch has rows, so the secret is there. */
+/* A hash of the fact that a set of the partition has @member.  A member whose hash is that of a
+ * remembered fact would not be added, and its hour would not be rolled up.  So the hash is keyed:
+ * senders choose the names of sites, and nobody can look for two with one hash.  By chance a new
+ * member meets one of the KNOWN_HASHES facts in one of 2^48 cases.  The batch has rows, so the
+ * secret is there. */
 static uint64_t announced_hash(const struct share *s, struct slice member)
 {
     return identity_name(atomic_load(&s->core->secret), member) ^
