@@ -29,7 +29,7 @@ struct follow {
     struct import_upload *upload;
     struct import_lines lines;
     struct follow_files *files;
-    struct follow_reader *reader;
+    char buffer[LINE_READER_BUFFER]; /* of follow_read() */
     struct follow_sender sender;
     bool is_said;     /* a message has said where the log is taken up */
     size_t read_last; /* the index of the file that was read last, or FOLLOW_NONE */
@@ -120,7 +120,7 @@ static bool follow_take(struct follow *follow, size_t index, int64_t limit, enum
         }
         follow->read_last = index;
     }
-    if (!follow_read(follow->reader, fd, file, limit, end, &follow->lines, &cut)) {
+    if (!follow_read(follow->buffer, fd, file, limit, end, &follow->lines, &cut)) {
         return say_unreadable(follow);
     }
     note_format(follow, file);
@@ -281,9 +281,8 @@ static bool follow_set_up(struct follow *follow, bool *ret_is_first)
     follow->upload = import_upload_new(
         options->url, options->token, import_filter_counts_robots(&options->filter));
     follow->files = follow_files_new(options->path, &follow->state, &follow->report);
-    follow->reader = follow_reader_new();
     if (sodium_init() < 0 || follow->batch == NULL || follow->upload == NULL ||
-        follow->files == NULL || follow->reader == NULL) {
+        follow->files == NULL) {
         import_report_say(&follow->report, "out of memory");
         return false;
     }
@@ -306,7 +305,6 @@ bool follow_run(const struct import_options *options)
         import_report_finish(&follow.report, follow.n_lines, options->json);
     }
     follow_files_free(follow.files);
-    follow_reader_free(follow.reader);
     import_upload_free(follow.upload);
     import_batch_free(follow.batch);
     follow_store_close(&follow.store);

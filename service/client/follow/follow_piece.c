@@ -1,15 +1,9 @@
 #include "service/client/follow/follow_piece.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "handlers/text/utf8.h"
-#include "service/client/line_reader.h"
-
-struct follow_reader {
-    char buffer[LINE_READER_BUFFER];
-};
 
 /* One call of follow_read(). */
 struct reading {
@@ -19,16 +13,6 @@ struct reading {
     size_t start,
         end; /* of the bytes in the buffer that are not dealt with; start is at cut->to.offset */
 };
-
-struct follow_reader *follow_reader_new(void)
-{
-    return calloc(1, sizeof(struct follow_reader));
-}
-
-void follow_reader_free(struct follow_reader *reader)
-{
-    free(reader);
-}
 
 static bool reading_is_full(const struct reading *reading)
 {
@@ -129,10 +113,10 @@ static ssize_t reading_fill(struct reading *reading, int fd, int64_t limit)
     return n;
 }
 
-bool follow_read(struct follow_reader *reader, int fd, const struct follow_file *file,
+bool follow_read(char buffer[LINE_READER_BUFFER], int fd, const struct follow_file *file,
     int64_t limit, enum follow_end end, struct import_lines *lines, struct follow_cut *ret)
 {
-    struct reading reading = {.lines = lines, .cut = ret, .buffer = reader->buffer};
+    struct reading reading = {.lines = lines, .cut = ret, .buffer = buffer};
     ret->from = file->place.offset;
     ret->to = file->place;
     ssize_t n = 1;

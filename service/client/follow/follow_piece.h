@@ -15,6 +15,7 @@
 
 #include "service/client/follow/follow_state.h"
 #include "service/client/import_lines.h"
+#include "service/client/line_reader.h"
 #include "storage/base/compiler.h"
 
 #define FOLLOW_PIECE_BYTES (4 * 1024 * 1024)
@@ -33,21 +34,15 @@ struct follow_cut {
     struct follow_place ends[IMPORT_BATCH_EVENTS]; /* the place behind the line of each event */
 };
 
-struct follow_reader;
-
-/* A reader with its buffer.  NULL: out of memory. */
-struct follow_reader *follow_reader_new(void) MUST_CHECK;
-void follow_reader_free(struct follow_reader *reader); /* NULL is fine */
-
 /* Tell the parser of @lines which fields the lines of @file have, if a line before the file's place
  * named them.  False: the file could not be read, and errno says why. */
 bool follow_read_header(
     int fd, const struct follow_file *file, struct import_lines *lines) MUST_CHECK;
 
-/* Read @file, open as @fd, from its place on, up to offset @limit at most.  Events go to the batch
- * of @lines, which must be empty.  False: the file could not be read, and errno says why; lines
- * before the fault were taken, and *ret is written. */
-bool follow_read(struct follow_reader *reader, int fd, const struct follow_file *file,
+/* Read @file, open as @fd, from its place on, up to offset @limit at most.  @buffer holds bytes
+ * during the call.  Events go to the batch of @lines, which must be empty.  False: the file could
+ * not be read, and errno says why; lines before the fault were taken, and *ret is written. */
+bool follow_read(char buffer[LINE_READER_BUFFER], int fd, const struct follow_file *file,
     int64_t limit, enum follow_end end, struct import_lines *lines,
     struct follow_cut *ret) MUST_CHECK;
 

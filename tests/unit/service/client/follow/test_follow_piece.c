@@ -4,15 +4,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "service/client/line_reader.h"
-
 TestSuite(follow_piece, .timeout = 60);
 
 static struct import_options options = {.format = LOG_FORMAT_NDJSON};
 static struct import_report report;
 static struct import_batch *batch;
 static struct import_lines lines;
-static struct follow_reader *reader;
+static char buffer[LINE_READER_BUFFER];
 static struct follow_file file;
 static struct follow_cut cut;
 static FILE *log_file;
@@ -22,9 +20,8 @@ static void begin(void)
     report =
         (struct import_report){.malformed_named = IMPORT_REPORT_NAMED}; /* nothing is printed */
     batch = import_batch_new(NULL);
-    reader = follow_reader_new();
     log_file = tmpfile();
-    cr_assert(batch != NULL && reader != NULL && log_file != NULL);
+    cr_assert(batch != NULL && log_file != NULL);
     import_lines_init(&lines, &options, batch, &report);
     file = (struct follow_file){.place = {.header = -1}};
 }
@@ -32,7 +29,6 @@ static void begin(void)
 static void end(void)
 {
     import_batch_free(batch);
-    follow_reader_free(reader);
     (void)fclose(log_file);
 }
 
@@ -45,7 +41,7 @@ static void append(const char *text, size_t n)
 static size_t read_on(int64_t limit, enum follow_end how)
 {
     import_batch_clear(batch);
-    cr_assert(follow_read(reader, fileno(log_file), &file, limit, how, &lines, &cut));
+    cr_assert(follow_read(buffer, fileno(log_file), &file, limit, how, &lines, &cut));
     cr_assert_eq(cut.from, file.place.offset);
     file.place = cut.to;
     return import_batch_count(batch);
