@@ -12,28 +12,13 @@ enum alb_field {
     ALB_FIELDS, /* so many fields are looked at */
 };
 
-/* Cut the next field off @rest: a word, or a quoted text in which a backslash takes the next byte
- * with it.  False: there is no field, or no blank behind the field. */
+/* Cut the next field, a word or a quoted text, off @rest.  False: there is no field, or no blank
+ * behind the field. */
 static bool cut_field(struct slice *rest, struct slice *ret)
 {
     bool is_quoted = rest->n > 0 && rest->p[0] == '"';
-    size_t start = is_quoted ? 1 : 0, n = start;
-    char stop = is_quoted ? '"' : ' ';
-    while (n < rest->n && rest->p[n] != stop) {
-        n += is_quoted && rest->p[n] == '\\' ? 2 : 1;
-    }
-    if (n > rest->n || (is_quoted && n == rest->n) || (!is_quoted && n == 0)) {
-        return false;
-    }
-    *ret = (struct slice){rest->p + start, n - start};
-    size_t behind = n + start; /* behind the closing quote, too */
-    if (behind < rest->n && rest->p[behind] != ' ') {
-        return false;
-    }
-    behind += behind < rest->n ? 1 : 0;
-    rest->p += behind;
-    rest->n -= behind;
-    return true;
+    return (is_quoted ? log_take_quoted(rest, ret) : log_take_word(rest, ret)) &&
+           (slice_take(rest, ' ') || rest->n == 0);
 }
 
 static bool is_type(struct slice type)

@@ -4,45 +4,6 @@
 #include "service/formats/log_time.h"
 
 /* A take_ function cuts off the front of @rest, the rest of the line, only when it returns true. */
-static void skip(struct slice *rest, size_t n)
-{
-    *rest = (struct slice){rest->p + n, rest->n - n};
-}
-
-/* Take bytes up to a blank, at least one.  The blank is left. */
-static bool take_word(struct slice *rest, struct slice *ret)
-{
-    size_t n = 0;
-    while (n < rest->n && rest->p[n] != ' ') {
-        n++;
-    }
-    if (n == 0) {
-        return false;
-    }
-    *ret = (struct slice){rest->p, n};
-    skip(rest, n);
-    return true;
-}
-
-/* Take a quoted text; *ret has no quotes. */
-static bool take_quoted(struct slice *rest, struct slice *ret)
-{
-    size_t n = 1;
-    if (rest->n == 0 || rest->p[0] != '"') {
-        return false;
-    }
-    for (; n < rest->n && rest->p[n] != '"'; n++) {
-        if (rest->p[n] == '\\' && ++n == rest->n) {
-            return false;
-        }
-    }
-    if (n >= rest->n) {
-        return false;
-    }
-    *ret = (struct slice){rest->p + 1, n - 1};
-    skip(rest, n + 1);
-    return true;
-}
 
 /* Take the next "[TIME] " behind a blank, and what stands before. */
 static bool take_time(struct slice *rest, int64_t *ret_s)
@@ -52,8 +13,8 @@ static bool take_time(struct slice *rest, int64_t *ret_s)
         if (before.n > 0 && before.p[before.n - 1] == ' ' &&
             behind.p[LOG_TIME_APACHE_BYTES] == ']' && behind.p[LOG_TIME_APACHE_BYTES + 1] == ' ' &&
             log_time_apache(behind.p, ret_s)) {
-            skip(&behind, LOG_TIME_APACHE_BYTES + 2);
-            *rest = behind;
+            size_t n = LOG_TIME_APACHE_BYTES + 2;
+            *rest = (struct slice){behind.p + n, behind.n - n};
             return true;
         }
     }
@@ -64,7 +25,7 @@ static bool take_time(struct slice *rest, int64_t *ret_s)
 static bool take_number(struct slice *rest, struct slice *ret)
 {
     struct slice word, at = *rest;
-    if (!take_word(&at, &word)) {
+    if (!log_take_word(&at, &word)) {
         return false;
     }
     if (!slice_equal(word, SLICE("-"))) {
@@ -85,7 +46,7 @@ static const char *split_rest(
     struct slice rest, enum apache_format format, struct log_line *line, bool *ret_clean)
 {
     struct slice request, status, size;
-    if (!take_quoted(&rest, &request) || !slice_take(&rest, ' ')) {
+    if (!log_take_quoted(&rest, &request) || !slice_take(&rest, ' ')) {
         return "no quoted request";
     }
     const char *fault = log_line_take_request(line, request);
@@ -103,10 +64,10 @@ static const char *split_rest(
         *ret_clean = true;
         return rest.n == 0 ? NULL : "more fields than the common format has";
     }
-    if (!slice_take(&rest, ' ') || !take_quoted(&rest, &line->referrer)) {
+    if (!slice_take(&rest, ' ') || !log_take_quoted(&rest, &line->referrer)) {
         return "no quoted referrer";
     }
-    if (!slice_take(&rest, ' ') || !take_quoted(&rest, &line->ua)) {
+    if (!slice_take(&rest, ' ') || !log_take_quoted(&rest, &line->ua)) {
         return "no quoted user agent";
     }
     *ret_clean = rest.n == 0 || rest.p[0] == ' ';
@@ -119,18 +80,18 @@ static const char *split_client(
     struct slice *rest, enum apache_format format, struct log_line *line)
 {
     struct slice client, ident, user;
-    if (format == APACHE_VHOST && (!take_word(rest, &line->host) || !slice_take(rest, ' '))) {
+    if (format == APACHE_VHOST && (!log_take_word(rest, &line->host) || !slice_take(rest, ' '))) {
         return "no virtual host";
     }
     const char *host = line->host.p;
     if (line->host.n > 0 && host[0] == '-' && (line->host.n == 1 || host[1] == ':')) {
         line->host = (struct slice){0}; /* the request named no host; a port may follow */
     }
-    if (!take_word(rest, &client)) {
+    if (!log_take_word(rest, &client)) {
         return rest->n == 0 ? "empty line" : "no host";
     }
-    if (!slice_take(rest, ' ') || !take_word(rest, &ident) || !slice_take(rest, ' ') ||
-        !take_word(rest, &user)) {
+    if (!slice_take(rest, ' ') || !log_take_word(rest, &ident) || !slice_take(rest, ' ') ||
+        !log_take_word(rest, &user)) {
         return "no valid time";
     }
     return log_line_take_client(line, client);
@@ -184,7 +145,8 @@ bool apache_begins_with_vhost(struct slice text)
 {
     struct slice first, second;
     struct log_line as_host = {0}, as_client = {0};
-    if (!take_word(&text, &first) || !slice_take(&text, ' ') || !take_word(&text, &second)) {
+    if (!log_take_word(&text, &first) || !slice_take(&text, ' ') ||
+        !log_take_word(&text, &second)) {
         return false;
     }
     if (log_line_take_client(&as_host, first) != NULL ||

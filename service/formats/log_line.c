@@ -113,3 +113,36 @@ struct slice log_without_port(struct slice address)
     /* A second colon without brackets: the digits are the end of an IPv6 address. */
     return has_port && memchr(host.p, ':', host.n) != NULL ? address : host;
 }
+
+bool log_take_word(struct slice *rest, struct slice *ret)
+{
+    size_t n = 0;
+    while (n < rest->n && rest->p[n] != ' ') {
+        n++;
+    }
+    if (n == 0) {
+        return false;
+    }
+    *ret = (struct slice){rest->p, n};
+    *rest = (struct slice){rest->p + n, rest->n - n};
+    return true;
+}
+
+bool log_take_quoted(struct slice *rest, struct slice *ret)
+{
+    size_t n = 1;
+    if (rest->n == 0 || rest->p[0] != '"') {
+        return false;
+    }
+    for (; n < rest->n && rest->p[n] != '"'; n++) {
+        if (rest->p[n] == '\\' && ++n == rest->n) {
+            return false;
+        }
+    }
+    if (n >= rest->n) {
+        return false;
+    }
+    *ret = (struct slice){rest->p + 1, n - 1};
+    *rest = (struct slice){rest->p + n + 1, rest->n - n - 1};
+    return true;
+}

@@ -60,4 +60,10 @@ const char *log_line_check(const struct log_line *line) MUST_CHECK;
  * without a port is returned as it is. */
 struct slice log_without_port(struct slice address);
 
+/* Cut off the front of @rest: the bytes up to a blank, at least one; or a quoted text, in which a
+ * backslash takes the next byte with it.  The blank stays, and *ret has no quotes.  False: this
+ * does not stand there, and nothing is cut. */
+bool log_take_word(struct slice *rest, struct slice *ret) MUST_CHECK;
+bool log_take_quoted(struct slice *rest, struct slice *ret) MUST_CHECK;
+
 #endif
