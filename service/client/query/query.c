@@ -103,7 +103,8 @@ static bool print_answer_rows(const struct query_options *options, json_t *answe
 
 static bool print_answer(const struct query_options *options, const struct query_answer *answer)
 {
-    json_t *json = json_loadb(answer->text != NULL ? answer->text : "", answer->n, 0, NULL);
+    json_t *json =
+        json_loadb(answer->text.p != NULL ? answer->text.p : "", answer->text.n, 0, NULL);
     bool good = answer->status == 200 && json != NULL;
     if (json_memory_failed()) { /* a text that had no room may lack a byte */
         say("out of memory", "");
@@ -111,7 +112,7 @@ static bool print_answer(const struct query_options *options, const struct query
     } else if (!good) {
         say_problem(answer->status, json);
     } else if (options->format == QUERY_JSON) {
-        (void)fwrite(answer->text, 1, answer->n, stdout);
+        (void)fwrite(answer->text.p, 1, answer->text.n, stdout);
         (void)fputc('\n', stdout);
     } else {
         good = print_answer_rows(options, json);
@@ -130,7 +131,7 @@ static int ask(const struct query_options *options)
     } else {
         good = print_answer(options, &answer);
     }
-    query_answer_release(&answer);
+    buffer_release(&answer.text);
     return good ? EXIT_DONE : EXIT_REFUSED;
 }
 

@@ -6,7 +6,6 @@
 
 #include "service/client/curl_handle.h"
 #include "service/client/server_url.h"
-#include "storage/base/buffer.h"
 
 /* A series of 11,000 points has 1.5 MB.  A much longer answer comes from another server. */
 #define ANSWER_MAX ((size_t)64 << 20)
@@ -15,19 +14,11 @@ static size_t take_answer(char *from, size_t size, size_t n, void *data)
 {
     struct query_answer *answer = data;
     size_t length = size * n;
-    if (length > ANSWER_MAX - answer->n) {
+    if (length > ANSWER_MAX - answer->text.n) {
         return 0; /* curl then gives up with CURLE_WRITE_ERROR */
     }
-    char *longer = realloc(answer->text, answer->n + length + 1);
-    if (longer == NULL) {
-        answer->is_starved = true;
-        return 0;
-    }
-    answer->text = longer;
-    memcpy(answer->text + answer->n, from, length);
-    answer->n += length;
-    answer->text[answer->n] = '\0';
-    return length;
+    buffer_append(&answer->text, from, length);
+    return answer->text.failed ? 0 : length;
 }
 
 /* Put the question's whole address, with a NUL, into @to.  False: out of memory. */
@@ -66,7 +57,7 @@ void query_http_get(const struct query_options *options, struct query_answer *re
         curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK) {
         code = curl_easy_perform(easy);
     }
-    if (ret->is_starved) {
+    if (ret->text.failed) {
         code = CURLE_OUT_OF_MEMORY;
         error[0] = '\0';
     }
@@ -79,10 +70,4 @@ void query_http_get(const struct query_options *options, struct query_answer *re
     curl_easy_cleanup(easy);
     curl_slist_free_all(headers);
     buffer_release(&url);
-}
-
-void query_answer_release(struct query_answer *answer)
-{
-    free(answer->text);
-    *answer = (struct query_answer){0};
 }
