@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "storage/base/cond.h"
 
@@ -117,11 +119,7 @@ static void emit_suppressed(struct logger *logger, const struct repeat *repeat, 
 
 static size_t place_of(const char *message)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (const char *p = message; *p != '\0'; p++) {
-        hash = (hash ^ (unsigned char)*p) * 16777619u;
-    }
-    return hash % REPEAT_PLACES;
+    return XXH3_64bits(message, strlen(message)) % REPEAT_PLACES;
 }
 
 /* May @record be written now?  Sets record->suppressed.  *ret_evicted is the message that had to
