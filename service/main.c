@@ -36,7 +36,7 @@ static int print_config(int argc, char **argv)
 {
     char error[OPTIONS_ERROR];
     struct options options = {0};
-    if (!options_load(&options, argc, argv, environ, error)) {
+    if (!options_load(&options, argc, argv, environ, false, error)) {
         (void)fprintf(stderr, "tallyd: %s\n", error);
         return 2;
     }

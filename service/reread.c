@@ -37,7 +37,7 @@ static void apply(struct service *s, struct live *live)
  * what is wrong with it, and nothing is owned. */
 static bool load(const struct service *s, struct options *ret, char *ret_error)
 {
-    if (!options_load_again(ret, s->argc, s->argv, environ, ret_error)) {
+    if (!options_load(ret, s->argc, s->argv, environ, true, ret_error)) {
         return false;
     }
     enum guard_by by;

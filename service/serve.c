@@ -71,7 +71,7 @@ static int read_tokens(struct service *s)
 static int read_options(struct service *s, int argc, char **argv)
 {
     char error[OPTIONS_ERROR];
-    if (!options_load(&s->options, argc, argv, environ, error)) {
+    if (!options_load(&s->options, argc, argv, environ, false, error)) {
         return complain(error);
     }
     if (listen_parse(s->options.listen, &s->listen) != NULL) {

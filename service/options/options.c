@@ -216,7 +216,7 @@ static bool check_sections(const struct loader *loader)
     return true;
 }
 
-static bool load(struct options *options, int argc, char *const *argv, char *const *environment,
+bool options_load(struct options *options, int argc, char *const *argv, char *const *environment,
     bool again, char *ret_error)
 {
     struct loader loader = {.options = options, .again = again, .error = ret_error};
@@ -230,18 +230,6 @@ static bool load(struct options *options, int argc, char *const *argv, char *con
     }
     options_release(options);
     return false;
-}
-
-bool options_load(
-    struct options *options, int argc, char *const *argv, char *const *environment, char *ret_error)
-{
-    return load(options, argc, argv, environment, false, ret_error);
-}
-
-bool options_load_again(
-    struct options *options, int argc, char *const *argv, char *const *environment, char *ret_error)
-{
-    return load(options, argc, argv, environment, true, ret_error);
 }
 
 void options_release(struct options *options)

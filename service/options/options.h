@@ -26,16 +26,13 @@
 
 /* Fill @options from the @argc flags at @argv, from @environment, and from the file that one of
  * them names.  @argv begins behind the names of program and command, and the caller has looked for
- * --help.  @environment is like environ.  The caller releases what was loaded.
+ * --help.  @environment is like environ.  @again: the process has loaded its options before, so the
+ * file must be a regular one: a pipe cannot be read again.  The caller releases what was loaded.
+ *
  * False: nothing is owned, and *ret_error, OPTIONS_ERROR bytes, names the option, the value, where
  * the value stands, and what is allowed. */
 bool options_load(struct options *options, int argc, char *const *argv, char *const *environment,
-    char *ret_error) MUST_CHECK;
-
-/* The same in a process that has loaded its options before.  Only a regular file is read again:
- * anything else, as a pipe, is an error. */
-bool options_load_again(struct options *options, int argc, char *const *argv,
-    char *const *environment, char *ret_error) MUST_CHECK;
+    bool again, char *ret_error) MUST_CHECK;
 
 /* Free what was loaded.  A zeroed or released struct is fine. */
 void options_release(struct options *options);

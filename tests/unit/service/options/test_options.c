@@ -45,7 +45,8 @@ static struct options load_flag(const char *flag)
     char error[OPTIONS_ERROR] = "";
     struct options options;
 
-    cr_assert(options_load(&options, 1, LIST(arg(flag)), NO_ENV, error), "%s: %s", flag, error);
+    cr_assert(
+        options_load(&options, 1, LIST(arg(flag)), NO_ENV, false, error), "%s: %s", flag, error);
     return options;
 }
 
@@ -56,7 +57,7 @@ static void refuses(
     char error[OPTIONS_ERROR] = "";
     struct options options;
 
-    cr_assert_not(options_load(&options, argc, argv, environment, error), "%s", word);
+    cr_assert_not(options_load(&options, argc, argv, environment, false, error), "%s", word);
     cr_expect(strstr(error, word) != NULL, "no \"%s\" in: %s", word, error);
     cr_expect(strstr(error, other_word) != NULL, "no \"%s\" in: %s", other_word, error);
     options_release(&options);
@@ -100,7 +101,7 @@ Test(options, defaults)
     char error[OPTIONS_ERROR] = "";
     struct options options;
 
-    cr_assert(options_load(&options, 0, NULL, NO_ENV, error), "%s", error);
+    cr_assert(options_load(&options, 0, NULL, NO_ENV, false, error), "%s", error);
     cr_expect_str_eq(options.listen, "127.0.0.1:8080");
     cr_expect_str_eq(options.redis, "");
     cr_expect_str_eq(options.data_dir, "./data");
@@ -149,7 +150,7 @@ Test(options, flag_before_environment_before_file_before_default)
     struct options options;
 
     (void)snprintf(config, sizeof(config), "%s", path);
-    cr_assert(options_load(&options, 3, argv, environment, error), "%s", error);
+    cr_assert(options_load(&options, 3, argv, environment, false, error), "%s", error);
     cr_expect_eq(options.partitions, 1);
     cr_expect_eq(options.readers, 5);
     cr_expect_eq(options.queue, 20000);
@@ -172,7 +173,7 @@ Test(options, forms_of_flags)
         arg("--redis="), arg("--fsync"), arg("everysec"), NULL};
     struct options options;
 
-    cr_assert(options_load(&options, 7, argv, NO_ENV, error), "%s", error);
+    cr_assert(options_load(&options, 7, argv, NO_ENV, false, error), "%s", error);
     cr_expect(options.insecure);
     cr_expect_eq(options.readers, 4, "the last one holds");
     cr_expect_eq(options.fsync, REDIS_FSYNC_EVERYSEC);
@@ -192,7 +193,7 @@ Test(options, names_of_tests_and_build_in_the_environment_are_passed_over)
                   LIST(arg("TALLYD_TEST_REDIS=x"), arg("TALLYD_TOOLS=x"), arg("TALLYD_BIN=x"),
                       arg("TALLYD_URL=http://x"), arg("TALLYD_TOKEN=x"), arg("TALLYD_SITE=x"),
                       arg("TALLYD=x"), arg("XTALLYD_FOO=x")),
-                  error),
+                  false, error),
         "%s", error);
     options_release(&options);
 }
@@ -242,7 +243,7 @@ Test(options, columns_are_as_wide_as_what_stands_in_them)
     char error[OPTIONS_ERROR] = "", config[128], *rest = NULL;
     (void)snprintf(config, sizeof(config), "TALLYD_CONFIG=%s", path);
     struct options options;
-    cr_assert(options_load(&options, 0, NULL, LIST(config), error), "%s", error);
+    cr_assert(options_load(&options, 0, NULL, LIST(config), false, error), "%s", error);
     char *text = printed(&options), *head = strtok_r(text, "\n", &rest), *line;
     while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
         for (size_t i = 0; i < 4 && strncmp(line, "dimensions ", 11) != 0; i++) { /* too long */
@@ -424,7 +425,7 @@ Test(options, a_byte_order_mark_begins_the_file)
         char environment[64], error[OPTIONS_ERROR] = "";
         struct options options;
         (void)snprintf(environment, sizeof(environment), "TALLYD_CONFIG=%s", path);
-        cr_assert(options_load(&options, 0, NULL, LIST(environment), error), "%s", error);
+        cr_assert(options_load(&options, 0, NULL, LIST(environment), false, error), "%s", error);
         cr_expect_eq(options.readers, rows[i].readers);
         options_release(&options);
         (void)unlink(path);
@@ -440,7 +441,7 @@ Test(options, named_entries_of_the_file)
     struct options options;
 
     (void)snprintf(environment, sizeof(environment), "TALLYD_CONFIG=%s", path);
-    cr_assert(options_load(&options, 0, NULL, LIST(environment), error), "%s", error);
+    cr_assert(options_load(&options, 0, NULL, LIST(environment), false, error), "%s", error);
     cr_assert_eq(options.n_entries, 2);
     cr_expect_str_eq(options.entries[0].name, "a");
     cr_expect_str_eq(options.entries[1].name, "b.c");
@@ -487,10 +488,10 @@ Test(options, errors_show_no_password)
 
         (void)snprintf(flag, sizeof(flag), "--redis=%s", urls[i]);
         (void)snprintf(bare, sizeof(bare), "%s", urls[i]);
-        cr_expect_not(options_load(&options, 1, LIST(flag), NO_ENV, error), "%s", urls[i]);
+        cr_expect_not(options_load(&options, 1, LIST(flag), NO_ENV, false, error), "%s", urls[i]);
         cr_expect(strstr(error, "s3cret") == NULL, "%s", error);
         cr_expect(strstr(error, "--redis: \"") == error, "%s", error);
-        cr_expect_not(options_load(&options, 1, LIST(bare), NO_ENV, error), "%s", urls[i]);
+        cr_expect_not(options_load(&options, 1, LIST(bare), NO_ENV, false, error), "%s", urls[i]);
         cr_expect(strstr(error, "s3cret") == NULL, "%s", error);
     }
 }
