@@ -1,5 +1,7 @@
 #include "handlers/text/calendar.h"
 
+#include <string.h>
+
 #include "storage/time/bucket.h"
 #include "storage/time/units.h"
 
@@ -65,31 +67,26 @@ bool calendar_shift(const struct zone *zone, char unit, int64_t by, int64_t *at_
 
 bool calendar_floor(const struct zone *zone, char unit, int64_t *at_s)
 {
+    static const char letters[LEVELS] = {
+        [LEVEL_MINUTE] = 'm', [LEVEL_HOUR] = 'h', [LEVEL_DAY] = 'd', [LEVEL_MONTH] = 'M'};
+    const char *letter = memchr(letters, unit, LEVELS);
     int64_t days = bucket_day(zone, *at_s);
+    if (letter != NULL) {
+        *at_s = bucket_at(zone, (enum level)(letter - letters), *at_s).start_s;
+        return true;
+    }
     switch (unit) {
     case 's':
         return true;
-    case 'm':
-        *at_s = bucket_at(zone, LEVEL_MINUTE, *at_s).start_s;
-        return true;
-    case 'h':
-        *at_s = bucket_at(zone, LEVEL_HOUR, *at_s).start_s;
-        return true;
-    case 'd':
-        *at_s = bucket_at(zone, LEVEL_DAY, *at_s).start_s;
-        return true;
     case 'w':
         days -= (days + 3) % 7; /* day 0 was a Thursday; days >= -1 */
-        *at_s = zone_first_at(zone, days * DAY_S);
-        return true;
-    case 'M':
-        *at_s = bucket_at(zone, LEVEL_MONTH, *at_s).start_s;
-        return true;
+        break;
     case 'y':
         days = civil_to_days((struct civil_date){civil_from_days(days).year, 1, 1});
-        *at_s = zone_first_at(zone, days * DAY_S);
-        return true;
+        break;
     default:
         return false;
     }
+    *at_s = zone_first_at(zone, days * DAY_S);
+    return true;
 }

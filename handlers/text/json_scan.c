@@ -46,7 +46,8 @@ static inline char next_byte(struct json_scan *scan)
 
 enum scan_kind json_scan_peek(struct json_scan *scan)
 {
-    switch (next_byte(scan)) {
+    char c = next_byte(scan);
+    switch (c) {
     case '{':
         return SCAN_OBJECT;
     case '[':
@@ -54,16 +55,6 @@ enum scan_kind json_scan_peek(struct json_scan *scan)
     case '"':
         return SCAN_STRING;
     case '-':
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9':
         return SCAN_NUMBER;
     case 't':
         return SCAN_TRUE;
@@ -72,9 +63,13 @@ enum scan_kind json_scan_peek(struct json_scan *scan)
     case 'n':
         return SCAN_NULL;
     default:
-        json_scan_fail(scan, "a value is expected");
-        return SCAN_BAD;
+        break;
     }
+    if (ascii_is_digit(c)) {
+        return SCAN_NUMBER;
+    }
+    json_scan_fail(scan, "a value is expected");
+    return SCAN_BAD;
 }
 
 enum scan_step json_scan_open(struct json_scan *scan, char close)

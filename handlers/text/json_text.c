@@ -1,6 +1,7 @@
 #include "handlers/text/json_text.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "handlers/text/utf8.h"
 
@@ -70,26 +71,12 @@ static void read_unicode(struct unescaper *u)
     u->write += utf8_put(u->write, code);
 }
 
+/* What @c means behind a backslash; 0: nothing. */
 static char simple_escape(char c)
 {
-    switch (c) {
-    case '"':
-    case '\\':
-    case '/':
-        return c;
-    case 'b':
-        return '\b';
-    case 'f':
-        return '\f';
-    case 'n':
-        return '\n';
-    case 'r':
-        return '\r';
-    case 't':
-        return '\t';
-    default:
-        return 0;
-    }
+    static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    const char *at = memchr(letters, c, sizeof(letters) - 1);
+    return at != NULL ? meanings[at - letters] : '\0';
 }
 
 static void read_escape(struct unescaper *u)
