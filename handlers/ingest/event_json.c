@@ -21,11 +21,6 @@ struct decoder {
     struct event_reader reader;
 };
 
-void event_batch_init(struct event_batch *batch)
-{
-    *batch = (struct event_batch){.events = NULL};
-}
-
 void event_batch_forget(struct event_batch *batch)
 {
     free(batch->events);
@@ -41,7 +36,7 @@ void event_batch_release(struct event_batch *batch)
     event_batch_forget(batch);
     free(batch->rejects);
     free(batch->drops);
-    event_batch_init(batch);
+    *batch = (struct event_batch){0};
 }
 
 /* Make room for one event more; there are fewer than max_events so far. */

@@ -37,8 +37,8 @@
 
 enum event_body { EVENT_BODY_JSON, EVENT_BODY_NDJSON };
 
-/* What became of a body.  Arrays are owned by the batch; the slices of its events point into the
- * body.  After any other result than EVENT_JSON_OK the counts are 0. */
+/* What became of a body.  A zeroed struct is empty.  Arrays are owned by the batch; the slices of
+ * its events point into the body.  After any other result than EVENT_JSON_OK the counts are 0. */
 struct event_batch {
     struct event *events; /* n accepted events, in the order of the body */
     size_t n, capacity;
@@ -67,16 +67,14 @@ enum event_json_result {
     EVENT_JSON_NOMEM,
 };
 
-void event_batch_init(struct event_batch *batch);
-
 /* Free the events, and what they point to.  The numbers and the lists of rejects and drops stay. */
 void event_batch_forget(struct event_batch *batch);
 
-/* Free the arrays; the batch is as after event_batch_init(). */
+/* Free the arrays, and make the batch empty. */
 void event_batch_release(struct event_batch *batch);
 
-/* Decode @n bytes of @body, which are changed in place; @body may be NULL if @n is 0.  @batch must
- * be freshly initialised or released.  Release @batch whatever the result. */
+/* Decode @n bytes of @body, which are changed in place; @body may be NULL if @n is 0.  @batch is
+ * empty.  Release @batch whatever the result. */
 enum event_json_result event_json_decode(char *body, size_t n, enum event_body form,
     const struct event_rules *rules, struct event_batch *batch) MUST_CHECK;
 

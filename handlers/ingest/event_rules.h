@@ -17,6 +17,8 @@
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
 
+struct http_exchange;
+
 /* Times are UTC epoch seconds. */
 struct event_rules {
     int64_t now_s;    /* time of arrival: an event without ts gets it, unchecked */
@@ -32,8 +34,8 @@ struct event_rules {
     const struct network *ignored; /* n_ignored networks; events from there are dropped */
     size_t n_ignored;
     /* May @sender write to @site?  Called for events that are dropped.  NULL: not called. */
-    bool (*may_write)(const void *sender, struct slice site);
-    const void *sender;
+    bool (*may_write)(const struct http_exchange *sender, struct slice site);
+    const struct http_exchange *sender;
     /* Says which sites are taken, and what page views are counted by.  NULL: all sites are taken,
      * and page views are counted by page alone. */
     const struct app *app;

@@ -37,11 +37,6 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
-static bool may_write_site(const void *sender, struct slice site)
-{
-    return access_has_site(sender, site);
-}
-
 /* May the token write to the sites of all events, dropped ones too?  False: nothing of the request
  * is counted, and the response says so. */
 static bool may_write(struct http_exchange *exchange, const struct event_batch *batch)
@@ -122,7 +117,7 @@ static bool decode(struct http_exchange *exchange, struct events_state *state)
     struct http_request *request = &exchange->request;
     struct event_batch *batch = &state->batch;
     struct event_rules rules = events_query_rules(&state->query, app, request->now_ms / 1000);
-    rules.may_write = may_write_site;
+    rules.may_write = access_has_site;
     rules.sender = exchange;
     switch (
         event_json_decode(request->body_bytes, request->body.n, state->query.form, &rules, batch)) {
@@ -266,7 +261,6 @@ enum handler_result events_start(struct http_exchange *exchange)
         return HANDLER_REPLY;
     }
     *state = fresh;
-    event_batch_init(&state->batch);
     if (state->query.first) {
         state->ticket = first_ticket(state->keyed ? &state->key : NULL);
     }

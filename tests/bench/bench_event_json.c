@@ -88,10 +88,9 @@ static size_t decode_ours(char *body, size_t n)
 {
     struct event_rules rules = {
         .now_s = 1763650000, .latest_s = INT64_MAX, .oldest_s = INT64_MIN, .max_events = EVENTS};
-    struct event_batch batch;
+    struct event_batch batch = {0};
     size_t sum = 0;
 
-    event_batch_init(&batch);
     if (event_json_decode(body, n, EVENT_BODY_JSON, &rules, &batch) != EVENT_JSON_OK) {
         abort();
     }

@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         .now_s = NOW, .latest_s = NOW + 300, .oldest_s = NOW - 86400, .max_events = 10000};
     static struct robots_cache robots;
     struct network network;
-    struct event_batch batch;
+    struct event_batch batch = {0};
     enum event_json_result result;
     struct body body;
 
@@ -125,7 +125,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     body = (struct body){malloc(n > 1 ? n - 1 : 1), n - 1};
     require(body.bytes != NULL);
     memcpy(body.bytes, data + 1, n - 1);
-    event_batch_init(&batch);
     result = event_json_decode(
         body.bytes, body.n, data[0] & 1 ? EVENT_BODY_NDJSON : EVENT_BODY_JSON, &rules, &batch);
     if (result == EVENT_JSON_OK) {

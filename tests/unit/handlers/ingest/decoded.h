@@ -27,7 +27,7 @@ static inline struct decoded decode_form(struct slice text, enum event_body form
 
     if (text.n > 0)
         memcpy(d.body, text.p, text.n);
-    event_batch_init(&d.batch);
+    d.batch = (struct event_batch){0};
     d.result = event_json_decode(d.body, text.n, form, &rules, &d.batch);
     return d;
 }

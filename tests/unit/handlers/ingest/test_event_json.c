@@ -329,7 +329,7 @@ static struct decoded decode_with(struct slice text, struct event_rules rules)
     rules.oldest_s = OLDEST;
     rules.max_events = 100;
     memcpy(d.body, text.p, text.n);
-    event_batch_init(&d.batch);
+    d.batch = (struct event_batch){0};
     d.result = event_json_decode(d.body, text.n, EVENT_BODY_JSON, &rules, &d.batch);
     return d;
 }

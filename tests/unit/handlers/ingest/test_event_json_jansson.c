@@ -310,11 +310,10 @@ static void compare(unsigned seed, const struct document *text, struct met *met)
     json_t *original = json_loadb(text->bytes, text->n, JSON_REJECT_DUPLICATES, NULL);
     bool expected = softened != NULL && depth <= EVENT_DEPTH_MAX;
     char *body = malloc(text->n + 1);
-    struct event_batch batch;
+    struct event_batch batch = {0};
     enum event_json_result result;
 
     memcpy(body, text->bytes, text->n);
-    event_batch_init(&batch);
     result = event_json_decode(body, text->n, EVENT_BODY_JSON, &rules, &batch);
     cr_assert_eq(result, expected ? EVENT_JSON_OK : EVENT_JSON_MALFORMED,
         "seed %u: %s at %zu\n%.*s", seed, batch.detail, batch.column, (int)text->n, text->bytes);
