@@ -93,48 +93,25 @@ static void keep_field(const struct http_field *field, struct http_message *mess
     }
 }
 
-/* Note what the service itself needs of a field.  The length of a name rules out most fields at
- * once. */
+/* Note what the service itself needs of a field. */
 static const char *take_field(
     const struct http_field *field, struct seen *seen, struct http_message *message)
 {
     struct slice name = field->name, value = field->value;
-    switch (name.n) {
-    case 4:
-        seen->hosts += text_equal_nocase(name, SLICE("host"));
-        break;
-    case 6:
-        if (text_equal_nocase(name, SLICE("expect"))) {
-            message->expects_continue = text_equal_nocase(value, SLICE("100-continue"));
-        }
-        break;
-    case 12:
-        if (message->request_id.n == 0 && text_equal_nocase(name, SLICE("x-request-id"))) {
-            message->request_id = value;
-        }
-        break;
-    case 15:
-        if (text_equal_nocase(name, SLICE("x-forwarded-for"))) {
-            keep_forwarded(value, message);
-        }
-        break;
-    case 14:
-        if (text_equal_nocase(name, SLICE("content-length"))) {
-            return take_content_length(value, seen, message);
-        }
-        break;
-    case 16:
-        if (text_equal_nocase(name, SLICE("content-encoding"))) {
-            message->content_encoding = message->content_encoding.n == 0 ? value : SLICE(",");
-        }
-        break;
-    case 17:
-        if (text_equal_nocase(name, SLICE("transfer-encoding"))) {
-            return take_transfer_encoding(value, seen, message);
-        }
-        break;
-    default:
-        break;
+    if (text_equal_nocase(name, SLICE("host"))) {
+        seen->hosts++;
+    } else if (text_equal_nocase(name, SLICE("expect"))) {
+        message->expects_continue = text_equal_nocase(value, SLICE("100-continue"));
+    } else if (text_equal_nocase(name, SLICE("x-request-id"))) {
+        message->request_id = message->request_id.n == 0 ? value : message->request_id;
+    } else if (text_equal_nocase(name, SLICE("x-forwarded-for"))) {
+        keep_forwarded(value, message);
+    } else if (text_equal_nocase(name, SLICE("content-length"))) {
+        return take_content_length(value, seen, message);
+    } else if (text_equal_nocase(name, SLICE("content-encoding"))) {
+        message->content_encoding = message->content_encoding.n == 0 ? value : SLICE(",");
+    } else if (text_equal_nocase(name, SLICE("transfer-encoding"))) {
+        return take_transfer_encoding(value, seen, message);
     }
     return NULL;
 }
