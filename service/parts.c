@@ -137,26 +137,6 @@ static bool join_routes(struct service *s)
     return s->ops.http != NULL;
 }
 
-static void submit(void *data, struct storage_job *job)
-{
-    storage_submit(data, job);
-}
-
-static void flush(void *data)
-{
-    storage_flush(data);
-}
-
-static int64_t now_ms(void *data)
-{
-    return storage_now_ms(data);
-}
-
-static void observe(void *data, size_t route, unsigned status, int64_t latency_us)
-{
-    http_metrics_observe(data, route, status, latency_us);
-}
-
 static unsigned default_threads(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -233,12 +213,12 @@ static bool start_server(struct service *s)
         .tokens = s->tokens,
         .routes = s->routes,
         .n_routes = s->n_routes,
-        .submit = submit,
-        .flush = flush,
-        .now_ms = now_ms,
+        .submit = storage_submit,
+        .flush = storage_flush,
+        .now_ms = storage_now_ms,
         .storage = s->app.storage,
-        .observe = observe,
-        .observe_data = s->ops.http,
+        .observe = http_metrics_observe,
+        .metrics = s->ops.http,
     };
     s->server = http_server_start(&config, &error);
     if (s->server == NULL) {

@@ -88,7 +88,7 @@ static void observe(const struct connection *connection, unsigned status, int64_
     const struct http_server_config *config = &connection->server->config;
     const struct route *route = connection->request.route;
     if (config->observe != NULL) {
-        config->observe(config->observe_data,
+        config->observe(config->metrics,
             route != NULL ? (size_t)(route - config->routes) : config->n_routes, status,
             ended_us - connection->began_us);
     }

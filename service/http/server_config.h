@@ -12,6 +12,8 @@
 #include "handlers/http/http.h"
 #include "service/tokens/tokens.h"
 
+struct http_metrics;
+
 /* All members must be set, except those that may be NULL. */
 struct http_server_config {
     const char *host;         /* an address or a name; IPv6 without brackets */
@@ -29,18 +31,19 @@ struct http_server_config {
     size_t n_routes;
 
     /* Storage, as functions, so that tests need no Redis: storage_submit() and storage_now_ms().
-     * Called on any thread, with `storage` as @data. */
-    void (*submit)(void *data, struct storage_job *job);
-    int64_t (*now_ms)(void *data);
+     * Called on any thread, with `storage`. */
+    void (*submit)(struct storage *storage, struct storage_job *job);
+    int64_t (*now_ms)(struct storage *storage);
     /* Begin what was submitted with `more_follow`: storage_flush().  May be NULL. */
-    void (*flush)(void *data);
-    void *storage;
+    void (*flush)(struct storage *storage);
+    struct storage *storage;
 
     /* Called once for each answer that was queued, when the answer has been sent or its connection
-     * was lost.  @route is n_routes if no route served the request.  Runs on an HTTP thread and
-     * must not block.  May be NULL. */
-    void (*observe)(void *data, size_t route, unsigned status, int64_t latency_us);
-    void *observe_data;
+     * was lost: http_metrics_observe(), with `metrics`.  @route is n_routes if no route served the
+     * request.  Runs on an HTTP thread and must not block.  May be NULL. */
+    void (*observe)(
+        struct http_metrics *metrics, size_t route, unsigned status, int64_t latency_us);
+    struct http_metrics *metrics;
 };
 
 #endif

@@ -154,9 +154,9 @@ size_t toy_n_routes(void)
 
 /* ---- storage ---- */
 
-static void submit(void *data, struct storage_job *job)
+static void submit(struct storage *storage, struct storage_job *job)
 {
-    struct toy *toy = data;
+    struct toy *toy = (struct toy *)storage;
     if (toy->mode == TOY_INLINE) {
         job->err = STORAGE_OK;
         job->done(job);
@@ -171,9 +171,9 @@ static void submit(void *data, struct storage_job *job)
     (void)pthread_mutex_unlock(&toy->mu);
 }
 
-static void flush(void *data)
+static void flush(struct storage *storage)
 {
-    struct toy *toy = data;
+    struct toy *toy = (struct toy *)storage;
     (void)pthread_mutex_lock(&toy->mu);
     for (struct storage_job *job = toy->jobs; job != NULL; job = job->next) {
         job->more_follow = false;
@@ -230,15 +230,15 @@ static void *serve(void *data)
     return NULL;
 }
 
-static int64_t now_ms(void *data)
+static int64_t now_ms(struct storage *storage)
 {
-    (void)data;
+    (void)storage;
     return 1700000000000;
 }
 
-static void observe(void *data, size_t route, unsigned status, int64_t latency_us)
+static void observe(struct http_metrics *metrics, size_t route, unsigned status, int64_t latency_us)
 {
-    struct toy *toy = data;
+    struct toy *toy = (struct toy *)metrics;
     cr_assert(latency_us >= 0);
     (void)pthread_mutex_lock(&toy->mu);
     toy->observed++;
@@ -271,7 +271,8 @@ static struct http_server_config with_defaults(struct http_server_config config,
     config.submit = submit;
     config.flush = flush;
     config.now_ms = now_ms;
-    config.storage = config.observe_data = toy;
+    config.storage = (struct storage *)toy;
+    config.metrics = (struct http_metrics *)toy;
     config.observe = observe;
     return config;
 }

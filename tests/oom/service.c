@@ -23,16 +23,6 @@ struct MHD_Response *__wrap_MHD_create_response_from_buffer(size_t n, void *buff
     return __real_MHD_create_response_from_buffer(n, buffer, mode);
 }
 
-static void submit(void *data, struct storage_job *job)
-{
-    storage_submit(data, job);
-}
-
-static int64_t now_ms(void *data)
-{
-    return storage_now_ms(data);
-}
-
 void service_wait_ms(int64_t ms)
 {
     (void)nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
@@ -93,8 +83,8 @@ static bool open_all(struct service *s)
         .app = &s->app,
         .routes = api_routes,
         .n_routes = n_api_routes,
-        .submit = submit,
-        .now_ms = now_ms,
+        .submit = storage_submit,
+        .now_ms = storage_now_ms,
         .storage = s->app.storage,
     };
     s->server = http_server_start(&http, &error);
