@@ -45,32 +45,13 @@ static bool narrow(const struct target_reader *r, json_t *names)
     return true;
 }
 
-/* Read the name in @value, if it has one, into @ret; *owner owns the name then.  False: there are
- * several names, or memory is out, and the response says so.  @what is the member's name. */
-static bool read_one(const struct target_reader *r, const char *what, const json_t *value,
-    json_t **owner, struct slice *ret)
-{
-    json_t *names = grafana_names(value);
-    size_t n = json_object_size(names);
-    if (names == NULL) {
-        return problem_no_memory(&r->exchange->response);
-    }
-    if (n != 1) {
-        json_decref(names);
-        return n == 0 || grafana_refuse(r, "%s: one at a time", what);
-    }
-    json_decref(*owner);
-    *owner = names;
-    *ret = grafana_first_name(names);
-    return true;
-}
-
 static bool set_site(const struct target_reader *r, const json_t *value)
 {
     struct grafana_target *target = r->target;
-    if (!read_one(r, "site", value, &target->site_name, &target->site)) {
+    if (!grafana_read_name(r, "site", value, &target->site_name)) {
         return false;
     }
+    target->site = target->site_name.n > 0 ? target->site_name : EVENT_SITE_DEFAULT;
     const char *fault = event_check_site(target->site);
     return fault == NULL || grafana_refuse(r, "site: %s", fault);
 }
@@ -136,7 +117,7 @@ static bool read_filters(const struct target_reader *r)
 static bool set_page_set(const struct target_reader *r, const json_t *value)
 {
     struct grafana_target *target = r->target;
-    if (!read_one(r, "pageset", value, &target->set_name, &target->set)) {
+    if (!grafana_read_name(r, "pageset", value, &target->set)) {
         return false;
     }
     if (target->set.n > 0 && !name_valid(target->set)) {

@@ -169,21 +169,25 @@ static bool read_zone(const struct target_reader *r, struct slice name)
     return r->target->zone != NULL || grafana_refuse(r, "tz: %s", fault);
 }
 
-/* Read the name in a member of the payload, without the escapes of query editors.  *ret is empty if
- * there is none, and else lives as long as the payload.  False: there are several names, or memory
- * is out, and the response says so. */
-static bool read_name(
-    const struct target_reader *r, json_t *payload, const char *member, struct slice *ret)
+bool grafana_read_name(
+    const struct target_reader *r, const char *what, const json_t *value, struct slice *ret)
 {
-    json_t *names = grafana_names(json_object_get(payload, member));
+    json_t *names = grafana_names(value);
     size_t n = json_object_size(names);
     struct slice name = grafana_first_name(names);
-    json_t *text = n == 1 ? text_json(name) : NULL;
-    bool ok = names != NULL && (n != 1 || json_object_set_new(payload, member, text) == 0);
-    json_decref(names);
-    *ret = n == 1 && ok ? json_text_of(text) : (struct slice){0};
-    return ok ? n <= 1 || grafana_refuse(r, "%s: one at a time", member)
-              : problem_no_memory(&r->exchange->response);
+    if (json_array_append_new(r->target->read, names) != 0) {
+        return problem_no_memory(&r->exchange->response);
+    }
+    *ret = n == 1 ? name : *ret;
+    return n <= 1 || grafana_refuse(r, "%s: one at a time", what);
+}
+
+/* The same for the member @name of the payload.  *ret is empty if there is none. */
+static bool read_member(
+    const struct target_reader *r, const json_t *payload, const char *name, struct slice *ret)
+{
+    *ret = SLICE("");
+    return grafana_read_name(r, name, json_object_get(payload, name), ret);
 }
 
 /* The members that a payload may have. */
@@ -248,7 +252,7 @@ static void note_days(const struct target_reader *r)
 static bool read_action(const struct target_reader *r, json_t *payload)
 {
     struct slice action;
-    if (!read_name(r, payload, "action", &action)) {
+    if (!read_member(r, payload, "action", &action)) {
         return false;
     }
     const char *fault = action.n > 0 ? event_check_action(action) : NULL;
@@ -264,9 +268,9 @@ static bool read_payload(const struct target_reader *r, json_t *payload)
         return grafana_refuse(r, "payload must be an object");
     }
     bool ok = check_members(r, payload) && grafana_filters_read(r, payload) &&
-              access_site(r->exchange, r->target->site) && read_name(r, payload, "step", &step) &&
-              read_step(r, step) && read_action(r, payload) && read_name(r, payload, "tz", &zone) &&
-              read_zone(r, zone);
+              access_site(r->exchange, r->target->site) && read_member(r, payload, "step", &step) &&
+              read_step(r, step) && read_action(r, payload) &&
+              read_member(r, payload, "tz", &zone) && read_zone(r, zone);
     if (ok) {
         note_days(r);
     }
@@ -277,7 +281,7 @@ static bool read_breakdown(const struct target_reader *r, json_t *payload)
 {
     struct grafana_target *target = r->target;
     struct slice by;
-    if (!read_name(r, payload, "by", &by)) {
+    if (!read_member(r, payload, "by", &by)) {
         return false;
     }
     const char *fault = grafana_breakdown_read(
@@ -319,6 +323,7 @@ static bool read_target(struct target_reader *r, json_t *asked)
     struct grafana_target *target = r->target = &r->query->targets[r->query->n_targets++];
     json_t *payload = json_object_get(asked, "payload");
     target->ref_id = json_text_of(json_object_get(asked, "refId"));
+    target->read = json_array();
     target->site = EVENT_SITE_DEFAULT;
     target->step = STEP_AUTO;
     target->table = slice_equal(json_text_of(json_object_get(asked, "type")), SLICE("table"));
@@ -378,9 +383,8 @@ bool grafana_query_read(struct http_exchange *exchange, struct grafana_query *re
 void grafana_query_release(struct grafana_query *query)
 {
     for (size_t i = 0; i < query->n_targets; i++) {
-        json_decref(query->targets[i].site_name);
+        json_decref(query->targets[i].read);
         json_decref(query->targets[i].names);
-        json_decref(query->targets[i].set_name);
         json_decref(query->targets[i].notices);
         free(query->targets[i].pages);
     }

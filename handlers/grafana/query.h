@@ -59,12 +59,12 @@ bool grafana_metric_is_counted(const struct app *app, enum grafana_metric metric
 struct grafana_target {
     struct slice ref_id; /* empty: none */
     enum grafana_metric metric;
-    json_t *site_name; /* owned: the text of site lies in it; NULL: no site was named */
+    json_t *read;           /* owned: the texts of names that were read lie in it */
+    struct slice site_name; /* empty: no site was named */
     struct slice site;
     json_t *names;       /* owned: the pages as keys; NULL: the whole site */
     struct slice *pages; /* owned, n_pages of them: their texts lie in names */
     size_t n_pages;
-    json_t *set_name;  /* owned: the text of set lies in it; NULL: no page set was named */
     struct slice set;  /* empty: none */
     bool nothing;      /* no page passes all filters: there is nothing to ask */
     bool whole_window; /* one figure for the window, not a series */

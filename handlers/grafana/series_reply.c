@@ -9,7 +9,7 @@ static json_t *legend(const struct grafana_target *target)
 {
     const char *name = grafana_metric_name(target->metric);
     struct slice page = target->n_pages > 0 ? target->pages[0] : target->set;
-    bool site = target->site_name != NULL;
+    bool site = target->site_name.n > 0;
     return json_sprintf("%s%s%.*s%s%.*s%s", name, site ? " " : "", site ? (int)target->site.n : 0,
         target->site.p, page.n > 0 ? " " : "", (int)page.n, page.n > 0 ? page.p : "",
         target->n_pages > 1 ? ", .." : "");

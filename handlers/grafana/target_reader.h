@@ -25,6 +25,12 @@ struct target_reader {
  * filters.  False: the response says what is wrong. */
 bool grafana_filters_read(const struct target_reader *r, const json_t *payload);
 
+/* Read the name in @value, without the escapes of query editors, into @ret, which stays as it is if
+ * there is none.  The name lives as long as the target.  False: there are several names, or memory
+ * is out, and the response says so.  @what is the member's name. */
+bool grafana_read_name(
+    const struct target_reader *r, const char *what, const json_t *value, struct slice *ret);
+
 #define NO_NAMES "must be a name, or a list of names"
 
 /* Answer 400, and say which of the panel's queries is at fault.  Always false. */
