@@ -1,6 +1,7 @@
 #include "handlers/dimension/campaign.h"
 
 #include "handlers/text/check.h"
+#include "handlers/text/url.h"
 #include "handlers/text/utf8.h"
 #include "storage/job/dimension.h"
 
@@ -45,22 +46,6 @@ bool campaign_has(struct slice page)
     return query.n > 0 && memmem(query.p, query.n, HEAD.p, HEAD.n) != NULL;
 }
 
-/* Decode @raw to @to: '+' is a blank, %XX is a byte, and a bad escape stands for itself. */
-static struct slice decode(struct slice raw, char *to)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < raw.n; i++) {
-        char c = raw.p[i] == '+' ? ' ' : raw.p[i];
-        if (c == '%' && raw.n - i > 2 && hex_digit(raw.p[i + 1]) >= 0 &&
-            hex_digit(raw.p[i + 2]) >= 0) {
-            c = (char)(hex_digit(raw.p[i + 1]) << 4 | hex_digit(raw.p[i + 2]));
-            i += 2;
-        }
-        to[n++] = c;
-    }
-    return (struct slice){to, n};
-}
-
 /* Read one parameter, `name=value`.  Returns where the next value may be decoded to. */
 static char *read_pair(struct slice pair, char *to, struct slice utm[UTM_N])
 {
@@ -72,7 +57,7 @@ static char *read_pair(struct slice pair, char *to, struct slice utm[UTM_N])
     if (which == UTM_N || utm[which].n > 0) {
         return to;
     }
-    struct slice value = decode(pair, to);
+    struct slice value = {to, url_unescape(pair, true, to)};
     if (value.n == 0 || text_has_control(value) || !utf8_valid(value)) {
         return to;
     }

@@ -29,3 +29,16 @@ bool url_split(struct slice text, struct url *ret)
     *ret = url;
     return true;
 }
+
+size_t url_unescape(struct slice text, bool plus_is_blank, char *to)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        int high = text.p[i] == '%' && text.n - i > 2 ? hex_digit(text.p[i + 1]) : -1;
+        int low = high >= 0 ? hex_digit(text.p[i + 2]) : -1;
+        char c = plus_is_blank && text.p[i] == '+' ? ' ' : text.p[i];
+        to[n++] = low >= 0 ? (char)(high * 16 + low) : c;
+        i += low >= 0 ? 2 : 0;
+    }
+    return n;
+}

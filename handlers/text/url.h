@@ -1,8 +1,8 @@
-/* url.h - the parts of an absolute URL that page views need.
+/* url.h - the parts of an absolute URL that page views need, and its escapes.
  *
  * Layer: handlers, pure.  Thread-safe: no state.
  *
- * The URL is cut, and not judged (RFC 3986, appendix B): nothing is decoded, and a part may hold
+ * A URL is cut, and not judged (RFC 3986, appendix B): nothing is decoded then, and a part may hold
  * any bytes.
  */
 #ifndef HANDLERS_TEXT_URL_H
@@ -23,5 +23,10 @@ struct url {
 
 /* Cut @text.  False: it is not absolute, that is, does not begin with scheme:// */
 bool url_split(struct slice text, struct url *ret) MUST_CHECK;
+
+/* Write @text without its escapes to @to, which has room for as many bytes: %XX is a byte, '+' a
+ * blank if @plus_is_blank, and a bad escape stands for itself.  Returns how many bytes were
+ * written. */
+size_t url_unescape(struct slice text, bool plus_is_blank, char *to);
 
 #endif

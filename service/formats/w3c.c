@@ -1,5 +1,6 @@
 #include "service/formats/w3c.h"
 
+#include "handlers/text/url.h"
 #include "handlers/text/utf8.h"
 
 /* The order matters: a host's name in the request goes before the name of the distribution. */
@@ -73,24 +74,12 @@ static size_t unescape_plus(const char *from, size_t n, char *to)
     return n;
 }
 
-static size_t unescape_percent(const char *from, size_t n, char *to)
-{
-    size_t length = 0;
-    for (size_t i = 0; i < n; i++) {
-        int high = i + 2 < n && from[i] == '%' ? hex_digit(from[i + 1]) : -1;
-        int low = high >= 0 ? hex_digit(from[i + 2]) : -1;
-        to[length++] = low >= 0 ? (char)(high * 16 + low) : from[i];
-        i += low >= 0 ? 2 : 0;
-    }
-    return length;
-}
-
 /* Undo, in @scratch, what @server did to a user agent.  A user agent that would be no text then
  * stays as it was written. */
 static struct slice unescape(struct slice ua, enum w3c_server server, char *scratch)
 {
-    size_t n = server == W3C_IIS ? unescape_plus(ua.p, ua.n, scratch)
-                                 : unescape_percent(ua.p, ua.n, scratch);
+    size_t n =
+        server == W3C_IIS ? unescape_plus(ua.p, ua.n, scratch) : url_unescape(ua, false, scratch);
     struct slice text = {scratch, n};
     return utf8_valid(text) && memchr(scratch, '\0', n) == NULL ? text : ua;
 }
