@@ -49,6 +49,18 @@ static void release(struct http_exchange *exchange)
     free(state);
 }
 
+/* Read by what the rows are ordered, else it is page views.  False: the response says what is
+ * wrong. */
+static bool read_metric(
+    struct http_exchange *exchange, const struct params *params, bool *ret_by_uv)
+{
+    struct slice value = SLICE("pv");
+    (void)params_get(params, "metric", &value);
+    *ret_by_uv = slice_equal(value, SLICE("uv"));
+    return *ret_by_uv || slice_equal(value, SLICE("pv")) ||
+           query_refuse(exchange, "metric", "must be pv or uv");
+}
+
 /* Read by, metric and limit.  False: the response says what is wrong. */
 static bool read_params(
     struct http_exchange *exchange, struct breakdown_state *state, struct pages_job *job)
@@ -59,7 +71,7 @@ static bool read_params(
         return query_refuse(exchange, "by", BREAKDOWN_BY_FAULT);
     }
     state->class = (struct slice){state->found.text, state->found.n};
-    if (!question_read_pv_or_uv(exchange, params, "metric", &job->by_uv) ||
+    if (!read_metric(exchange, params, &job->by_uv) ||
         !question_read_limit(exchange, params, &job->limit)) {
         return false;
     }

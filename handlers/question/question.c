@@ -10,18 +10,6 @@ void *question_begin(
     return state_has_time(exchange) ? state_begin(exchange, size, release) : NULL;
 }
 
-bool question_read_pv_or_uv(
-    struct http_exchange *exchange, const struct params *params, const char *name, bool *ret_uv)
-{
-    struct slice value;
-    if (!params_get(params, name, &value)) {
-        return true;
-    }
-    *ret_uv = slice_equal(value, SLICE("uv"));
-    return *ret_uv || slice_equal(value, SLICE("pv")) ||
-           query_refuse(exchange, name, "must be pv or uv");
-}
-
 bool question_read_limit(struct http_exchange *exchange, const struct params *params, size_t *ret)
 {
     *ret = QUESTION_LIMIT;

@@ -17,12 +17,7 @@
 void *question_begin(struct http_exchange *exchange, size_t size,
     void (*release)(struct http_exchange *exchange)) MUST_CHECK;
 
-/* Read the parameter @name, which says by what a list of names is ordered: pv or uv.  Without the
- * parameter *ret_uv stays as it is.  False: the response says what is wrong. */
-bool question_read_pv_or_uv(struct http_exchange *exchange, const struct params *params,
-    const char *name, bool *ret_uv) MUST_CHECK;
-
-/* Read `limit`, how many rows such a list has at most: QUESTION_LIMIT without the parameter.
+/* Read `limit`, how many rows a list has at most: QUESTION_LIMIT without the parameter.
  * False: the response says what is wrong. */
 #define QUESTION_LIMIT 10
 bool question_read_limit(
