@@ -135,7 +135,7 @@ static json_t *answer_of_rows(
     json_object_set_new(root, "other", json_integer((json_int_t)job->other_pv));
     uint64_t total = job->total_pv + job->other_pv;
     json_object_set_new(root, "total", json_integer((json_int_t)total));
-    window_tail_json(exchange, &job->asked, root);
+    window_tail_json(exchange, &job->asked, state->found.with_uv, root);
     flag_json(root, "clamped", job->clamped);
     flag_json(root, "capped", job->other_pv > 0);
     if (!state->found.counted) { /* the rows were counted before the configuration changed */

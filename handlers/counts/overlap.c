@@ -222,7 +222,7 @@ void overlap_finish(struct http_exchange *exchange)
     json_object_set_new(root, "union", count_json(&joint->either, most->either));
     json_object_set_new(root, "intersection", count_json(&joint->both, most->both));
     json_object_set_new(root, "jaccard", share_json(&joint->jaccard, most->jaccard));
-    window_tail_json(exchange, asked, root);
+    window_tail_json(exchange, asked, true, root);
     if (job->two_windows) {
         add_second_window(exchange, job, root);
     }

@@ -106,7 +106,7 @@ void pages_finish(struct http_exchange *exchange)
     if (!job->entries) {
         json_object_set_new(root, "error", json_pack("{s:f}", "relative", WINDOW_STANDARD_ERROR));
     }
-    window_tail_json(exchange, asked, root);
+    window_tail_json(exchange, asked, true, root);
     flag_json(root, "capped", job->other_pv > 0);
     flag_json(root, "clamped", job->clamped);
     static const struct csv_shape shape = {"pages", {"site", "page", "pv", "uv"}};

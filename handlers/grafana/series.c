@@ -376,7 +376,9 @@ void grafana_query_finish(struct http_exchange *exchange)
     } else if (target->metric == GRAFANA_BREAKDOWN) {
         target->table = true;
         note_window(target, &job->u.pages.asked);
-        (void)note_rotation(exchange->app, target, job->u.pages.asked.answered);
+        if (target->breakdown.class.with_uv) {
+            (void)note_rotation(exchange->app, target, job->u.pages.asked.answered);
+        }
         grafana_add_series(
             state->answer, target, grafana_breakdown_rows(&target->breakdown, &job->u.pages));
     } else {

@@ -148,13 +148,13 @@ void window_second_not_kept(struct http_exchange *exchange, struct window neares
     not_kept(exchange, nearest, "2", WINDOW_OUTER);
 }
 
-void window_tail_json(
-    const struct http_exchange *exchange, const struct window_question *asked, json_t *root)
+void window_tail_json(const struct http_exchange *exchange, const struct window_question *asked,
+    bool has_visitors, json_t *root)
 {
     json_object_set_new(root, "cover",
         window_cover_json(asked->per_level, asked->explain, asked->keys, asked->n_keys));
-    flag_json(
-        root, "spans_rotation", storage_spans_rotation(exchange->app->storage, asked->answered));
+    flag_json(root, "spans_rotation",
+        has_visitors && storage_spans_rotation(exchange->app->storage, asked->answered));
 }
 
 void window_no_set(struct http_exchange *exchange, struct slice site, struct slice name)

@@ -40,10 +40,10 @@ json_t *window_cover_json(
  * answered. */
 json_t *window_head_json(const struct window_params *asked, struct window answered);
 
-/* Add to @root the members that end an answer about visitors: cover, and spans_rotation if visitors
- * were hashed anew within the window. */
-void window_tail_json(
-    const struct http_exchange *exchange, const struct window_question *asked, json_t *root);
+/* Add to @root the members that end an answer: cover, and spans_rotation if the answer has visitors
+ * (@has_visitors) and visitors were hashed anew within the window. */
+void window_tail_json(const struct http_exchange *exchange, const struct window_question *asked,
+    bool has_visitors, json_t *root);
 
 /* ---- problems ---- */
 

@@ -252,6 +252,7 @@ def test_what_the_apis_answers_say_beside_figures(start_tallyd):
     days = {"from": iso(NOW - DAY), "to": iso(NOW - 30)}
     for metric, payload, told in (
             ("pv", {"step": "window"}, False), ("uv", {"step": "window"}, True), ("breakdown", {}, True),
+            ("breakdown", {"by": "browser"}, False),
             ("bounce_rate", {"step": "window"}, True), ("uv", {"step": "1h"}, False), ("uv", {"step": "1w"}, True)):
         texts = notices(ask(http, (metric, payload), range_={**days, "from": iso(NOW - 3 * DAY)})[0])
         assert any("hashed anew" in text for text in texts) == told, (metric, payload)

@@ -176,6 +176,15 @@ def test_a_page_of_two_windows_says_it(rotating, site):
     assert "spans_rotation" not in world.http.question("/sites", from_="now-1h")
 
 
+def test_rows_without_visitors_do_not_say_it(rotating, site):
+    """The rows of a dimension whose visitors are not counted have page views only, which rotation changes nothing of."""
+    world = rotating("--keep-minutes", "forever")
+    world.http.accept(views(site, epoch("2026-02-10 12:00"), (1, 2)))
+    told = {by: world.http.question("/breakdown", site=site, by=by, from_="2026-02-10", to="2026-02-12").get("spans_rotation")
+            for by in ("source", "browser", "utm_campaign", "event", "section")}
+    assert told == {"source": True, "browser": None, "utm_campaign": None, "event": True, "section": True}
+
+
 def test_the_last_five_minutes_of_a_site_say_it(rotating, site):
     """At 00:02 they reach over midnight, which the window of today does not."""
     world = rotating(at="2026-03-10 23:59")
