@@ -201,11 +201,18 @@ def test_daily_active_users(http, site):
 
 
 @pytest.mark.parametrize("interval_s, points, step", [
-    (30, 550, "1m"), (60, 360, "1m"), (60, 300, "5m"), (61, 550, "5m"), (60.001, 550, "5m"), (899.999, 550, "15m"), (900.001, 550, "1h"), (300, 50, "15m"), (1200, 550, "1h"), (1, 1, "1M"), (7200, 550, "1d")])
+    (30, 550, "1m"), (60, 360, "1m"), (60, 300, "5m"), (61, 550, "5m"), (60.001, 550, "5m"), (899.999, 550, "15m"), (900.001, 550, "1h"), (300, 50, "15m"), (1200, 550, "1h"), (7200, 550, "1d")])
 def test_interval_and_room_are_respected(http, shop, interval_s, points, step):
     (answer,) = ask(http, ("pv", {"site": shop}), intervalMs=interval_s * 1000, maxDataPoints=points)
     assert values(answer) == [p["pv"] for p in api(http, "/pv", site=shop, step=step)["series"]]
     assert sum(values(answer)) == 800
+
+
+def test_room_for_one_point(http, shop):
+    """The finest step that has one point, or months: of the day behind the first of a month the week has one."""
+    (answer,) = ask(http, ("pv", {"site": shop}), intervalMs=1000, maxDataPoints=1)
+    by_step = [[point["pv"] for point in api(http, "/pv", site=shop, step=step)["series"]] for step in ("1d", "1w", "1M")]
+    assert values(answer) == next((points for points in by_step if len(points) == 1), by_step[-1])
 
 
 @pytest.mark.parametrize("days", [3, 10])
