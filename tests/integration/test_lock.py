@@ -123,6 +123,30 @@ def test_a_counter_that_went_back(start_redis):
     assert evaluate(redis, "acquire", [KEY, FENCE], "a", 5000, 41) == 42
     assert evaluate(redis, "release", [KEY], "a") == 1
     assert evaluate(redis, "acquire", [KEY, FENCE], "a", 5000, 7) == 43
+    assert evaluate(redis, "release", [KEY], "a") == 1
+    assert evaluate(redis, "acquire", [KEY, FENCE], "a", 5000, 44) == 45, "no token is drawn twice"
+
+
+def test_a_release_is_counted(start_redis):
+    """Only the holder's own release is.  The wish for passes is such a lock, and its counter tells that the wish was fulfilled."""
+    redis = start_redis()
+    assert evaluate(redis, "acquire", [KEY], "a", 5000, 0) == 1
+    assert redis.command("EXISTS", FENCE) == 0, "a server without the data draws no token"
+    assert evaluate(redis, "release", [KEY, "released"], "b") == 0
+    assert redis.command("EXISTS", "released") == 0
+    assert evaluate(redis, "release", [KEY, "released"], "a") == 1
+    assert evaluate(redis, "release", [KEY, "released"], "a") == -1
+    assert redis.command("GET", "released") == "1"
+
+
+def test_a_renewal_tells_of_a_wish_to_the_holder_alone(start_redis):
+    redis = start_redis()
+    assert evaluate(redis, "acquire", [KEY, FENCE], "a", 5000, 0) == 1
+    assert evaluate(redis, "renew", [KEY, "wish"], "a", 8000) == 1
+    redis.command("SET", "wish", "w")
+    assert evaluate(redis, "renew", [KEY, "wish"], "b", 9000) == 0
+    assert evaluate(redis, "renew", [KEY, "wish"], "a", 9000) == 2
+    assert redis.command("PTTL", KEY) > 8000, "prolonged all the same"
 
 
 def test_a_full_redis_still_locks(start_redis):
@@ -147,6 +171,17 @@ def test_a_lease_longer_than_any(start_redis):
     redis.command("SET", KEY, "dead", "PX", 3_600_000)
     assert evaluate(redis, "acquire", [KEY, FENCE], "a", 5000, 0) == -5000
     assert redis.command("PTTL", KEY) <= 5000 and redis.command("GET", KEY) == "dead"
+    redis.command("PEXPIRE", KEY, 9000)
+    assert evaluate(redis, "acquire", [KEY, FENCE], "a", 5000, 0) == -5000
+    assert redis.command("PTTL", KEY) <= 5000
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_the_last_millisecond_of_a_lease(start_redis, left):
+    """-1 would say that nobody holds the lock, and 0 that somebody else does, for a time that is not known."""
+    text = (LUA / "acquire.lua").read_text()
+    calls = f"local redis = {{call = function(name) return name == 'PTTL' and {left} end}}"
+    assert start_redis().command("EVAL", text.replace("\n", f"\n{calls}\n", 1), 1, KEY, "a", 5000, 0) == -2
 
 
 # One server, processes

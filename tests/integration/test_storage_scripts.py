@@ -148,3 +148,54 @@ def test_a_page_without_views_gets_no_entry(redis, merge):
     assert merge("own", announced="site:d20000") == 1
     assert redis.command("EXISTS", "sums", "uv") == 0
     assert redis.command("SMEMBERS", "open") == ["site:d20000"], "the day is to be made of it"
+
+
+def remember_user(redis):
+    """User `name` of site s has index 300: place 44 of the third block of 128 names."""
+    redis.command("HSET", "state", "cfg", "c", "users", OLD)
+    redis.command("HSET", "uid", "name", 300, "other", 301)
+    redis.command("RPUSH", "ids:2", *(f"u{i}" for i in range(256, 384)))
+
+
+def forget(run, cfg="c", user="name"):
+    return run("forget_user", ["state", "uid", "ids:", "gone"], cfg, user, NEW, "s")
+
+
+def test_a_forgotten_user_has_neither_index_nor_name(redis, run):
+    """The index is noted, so that its bits are cleared though the caller dies."""
+    remember_user(redis)
+    assert forget(run) == 300
+    assert redis.command("HKEYS", "uid") == ["other"]
+    names = redis.command("LRANGE", "ids:2", 0, -1)
+    assert names == [f"u{i}" if i != 300 else "" for i in range(256, 384)]
+    assert redis.command("SMEMBERS", "gone") == ["s:300"]
+    assert state(redis, "users") == [NEW], "what was remembered of users does not hold"
+
+
+@pytest.mark.parametrize(("cfg", "user", "reply"), [("x", "name", -2), ("c", "nobody", -1)])
+def test_nobody_is_forgotten(redis, run, cfg, user, reply):
+    remember_user(redis)
+    assert forget(run, cfg, user) == reply
+    assert redis.command("HLEN", "uid") == 2 and redis.command("EXISTS", "gone") == 0
+    assert redis.command("LINDEX", "ids:2", 44) == "u300"
+    assert state(redis, "users") == [OLD]
+
+
+def test_a_change_of_users_elsewhere_is_told_under_equal_settings(redis, run):
+    remember_user(redis)
+    assert run("users_changed", ["state"], "x", NEW) == -2
+    assert state(redis, "users") == [OLD]
+    assert run("users_changed", ["state"], "c", NEW) == 1
+    assert state(redis, "users") == [NEW]
+
+
+def test_a_full_redis_forgets_users(start_redis):
+    redis = start_redis()
+    remember_user(redis)
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+
+    def run(name, keys, *arguments):
+        return redis.command("EVAL", (LUA / f"{name}.lua").read_text(), len(keys), *keys, *arguments)
+
+    assert forget(run) == 300
+    assert run("users_changed", ["state"], "c", OTHER) == 1
