@@ -172,3 +172,30 @@ def test_foreign_lists_do_no_harm(fleet, site):
     redis.command("DEL", f"{fleet_key}:{'f' * 16}")
     redis.command("HSET", f"{fleet_key}:{'f' * 16}", "a", "b")
     assert set(hottest(http, site)) == {"/a"}, "what Redis refuses to read is not waited for"
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_list_is_published_where_another_process_reads_it(start_redis, start_tallyd, site, n):
+    redis = start_redis()
+    https = [start_tallyd(*TALLYD_ARGS, redis=redis, name=f"tallyd{i}").client() for i in range(n)]
+    wait_until(lambda: redis.command("KEYS", "t:*:hot"), "the processes are known")
+    https[0].accept([{"site": site, "page": "/a", "user": i} for i in range(50)])
+    if n > 1:
+        wait_until(lambda: set(hottest(https[1], site)) == {"/a"}, "the other one's page", deadline_s=6)
+    else:
+        time.sleep(2.5)  # a list is published every 2 s
+        assert not redis.command("KEYS", "t:*:hot:*"), "nobody reads it"
+
+
+def test_others_are_waited_for_for_a_second(start_redis, start_tallyd, site):
+    """Then the answer has what this process has counted."""
+    redis = start_redis()
+    http = start_tallyd(*TALLYD_ARGS, redis=redis).client()
+    http.accept([{"site": site, "page": "/a", "user": i} for i in range(50)])
+    assert set(hottest(http, site)) == {"/a"}
+    redis.pause()
+    begin = time.monotonic()
+    assert set(hottest(http, site)) == {"/a"}
+    waited = time.monotonic() - begin
+    redis.resume()
+    assert 0.9 < waited < 2.5

@@ -104,6 +104,14 @@ def test_by_visitors_stops_early(http, site):
     assert 5 <= read < 1000, read
 
 
+def test_the_best_that_a_page_can_be_is_a_visitor_a_view(http, site):
+    """Its name stands behind those of 100 pages with as many views, and its sketch is read with the second batch."""
+    post_views(http, site, {f"/{i:02}": [i, i] for i in range(100)})
+    post_views(http, site, {"/z": ["one", "another"]})
+    answer = http.question("/pages", site=site, by="uv", limit=1, from_="now-5m")
+    assert [(r["page"], r["uv"]) for r in answer["pages"]] == [("/z", 2)]
+
+
 def test_estimates_are_cut_to_the_views(http, site):
     """A visitor a view, on many pages: some estimates are above the truth, none is shown so."""
     post_views(http, site, {f"/{p}": range(p * 10_000, p * 10_000 + 2000) for p in range(20)})
@@ -335,3 +343,18 @@ def test_more_sites_than_are_read_at_once(start_redis, start_tallyd):
     http = start_tallyd("--partitions", "1", redis=start_redis()).client()
     http.accept([{"site": name, "page": "/"} for name in names])
     assert http.question("/sites")["sites"] == names
+
+
+def test_figures_of_a_thousand_sites(start_redis, start_tallyd):
+    """An answer with as many says whether there are more."""
+    http = start_tallyd("--partitions", "1", redis=start_redis()).client()
+    names = [f"site-{i:04}" for i in range(1001)]
+
+    def ask():
+        answer = http.question("/sites", from_="now-1h")
+        return [row["site"] for row in answer["sites"]], answer.get("truncated")
+
+    for n, truncated in ((999, None), (1000, False), (1001, True)):
+        http.accept([{"site": name, "page": "/"} for name in names[:n]])
+        assert ask() == (names[:min(n, 1000)], truncated)
+    assert http.question("/sites") == {"sites": names}
