@@ -20,6 +20,7 @@ static struct seen_world {
     bool is_made_anew; /* a connection, behind the second reply */
     bool is_lost;      /* the partition's state */
     const char *over;  /* its field */
+    bool has_filters;  /* each month has a full filter, of which no bit is set */
     struct buffer asked;
     struct commands sent; /* their words are in `asked` */
 } w;
@@ -29,6 +30,37 @@ static void note_group(unsigned partition, enum dispatcher_kind kind)
     (void)partition;
     w.kind = kind;
     w.n_groups++;
+}
+
+static const struct reply *full_filter(void)
+{
+    static const char *const words[] = {
+        "n", "1", "0", "1000", "capacity", "1000", "error", "0.01", "rules", "3"};
+    static struct reply items[10];
+    static struct reply reply;
+    for (size_t i = 0; i < 10; i++) {
+        items[i] = fold_text(words[i]);
+    }
+    reply = fold_array(items, 10);
+    return &reply;
+}
+
+/* Of each bit that command @i asks for: it is not set. */
+static const struct reply *no_bits(const struct dispatcher *dispatcher, size_t i)
+{
+    static struct reply items[64];
+    static struct reply reply;
+    struct commands all;
+    cr_assert(commands_read(&dispatcher->bytes, &all) && i < all.n);
+    cr_assert(command_is(&all.commands[i], 0, "BITFIELD_RO"));
+    size_t n = (all.commands[i].n - 2) / 3; /* GET u1 BIT */
+    commands_release(&all);
+    cr_assert_leq(n, 64u);
+    for (size_t k = 0; k < n; k++) {
+        items[k] = (struct reply){.type = REPLY_INTEGER, .integer = 0};
+    }
+    reply = fold_array(items, n);
+    return &reply;
 }
 
 /* Two months, each with two logs and a filter that are not there; then the time, the state, and how
@@ -55,6 +87,12 @@ static const struct reply *reply_next(struct dispatcher *dispatcher)
         seconds[0] = fold_text(w.is_lost ? NULL : "settings");
         reply = fold_array(seconds, 1);
         return &reply;
+    }
+    if (w.has_filters && (i == 2 || i == 5)) {
+        return full_filter();
+    }
+    if (w.has_filters && i > 8) { /* the bits */
+        return no_bits(dispatcher, i);
     }
     if (i > 8) { /* it reads once more */
         struct commands all;
@@ -169,4 +207,51 @@ Test(seen_question, how_late_it_has_been_decides_about_the_months, .init = setup
     w.over = over;
     cr_assert_eq(ask(), STORAGE_OK, "%s", w.job.detail);
     cr_expect_eq(w.n_taken, 9u + 3 * 3 + 3, "three months, after two");
+}
+
+static struct slice other_of(const void *names, struct slice page)
+{
+    (void)names;
+    return page.n == 2 ? SLICE("/another") : SLICE("/a");
+}
+
+/* Ask for @n pages, one by one or whether any was seen.  Returns the rate of false answers. */
+static double rate_of(size_t n, bool is_each, bool has_others)
+{
+    static const struct slice pages[] = {{"/a", 2}, {"/b", 2}, {"/c", 2}};
+    static bool each[3];
+    w.n_taken = 0;
+    w.has_filters = true;
+    w.job.u.seen.pages = pages;
+    w.job.u.seen.n_pages = n;
+    w.job.u.seen.each = is_each ? each : NULL;
+    w.job.u.seen.other_name = has_others ? other_of : same_name;
+    commands_release(&w.sent);
+    buffer_clear(&w.asked, SIZE_MAX);
+    buffer_clear(&w.reader->dispatcher.bytes, SIZE_MAX);
+    cr_assert_eq(ask(), STORAGE_OK, "%s", w.job.detail);
+    cr_expect_not(w.job.u.seen.seen);
+    return w.job.u.seen.false_positives;
+}
+
+/* A filter of each of two months may say yes by chance, for each name that is asked for. */
+Test(seen_question, the_rate_of_false_answers_is_that_of_all_names, .init = setup, .fini = teardown)
+{
+    double one = rate_of(1, false, false);
+    cr_expect(one > 0.009 && one < 0.01, "%g: two first layers, each of half of 0.01", one);
+    double two = one + one - one * one;
+    double three = two + one - two * one;
+    cr_expect_float_eq(rate_of(3, false, false), three, 1e-9, "any of three pages");
+    cr_expect_float_eq(rate_of(3, true, false), one, 1e-9, "each of three pages");
+    cr_expect_float_eq(rate_of(1, false, true), two, 1e-9, "one page, by two names");
+    cr_expect_float_eq(rate_of(1, true, true), two, 1e-9, "each page, by two names");
+}
+
+/* The job runs again where a connection was lost.  By then its set has no page any more. */
+Test(seen_question, what_is_decided_without_a_filter_is_true, .init = setup, .fini = teardown)
+{
+    cr_expect_gt(rate_of(1, true, false), 0);
+    w.job.u.seen.n_pages = 0;
+    cr_assert_eq(ask(), STORAGE_OK);
+    cr_expect_eq(w.job.u.seen.false_positives, 0);
 }
