@@ -202,6 +202,59 @@ Test(log, what_was_suppressed_is_said_at_the_end)
     bench_close(&bench);
 }
 
+/* Each second has a limit, also behind one in which records were left out. */
+Test(log, the_limit_holds_in_every_second)
+{
+    struct bench bench;
+
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 1);
+    for (int second = 0; second < 3; second++) {
+        log_warn(bench.logger, "again");
+        log_warn(bench.logger, "again");
+        cr_expect_eq(count_lines(bench_read(&bench)), 1, "second %d", second);
+        bench.now_ms += 1000;
+    }
+    bench_close(&bench);
+}
+
+/* There are more messages than places, so some push others out. */
+Test(log, what_was_suppressed_of_a_message_that_made_room_is_said)
+{
+    enum { MESSAGES = 100 };
+    static char messages[MESSAGES][8];
+    struct bench bench;
+    size_t told = 0;
+
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 1);
+    for (int i = 0; i < MESSAGES; i++) {
+        (void)snprintf(messages[i], sizeof(messages[i]), "m%d", i);
+        log_write(bench.logger, LOG_LEVEL_WARN, messages[i], NULL, 0);
+        log_write(bench.logger, LOG_LEVEL_WARN, messages[i], NULL, 0);
+    }
+    logger_free(bench.logger);
+    bench.logger = NULL;
+    for (const char *at = bench_read(&bench); (at = strstr(at, " suppressed=1\n")) != NULL; at++) {
+        told++;
+    }
+    cr_expect_eq(told, (size_t)MESSAGES);
+    bench_close(&bench);
+}
+
+/* What is logged on the way to an answer changes nothing of the answer. */
+Test(log, errno_stays)
+{
+    struct bench bench;
+
+    bench_open(&bench, LOG_SYNTAX_LOGFMT, 0);
+    cr_assert_eq(close(bench.in), 0);
+    errno = ENOTTY;
+    log_warn(bench.logger, "nobody gets this");
+    cr_expect_eq(errno, ENOTTY);
+    cr_expect_eq(logger_lost(bench.logger), 1u);
+    logger_free(bench.logger);
+    cr_assert_eq(close(bench.out), 0);
+}
+
 #define THREADS 4
 #define RECORDS 100
 
