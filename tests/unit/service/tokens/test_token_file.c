@@ -46,6 +46,18 @@ Test(token_file, a_byte_order_mark_begins_the_file)
     token_set_free(set);
 }
 
+/* They end lines with CR LF, too. */
+Test(token_file, a_carriage_return_is_no_part_of_a_name)
+{
+    char error[TOKEN_FILE_ERROR] = "";
+    struct token_set *set = parse("\r\n# who\r\n" ABC " read x\r\n" EMPTY " read y\r\n", error);
+    cr_assert(set != NULL, "%s", error);
+    const struct access *token = token_set_find(set, SLICE("abc"));
+    cr_assert(token != NULL);
+    cr_expect_str_eq(token->name, "x");
+    token_set_free(set);
+}
+
 Test(token_file, each_of_many_is_found)
 {
     static char text[1 << 16];
