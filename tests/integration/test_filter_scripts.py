@@ -2,10 +2,9 @@
 
 import pytest
 
-from lib.process import ROOT
 from lib.resp import RespError
+from lib.scripts import runner
 
-LUA = ROOT / "storage" / "lua"
 DONE, GROWN, STALE, GONE = range(4)
 SHARD = "shard"
 STRINGS = ["string1", "string2"]
@@ -14,14 +13,9 @@ WEEK_MS = 7 * 86_400_000
 
 @pytest.fixture
 def run(redis):
-    """run(name, keys, *arguments): the reply of a script, as it is built in."""
     redis.command("FLUSHALL")
     with redis.connect() as connection:
-        def run(name, keys, *arguments):
-            text = (LUA / f"{name}.lua").read_text()
-            return connection.command("EVAL", text, len(keys), *keys, *arguments)
-
-        yield run
+        yield runner(connection)
 
 
 @pytest.fixture
@@ -154,10 +148,7 @@ def test_a_full_redis_deletes_and_takes_nothing_new(start_redis):
     redis.command("HSET", SHARD, "id", 5, "n", 1)
     redis.command("SET", "old", "pairs")
     redis.command("CONFIG", "SET", "maxmemory", "1")
-
-    def run(name, keys, *arguments):
-        return redis.command("EVAL", (LUA / f"{name}.lua").read_text(), len(keys), *keys, *arguments)
-
+    run = runner(redis)
     for name, keys, arguments in (
             ("filter_create", ["new"], (100, "0.01", 2, 1, 1)),
             ("filter_add", [SHARD, STRINGS[0]], (5, 1, 0, 10, 1, 2, 1, 0, 1, 3, 4)),

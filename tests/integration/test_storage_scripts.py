@@ -2,22 +2,16 @@
 
 import pytest
 
-from lib.process import ROOT
+from lib.scripts import runner
 
-LUA = ROOT / "storage" / "lua"
 OLD, NEW, OTHER = "0123456789abcdef", "fedcba9876543210", "0000000000000000"
 
 
 @pytest.fixture
 def run(redis):
-    """run(name, keys, *arguments): the reply of a script, as it is built in."""
     redis.command("FLUSHALL")
     with redis.connect() as connection:
-        def run(name, keys, *arguments):
-            text = (LUA / f"{name}.lua").read_text()
-            return connection.command("EVAL", text, len(keys), *keys, *arguments)
-
-        yield run
+        yield runner(connection)
 
 
 def state(redis, *names):
@@ -193,9 +187,6 @@ def test_a_full_redis_forgets_users(start_redis):
     redis = start_redis()
     remember_user(redis)
     redis.command("CONFIG", "SET", "maxmemory", "1")
-
-    def run(name, keys, *arguments):
-        return redis.command("EVAL", (LUA / f"{name}.lua").read_text(), len(keys), *keys, *arguments)
-
+    run = runner(redis)
     assert forget(run) == 300
     assert run("users_changed", ["state"], "c", OTHER) == 1
