@@ -1,5 +1,6 @@
 """What cannot be run here is held to what can: Dockerfile, compose, Kubernetes, the package's files."""
 
+import contextlib
 import re
 import shutil
 import socket
@@ -193,7 +194,12 @@ def test_the_pods_redis_starts_with_its_file(directory):
             with Resp.unix(directory / "r.sock", 5) as redis:
                 return [redis.command("CONFIG", "GET", name)[1] for name in ("appendonly", "appendfsync", "maxmemory-policy")]
 
-        wait_until((directory / "r.sock").exists, "it listens")
+        def listens():
+            with contextlib.suppress(OSError), Resp.unix(directory / "r.sock", 5):
+                return True
+            return False
+
+        wait_until(listens, "it listens")
         assert settings() == ["yes", "always", "noeviction"]
     finally:
         process.stop()
