@@ -41,3 +41,25 @@ Test(url, a_nul_is_a_byte_as_any_other)
     cr_assert(url_split(SLICE("http://a/\0b"), &url));
     cr_expect(slice_equal(url.path, SLICE("/\0b")));
 }
+
+Test(url, escapes)
+{
+    static const struct {
+        const char *text, *plain, *form;
+    } rows[] = {
+        {"", "", ""},
+        {"a%20b+c", "a b+c", "a b c"},
+        {"%c3%BC", "\xc3\xbc", "\xc3\xbc"},
+        {"%2541%2B", "%41+", "%41+"},
+        {"%", "%", "%"},
+        {"%4", "%4", "%4"},
+        {"%4g%g4%41", "%4g%g4A", "%4g%g4A"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char to[16];
+        size_t n = url_unescape(slice_of(rows[i].text), false, to);
+        cr_expect(slice_equal((struct slice){to, n}, slice_of(rows[i].plain)), "%s", rows[i].text);
+        n = url_unescape(slice_of(rows[i].text), true, to);
+        cr_expect(slice_equal((struct slice){to, n}, slice_of(rows[i].form)), "%s", rows[i].text);
+    }
+}
