@@ -44,11 +44,13 @@ static bool take_done(struct transaction *tx, const struct reply *replies, size_
 /* Learn how long the transaction took, by the TIME at its ends. */
 static void learn_pace(struct transaction *tx, const struct reply *first, const struct reply *last)
 {
-    uint64_t us = 0;
+    struct work work = {.newest_s = 0};
     for (unsigned i = 0; i < tx->cuts.n; i++) {
-        us += tx->n_commands[i] > 0 ? tx->cuts.cuts[i].us : 0;
+        if (tx->n_commands[i] > 0) {
+            work_add(&work, &tx->cuts.cuts[i].work);
+        }
     }
-    pace_learn(&tx->pace, us, reply_time_us(last) - reply_time_us(first));
+    pace_learn(&tx->pace, &work, reply_time_us(last) - reply_time_us(first), tx->now_ms / 1000);
 }
 
 /* Redis has refused the transaction.  False: the connection must be given up. */

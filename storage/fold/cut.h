@@ -3,9 +3,9 @@
  * Layer: storage, pure.  Belongs to the thread of a lane (lanes.h).
  *
  * Redis does nothing else while it carries out a transaction.  So a transaction gets as many
- * partitions as fit by an estimate, and a partition with too much for one transaction is cut:
- * between two stripes of tasks (batch_tasks.h), or, where one stripe is too large, behind an entry,
- * or behind an event.
+ * partitions as fit by what tasks took lately (pace.h), and a partition with too much for one
+ * transaction is cut: between two stripes of tasks (batch_tasks.h), or, where one stripe is too
+ * large, behind an entry, or behind an event.
  */
 #ifndef STORAGE_FOLD_CUT_H
 #define STORAGE_FOLD_CUT_H
@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "storage/fold/batch.h"
+#include "storage/fold/pace.h"
 #include "storage/time/write_plan.h"
 
 /* Partitions of one transaction, at most.  WATCH compares each key with all that are watched
@@ -26,7 +27,8 @@ struct cut {
     uint32_t from, to;
     uint8_t first_stripe, end_stripe;
     uint32_t to_row;
-    uint32_t us; /* Redis is estimated to take so long for the cut */
+    uint32_t us; /* Redis is expected to take so long for the cut */
+    struct work work;
 };
 
 /* Cuts of one batch that one transaction counts.  The caller keeps the array until then. */
@@ -64,9 +66,10 @@ void cutter_begin(struct cutter *cutter, struct core *core, const struct batch *
  * thread meets the partitions again that it knows. */
 unsigned cut_first(const struct batch *batch, unsigned n_partitions);
 
-/* Make the cuts of the next transaction, estimated at about @limit_us at most, and return how many
- * they are: in a cluster one, and 0 when all is cut.  *ret_last: no further transaction comes. */
-unsigned cutter_next(
-    struct cutter *cutter, uint32_t limit_us, struct cut ret[CUTS_MAX], bool *ret_last);
+/* Make the cuts of the next transaction, which by @pace holds Redis for about @limit_us at most.
+ * Returns how many they are: in a cluster one, and 0 when all is cut.  *ret_last: no further
+ * transaction comes. */
+unsigned cutter_next(struct cutter *cutter, const struct pace *pace, uint32_t limit_us,
+    struct cut ret[CUTS_MAX], bool *ret_last);
 
 #endif

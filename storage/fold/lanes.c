@@ -138,10 +138,11 @@ static void lane_count(struct lane *lane)
     const struct lanes *lanes = lane->lanes;
     const struct batch *batch = lane->cutter.batch;
     struct cut cuts[CUTS_MAX];
+    const uint32_t goal_us = batch_has_many(batch) ? PACE_GOAL_SHORT_US : PACE_GOAL_US;
     bool last = false;
     lane->result.end = FOLD_DONE;
     while (lane->result.end == FOLD_DONE && !last) {
-        unsigned n = cutter_next(&lane->cutter, transaction_limit_us(lane->tx, batch), cuts, &last);
+        unsigned n = cutter_next(&lane->cutter, transaction_pace(lane->tx), goal_us, cuts, &last);
         if (n == 0) {
             break;
         }

@@ -40,9 +40,9 @@ void transaction_forget(struct transaction *tx)
     fold_memory_forget(&tx->memory);
 }
 
-uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch)
+const struct pace *transaction_pace(const struct transaction *tx)
 {
-    return pace_limit_us(&tx->pace, batch_has_many(batch) ? PACE_GOAL_SHORT_US : PACE_GOAL_US);
+    return &tx->pace;
 }
 
 /* ---- deciding ---- */

@@ -48,8 +48,8 @@ void transaction_free(struct transaction *tx);
  * back. */
 void transaction_forget(struct transaction *tx);
 
-/* The estimate, us, that a transaction for @batch may have at most: see pace.h. */
-uint32_t transaction_limit_us(const struct transaction *tx, const struct batch *batch);
+/* What transactions took.  The pace lives as long as @tx. */
+const struct pace *transaction_pace(const struct transaction *tx);
 
 /* Count @cuts of @batch over @session, and wait until @deadline_ms (CLOCK_MONOTONIC).  @trim: the
  * number of the log in the batch that all partitions have counted once this is done, so that its

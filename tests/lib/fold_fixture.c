@@ -8,6 +8,8 @@
 
 static struct secret secret = {{1, 2, 3}};
 
+const struct pace fold_no_pace = {.end_s = 0};
+
 struct core *fold_core_make(unsigned partitions)
 {
     struct core *core = calloc(1, sizeof(*core));

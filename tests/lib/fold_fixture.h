@@ -4,10 +4,13 @@
 #define TESTS_LIB_FOLD_FIXTURE_H
 
 #include "storage/core/core.h"
+#include "storage/fold/pace.h"
 #include "storage/log/entry.h"
 
 #define FOLD_NOW_S INT64_C(1795187834)
 #define FOLD_CFG   "settings"
+
+extern const struct pace fold_no_pace; /* nothing is known */
 
 /* A core whose Redis clock shows FOLD_NOW_S, with a secret and data that is kept for ever. */
 struct core *fold_core_make(unsigned partitions);

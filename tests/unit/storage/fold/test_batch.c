@@ -241,7 +241,7 @@ static void cut_all(struct core *core, const struct batch *batch, uint32_t limit
     cut_all_left(&left, core);
     cutter_begin(&cutter, core, batch, &left, 0);
     while (!last) {
-        unsigned n = cutter_next(&cutter, limit_us, cuts, &last);
+        unsigned n = cutter_next(&cutter, &fold_no_pace, limit_us, cuts, &last);
         size_t us = 0;
         cr_assert_gt(n, 0u);
         for (unsigned i = 0; i < n; i++) {
@@ -252,7 +252,7 @@ static void cut_all(struct core *core, const struct batch *batch, uint32_t limit
         }
         cr_assert(n == 1 || us <= limit_us);
     }
-    cr_expect_eq(cutter_next(&cutter, limit_us, cuts, &last), 0u);
+    cr_expect_eq(cutter_next(&cutter, &fold_no_pace, limit_us, cuts, &last), 0u);
     cr_expect_eq(complete, core->partitions.n);
     for (unsigned p = 0; p < core->partitions.n; p++) {
         cr_expect_eq(done.task[p], batch->tasks[p].n);
@@ -318,7 +318,7 @@ Test(batch, sharing_cutters_hold_every_task_once)
         }
         while (!last[0] || !last[1] || !last[2]) {
             unsigned who = (unsigned)dice_below(&dice, 3);
-            unsigned n = cutter_next(&cutters[who], 100, cuts, &last[who]);
+            unsigned n = cutter_next(&cutters[who], &fold_no_pace, 100, cuts, &last[who]);
             for (unsigned k = 0; k < n; k++) {
                 check_cut(&batch, &cuts[k], &done);
                 complete += cuts[k].end_stripe == LOG_STRIPES;
@@ -347,7 +347,7 @@ Test(batch, a_small_fold_is_one_transaction)
     cr_assert(batch_finish(&batch, core));
     cut_all_left(&left, core);
     cutter_begin(&cutter, core, &batch, &left, 0);
-    cr_expect_eq(cutter_next(&cutter, 2000, cuts, &last), 64u);
+    cr_expect_eq(cutter_next(&cutter, &fold_no_pace, 2000, cuts, &last), 64u);
     cr_expect(last);
     batch_release(&batch);
     fold_core_drop(core);
@@ -366,11 +366,11 @@ Test(batch, a_transaction_has_a_bounded_number_of_partitions)
     cr_assert(batch_finish(&batch, core));
     cut_all_left(&left, core);
     cutter_begin(&cutter, core, &batch, &left, 0);
-    cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);
+    cr_expect_eq(cutter_next(&cutter, &fold_no_pace, 100000, cuts, &last), CUTS_MAX);
     cr_expect(!last);
-    cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), CUTS_MAX);
+    cr_expect_eq(cutter_next(&cutter, &fold_no_pace, 100000, cuts, &last), CUTS_MAX);
     cr_expect(!last);
-    cr_expect_eq(cutter_next(&cutter, 100000, cuts, &last), 1u);
+    cr_expect_eq(cutter_next(&cutter, &fold_no_pace, 100000, cuts, &last), 1u);
     cr_expect(last);
     batch_release(&batch);
     fold_core_drop(core);

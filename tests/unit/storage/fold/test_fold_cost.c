@@ -129,7 +129,7 @@ static struct cost fold_arrays(int64_t age_s)
     cut_all_left(&left, core);
     cutter_begin(&cutter, core, &batch, &left, 0);
     while (!last) {
-        unsigned n = cutter_next(&cutter, LIMIT_US, cuts, &last);
+        unsigned n = cutter_next(&cutter, &fold_no_pace, LIMIT_US, cuts, &last);
         cost.transactions++;
         for (unsigned i = 0; i < n; i++) {
             cr_assert_leq(cuts[i].us, 2 * LIMIT_US);
