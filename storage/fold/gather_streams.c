@@ -66,7 +66,7 @@ static enum redis_status ask_replicas(struct round *r, const struct goal *goal, 
     struct part_set have;
     bool any = false;
     for (size_t i = 0; i < r->heads.n; i++) {
-        const struct log_head *head = &r->heads.heads[i];
+        const struct log_head *head = &r->heads.all[i];
         if (stream_waiting(r, goal, head) != NULL) {
             part_set_add(&asked, core_log_partition(r->core, head->place));
             any = true;
@@ -78,7 +78,7 @@ static enum redis_status ask_replicas(struct round *r, const struct goal *goal, 
     enum redis_status status = replicated_ask(
         r->core, &r->session, &asked, r->core->config.ack_replicas, WAIT_MS, deadline_ms, &have);
     for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
-        const struct log_head *head = &r->heads.heads[i];
+        const struct log_head *head = &r->heads.all[i];
         struct stream *stream = stream_waiting(r, goal, head);
         if (stream != NULL) {
             stream_learn(stream, goal_of(r, goal, head),
@@ -105,7 +105,7 @@ static enum redis_status learn_streams(
 {
     enum redis_status status = REDIS_OK_STATUS;
     for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
-        const struct log_head *head = &r->heads.heads[i];
+        const struct log_head *head = &r->heads.all[i];
         struct stream *stream = streams_find(&r->streams, head->id);
         if (stream == NULL) {
             return REDIS_LOST;
@@ -145,7 +145,7 @@ enum redis_status gather_streams(struct round *r, const struct goal *goal)
         status = ask_replicas(r, goal, deadline_ms);
     }
     for (size_t i = 0; status == REDIS_OK_STATUS && i < r->heads.n; i++) {
-        const struct log_head *head = &r->heads.heads[i];
+        const struct log_head *head = &r->heads.all[i];
         struct stream *stream = streams_find(&r->streams, head->id);
         if (stream == NULL) {
             return REDIS_LOST;

@@ -36,6 +36,12 @@ static bool take_time(struct transaction *tx, const struct reply *reply)
     return us > 0;
 }
 
+static bool take_heads(struct transaction *tx, const struct reply *reply)
+{
+    heads_clear(tx->heads);
+    return heads_add(tx->heads, 0, reply) == STORAGE_OK;
+}
+
 static bool look_take(void *data, size_t i, const struct reply *reply)
 {
     struct transaction *tx = data;
@@ -53,7 +59,7 @@ static bool look_take(void *data, size_t i, const struct reply *reply)
     }
     if (i < fixed) {
         return i + 1 == fixed        ? take_time(tx, reply)
-               : i == REPLY_OF_HEADS ? heads_take(tx->heads, reply)
+               : i == REPLY_OF_HEADS ? take_heads(tx, reply)
                                      : true; /* WATCH */
     }
     while (tx->next_question == tx->n_questions[tx->next_share]) {

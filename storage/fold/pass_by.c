@@ -48,7 +48,7 @@ struct fold_result pass_by(struct core *core, struct session *session, const str
     struct passing p = {.core = core, .batch = batch, .result = {.end = FOLD_DONE}};
     struct asks asks = asks_to(session);
     for (uint32_t l = 0; l < batch->n_logs; l++) {
-        if (heads_find(heads, batch->logs[l].id) != NULL) {
+        if (heads_find(heads, batch->logs[l].id, l) != NULL) {
             p.logs[p.n_logs++] = l;
         }
     }

@@ -23,7 +23,7 @@ static void round_forget(struct round *r)
     lanes_forget(&r->lanes);
     shared_memory_forget(&r->shared);
     streams_forget(&r->streams);
-    r->heads.n = 0;
+    heads_clear(&r->heads);
 }
 
 void round_release(struct round *r)
@@ -113,7 +113,7 @@ static void batch_is_stale(struct round *r, uint32_t log)
 {
     const char *id = r->batch.logs[log].id;
     struct stream *stream = streams_find(&r->streams, id);
-    const struct log_head *head = heads_find(&r->heads, id);
+    const struct log_head *head = heads_find(&r->heads, id, 0);
     if (stream != NULL) {
         stream->is_known = false;
         stream->folded = 0;
@@ -252,7 +252,7 @@ bool round_others_are_folded(struct round *r)
     }
     bool all = session_is_current(&r->session); /* else another server may have become the master */
     for (size_t i = 0; all && i < r->heads.n; i++) {
-        const struct log_head *head = &r->heads.heads[i];
+        const struct log_head *head = &r->heads.all[i];
         const struct stream *stream = streams_find(&r->streams, head->id);
         all =
             unfolded_is_own(r->unfolded, head->id) || (stream != NULL && stream->folded >= head->n);

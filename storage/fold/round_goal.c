@@ -37,12 +37,12 @@ bool goal_set(struct round *r, struct goal *goal)
     }
     goal->looked = true;
     goal->heads.n = r->heads.n;
-    goal->heads.heads = calloc(r->heads.n + 1, sizeof(*r->heads.heads));
-    if (goal->heads.heads == NULL) {
+    goal->heads.all = calloc(r->heads.n + 1, sizeof(*r->heads.all));
+    if (goal->heads.all == NULL) {
         return false;
     }
     if (r->heads.n > 0) {
-        memcpy(goal->heads.heads, r->heads.heads, r->heads.n * sizeof(*r->heads.heads));
+        memcpy(goal->heads.all, r->heads.all, r->heads.n * sizeof(*r->heads.all));
     }
     return true;
 }
@@ -51,11 +51,11 @@ bool goal_is_reached(struct round *r, const struct goal *goal, enum storage_err 
 {
     *ret_err = STORAGE_OK;
     for (size_t i = 0; i < goal->heads.n; i++) {
-        const struct log_head *now = heads_find(&r->heads, goal->heads.heads[i].id);
+        const struct log_head *now = heads_find(&r->heads, goal->heads.all[i].id, i);
         if (now == NULL) {
             continue; /* the log was closed, so all of it was counted */
         }
-        struct log_head head = goal->heads.heads[i];
+        struct log_head head = goal->heads.all[i];
         head.n = now->n < head.n ? now->n : head.n;
         const struct stream *stream = streams_find(&r->streams, head.id);
         uint64_t to = goal_of(r, goal, &head);
@@ -73,7 +73,7 @@ bool goal_is_reached(struct round *r, const struct goal *goal, enum storage_err 
 bool goal_has_others(const struct round *r, const struct goal *goal)
 {
     for (size_t i = 0; i < r->heads.n; i++) {
-        if (goal_own_log(goal, r->heads.heads[i].id) == NULL) {
+        if (goal_own_log(goal, r->heads.all[i].id) == NULL) {
             return true;
         }
     }

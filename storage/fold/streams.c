@@ -54,7 +54,7 @@ static bool take_heads(void *data, size_t i, const struct reply *reply)
     struct look *look = data;
     unsigned n = core_logs(look->core);
     if (i < n) {
-        return heads_add(look->heads, (unsigned)i, reply);
+        return heads_add(look->heads, (unsigned)i, reply) == STORAGE_OK;
     }
     if (i == n) {
         core_time_seen(look->core, reply_time_us(reply));
@@ -67,7 +67,7 @@ static void forget_closed(struct streams *streams, const struct heads *heads)
 {
     size_t n = 0;
     for (size_t i = 0; i < streams->n; i++) {
-        if (heads_find(heads, streams->streams[i].id) != NULL) {
+        if (heads_find(heads, streams->streams[i].id, i) != NULL) {
             streams->streams[n++] = streams->streams[i];
         }
     }
@@ -83,7 +83,7 @@ enum redis_status streams_look(struct streams *streams, struct core *core, struc
         return REDIS_LOST;
     }
     struct asks asks = asks_to(session);
-    ret->n = 0;
+    heads_clear(ret);
     ret->asked_ms = monotonic_ms();
     for (unsigned i = 0; i < core_logs(core); i++) {
         (void)asks_command(&asks, core, core_log_partition(core, i), "HGETALL", "heads", 0);

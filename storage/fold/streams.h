@@ -9,7 +9,7 @@
 #define STORAGE_FOLD_STREAMS_H
 
 #include "storage/fold/batch.h"
-#include "storage/fold/heads.h"
+#include "storage/schema/heads.h"
 #include "storage/session/session.h"
 
 /* A log, as far as it is known on the connection. */

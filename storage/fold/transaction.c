@@ -53,7 +53,7 @@ static struct fold_result judge_logs(struct transaction *tx)
     const struct batch *batch = tx->batch;
     const struct log_head *heads[BATCH_LOGS] = {NULL};
     for (uint32_t l = 0; l < batch->n_logs; l++) {
-        heads[l] = heads_find(tx->heads, batch->logs[l].id);
+        heads[l] = heads_find(tx->heads, batch->logs[l].id, l);
         tx->fates[l] = heads[l] == NULL ? LOG_GONE : LOG_COUNTS;
         if (heads[l] != NULL && heads[l]->n < batch->logs[l].to) {
             return (struct fold_result){.end = FOLD_STALE, .log = l};

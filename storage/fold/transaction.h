@@ -28,7 +28,7 @@
 #define STORAGE_FOLD_TRANSACTION_H
 
 #include "storage/fold/cut.h"
-#include "storage/fold/heads.h"
+#include "storage/schema/heads.h"
 #include "storage/fold/result.h"
 #include "storage/session/session.h"
 

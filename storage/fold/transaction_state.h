@@ -6,7 +6,7 @@
 #ifndef STORAGE_FOLD_TRANSACTION_STATE_H
 #define STORAGE_FOLD_TRANSACTION_STATE_H
 
-#include "storage/fold/heads.h"
+#include "storage/schema/heads.h"
 #include "storage/fold/pace.h"
 #include "storage/fold/result.h"
 #include "storage/fold/share.h"

@@ -152,16 +152,16 @@ static void forget_unseen(const struct closing *c, struct watched_logs *logs)
  * False: the connection is lost. */
 static bool close_counted(struct closing *c, bool *ret_uncounted)
 {
-    const struct log_progress *progress = &c->closer->progress;
-    for (size_t i = 0; i < progress->n && c->asks.n < CLOSED_AT_ONCE; i++) {
-        const struct log_standing *log = &progress->logs[i];
-        if (!is_silent(c, &log->head)) {
+    const struct heads *logs = &c->closer->progress.logs;
+    for (size_t i = 0; i < logs->n && c->asks.n < CLOSED_AT_ONCE; i++) {
+        const struct log_head *log = &logs->all[i];
+        if (!is_silent(c, log)) {
             continue;
         }
-        if (log->counted < log->head.n) {
+        if (log->counted < log->n) {
             *ret_uncounted = true;
-        } else if (is_for_good(c, &log->head)) {
-            put_close(c, &log->head);
+        } else if (is_for_good(c, log)) {
+            put_close(c, log);
         }
     }
     return c->asks.n == 0 || closing_ask(c, take_ignored);
@@ -229,7 +229,7 @@ static void clean_strays(struct closing *c)
     forget_unseen(c, strays);
     for (size_t i = 0; i < strays->n; i++) {
         const struct watched_log *stray = &strays->all[i];
-        if (log_progress_find(&c->closer->progress, stray->head.id) != NULL) {
+        if (heads_find(&c->closer->progress.logs, stray->head.id, 0) != NULL) {
             continue;
         }
         if (stands(c, stray, apart_ms)) {

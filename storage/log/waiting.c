@@ -42,13 +42,13 @@ void waiting_take(struct waiting *ret, struct core *core, size_t most)
 
 /* Has @waiting all entries that the cursors lack of this process's log?  Entries behind
  * waiting->last were acknowledged later, if at all. */
-static bool has_all(const struct waiting *waiting, const struct log_standing *log)
+static bool has_all(const struct waiting *waiting, const struct log_head *log)
 {
     uint64_t next = log->counted + 1;
-    uint64_t last = waiting->last < log->head.n ? waiting->last : log->head.n;
+    uint64_t last = waiting->last < log->n ? waiting->last : log->n;
     for (size_t i = 0; i < waiting->n && next <= last; i++) {
         const struct log_entry *entry = waiting->entries[i];
-        if (entry->n == next && strcmp(entry->era, log->head.era) == 0) {
+        if (entry->n == next && strcmp(entry->era, log->era) == 0) {
             next++;
         }
     }
@@ -58,10 +58,10 @@ static bool has_all(const struct waiting *waiting, const struct log_standing *lo
 /* Is everything counted but what @waiting has? */
 static bool covers(const struct waiting *waiting, const struct log_progress *progress)
 {
-    for (size_t i = 0; i < progress->n; i++) {
-        const struct log_standing *log = &progress->logs[i];
-        bool is_own = strcmp(log->head.id, waiting->id) == 0;
-        if (log->counted < log->head.n && (!is_own || !has_all(waiting, log))) {
+    for (size_t i = 0; i < progress->logs.n; i++) {
+        const struct log_head *log = &progress->logs.all[i];
+        bool is_own = strcmp(log->id, waiting->id) == 0;
+        if (log->counted < log->n && (!is_own || !has_all(waiting, log))) {
             return false;
         }
     }

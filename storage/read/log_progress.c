@@ -1,9 +1,8 @@
 #include "storage/read/log_progress.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "storage/base/index.h"
 #include "storage/cluster/topology.h"
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
@@ -12,27 +11,8 @@
 
 void log_progress_release(struct log_progress *progress)
 {
-    free(progress->logs);
-    free(progress->next);
-    *progress = (struct log_progress){.logs = NULL};
-}
-
-/* The log @id among @n logs; NULL: there is none.  The search begins at @hint, the place in another
- * list: as a rule logs stand in the same order. */
-static struct log_standing *find(struct log_standing *logs, size_t n, const char *id, size_t hint)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct log_standing *log = &logs[(hint + i) % n];
-        if (memcmp(log->head.id, id, LOG_ID_TEXT) == 0) {
-            return log;
-        }
-    }
-    return NULL;
-}
-
-const struct log_standing *log_progress_find(const struct log_progress *progress, const char *id)
-{
-    return find(progress->logs, progress->n, id, 0);
+    heads_release(&progress->logs);
+    heads_release(&progress->next);
 }
 
 /* ---- one round trip ---- */
@@ -40,8 +20,7 @@ const struct log_standing *log_progress_find(const struct log_progress *progress
 struct reading {
     struct log_progress *progress;
     struct core *core;
-    size_t n_fresh;             /* how many logs progress->next has, by the heads read now */
-    struct log_standing *asked; /* the logs whose cursors are read */
+    struct log_head *asked; /* the logs whose cursors are read */
     size_t n_asked;
     size_t n_heads;       /* the first replies have the heads, one register each */
     bool has_time;        /* the reply behind the heads has the clock */
@@ -58,29 +37,8 @@ static enum storage_err foreign(struct reading *r, const char *what)
 
 static enum storage_err take_heads(struct reading *r, unsigned place, const struct reply *reply)
 {
-    if (reply->type != REPLY_ARRAY || reply->n % 2 != 0) {
-        return foreign(r, "heads");
-    }
-    for (size_t i = 0; i < reply->n; i += 2) {
-        struct slice name = reply->items[i].text;
-        struct slice value = reply->items[i + 1].text;
-        struct log_progress *p = r->progress;
-        struct log_head head;
-        uint64_t n_closed = 0;
-        if (log_closed_parse(name, value, &n_closed)) {
-            p->n_closed += n_closed;
-            continue;
-        }
-        if (!log_head_parse(name, value, &head)) {
-            return foreign(r, "heads");
-        }
-        head.place = place;
-        if (!array_reserve(&p->next, &p->next_capacity, r->n_fresh, sizeof(*p->next))) {
-            return STORAGE_NOMEM;
-        }
-        p->next[r->n_fresh++] = (struct log_standing){.head = head};
-    }
-    return STORAGE_OK;
+    enum storage_err err = heads_add(&r->progress->next, place, reply);
+    return err == STORAGE_REFUSED ? foreign(r, "heads") : err;
 }
 
 static enum storage_err take_cursors(struct reading *r, const struct reply *reply)
@@ -215,7 +173,7 @@ static void ask_cursors(const struct reading *r, struct asks *asks)
     for (unsigned p = 0; p < r->core->partitions.n; p++) {
         struct buffer *out = asks_command(asks, r->core, p, "HMGET", "state", r->n_asked);
         for (size_t i = 0; i < r->n_asked; i++) {
-            resp_word(out, r->asked[i].head.id, LOG_ID_TEXT);
+            resp_word(out, r->asked[i].id, LOG_ID_TEXT);
         }
     }
 }
@@ -245,15 +203,14 @@ static enum storage_err run_trip(struct reading *r, struct session *session, int
  * be asked for.  Returns how many these are. */
 static size_t sort_known(struct reading *r, bool asked)
 {
-    struct log_standing *fresh = r->progress->next;
-    const struct log_progress *p = r->progress;
+    struct log_head *fresh = r->progress->next.all;
     size_t n_new = 0;
-    for (size_t i = 0; i < r->n_fresh; i++) {
-        struct log_standing log = fresh[i];
-        const struct log_standing *known = find(p->logs, p->n, log.head.id, i);
-        if (known != NULL && (asked || known->counted >= log.head.n)) {
+    for (size_t i = 0; i < r->progress->next.n; i++) {
+        struct log_head log = fresh[i];
+        const struct log_head *known = heads_find(&r->progress->logs, log.id, i);
+        if (known != NULL && (asked || known->counted >= log.n)) {
             fresh[i].counted = known->counted;
-        } else if (log.head.n > 0) { /* an empty log has nothing to be counted */
+        } else if (log.n > 0) { /* an empty log has nothing to be counted */
             fresh[i] = fresh[n_new];
             fresh[n_new++] = log;
         }
@@ -261,29 +218,18 @@ static size_t sort_known(struct reading *r, bool asked)
     return n_new;
 }
 
-/* Make the @n logs of progress->next those of the last reading. */
-static void keep_fresh(struct log_progress *progress, size_t n)
-{
-    struct log_standing *before = progress->logs;
-    size_t capacity = progress->capacity;
-    progress->logs = progress->next;
-    progress->n = n;
-    progress->capacity = progress->next_capacity;
-    progress->next = before;
-    progress->next_capacity = capacity;
-}
-
 /* Read the heads, then cursors.  @all: the cursors of all known logs are read with the heads. */
 static enum storage_err read_progress(
     struct reading *r, struct session *session, int64_t deadline_ms, bool all)
 {
     struct log_progress *progress = r->progress;
-    r->asked = progress->logs;
-    r->n_asked = all ? progress->n : 0;
+    heads_clear(&progress->next);
+    r->asked = progress->logs.all;
+    r->n_asked = all ? progress->logs.n : 0;
     enum storage_err err = run_trip(r, session, deadline_ms);
     size_t n_new = err == STORAGE_OK ? sort_known(r, all) : 0;
     if (n_new > 0) {
-        r->asked = progress->next;
+        r->asked = progress->next.all;
         r->n_asked = n_new;
         r->n_heads = 0;
         r->has_time = r->has_ids = false;
@@ -307,11 +253,9 @@ enum storage_err log_progress_read(struct log_progress *progress, struct core *c
     bool knows = progress->remembers && progress->stood_us != 0 && progress->stood_us == since_us;
     progress->detail[0] = '\0';
     progress->stood_us = 0;
-    progress->n_closed = 0;
     enum storage_err err = read_progress(&r, session, deadline_ms, !knows);
     if (err == STORAGE_OK && knows && session_stands_since(session) != since_us) {
         r = begun; /* a connection was made anew, so what was remembered may be void */
-        progress->n_closed = 0;
         err = read_progress(&r, session, deadline_ms, true);
     }
     *ret_lost = *ret_lost || r.lost;
@@ -319,6 +263,8 @@ enum storage_err log_progress_read(struct log_progress *progress, struct core *c
         return err;
     }
     progress->stood_us = since_us == session_stands_since(session) ? since_us : 0;
-    keep_fresh(progress, r.n_fresh);
+    struct heads before = progress->logs;
+    progress->logs = progress->next;
+    progress->next = before;
     return STORAGE_OK;
 }

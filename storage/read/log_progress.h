@@ -25,27 +25,19 @@
 #ifndef STORAGE_READ_LOG_PROGRESS_H
 #define STORAGE_READ_LOG_PROGRESS_H
 
-#include "storage/schema/log_state.h"
+#include "storage/schema/heads.h"
 #include "storage/schema/part_set.h"
 #include "storage/session/session.h"
 
 #define LOG_PROGRESS_IDS 256
 
-struct log_standing {
-    struct log_head head;
-    uint64_t counted; /* all partitions have counted the entries up to this number */
-};
-
 /* Zeroed at first. */
 struct log_progress {
-    struct log_standing *logs; /* owned; all logs that are open */
-    size_t n, capacity;
-    struct log_standing *next; /* owned; the next reading puts the logs here */
-    size_t next_capacity;
-    char detail[96]; /* with STORAGE_REFUSED: why */
+    struct heads logs; /* all logs that are open, with `counted` */
+    struct heads next; /* the next reading puts the logs here */
+    char detail[96];   /* with STORAGE_REFUSED: why */
     bool remembers;  /* set by the caller: cursors of logs that have not grown are not read again */
-    uint64_t n_closed; /* how many logs were ever closed, in all places; read with the heads */
-    int64_t time_us;   /* with `remembers`: Redis's clock, read behind the heads, UTC */
+    int64_t time_us; /* with `remembers`: Redis's clock, read behind the heads, UTC */
     char ids[LOG_PROGRESS_IDS]; /* with `remembers`: the ids of partition 0, a blank behind each */
     size_t ids_n;               /* how many bytes `ids` has; 0: partition 0 has no state */
     bool is_whole;              /* the last reading has read all cursors */
@@ -66,8 +58,5 @@ void log_progress_release(struct log_progress *progress);
  * @deadline_ms is of CLOCK_MONOTONIC. */
 enum storage_err log_progress_read(struct log_progress *progress, struct core *core,
     struct session *session, int64_t deadline_ms, bool *ret_lost) MUST_CHECK;
-
-/* The log @id, valid until the next reading; NULL: no such log is open. */
-const struct log_standing *log_progress_find(const struct log_progress *progress, const char *id);
 
 #endif

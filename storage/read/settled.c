@@ -59,15 +59,15 @@ struct wait {
 static enum storage_err find_missing(struct settled *s)
 {
     s->n = 0;
-    for (size_t i = 0; i < s->progress.n; i++) {
-        const struct log_standing *log = &s->progress.logs[i];
-        if (log->counted >= log->head.n) {
+    for (size_t i = 0; i < s->progress.logs.n; i++) {
+        const struct log_head *log = &s->progress.logs.all[i];
+        if (log->counted >= log->n) {
             continue;
         }
         if (!array_reserve(&s->missing, &s->capacity, s->n, sizeof(*s->missing))) {
             return STORAGE_NOMEM;
         }
-        s->missing[s->n++] = log->head;
+        s->missing[s->n++] = *log;
     }
     return STORAGE_OK;
 }
@@ -78,7 +78,7 @@ static void keep_missing(struct settled *s)
 {
     size_t kept = 0;
     for (size_t i = 0; i < s->n; i++) {
-        const struct log_standing *log = log_progress_find(&s->progress, s->missing[i].id);
+        const struct log_head *log = heads_find(&s->progress.logs, s->missing[i].id, i);
         if (log != NULL && log->counted < s->missing[i].n) {
             s->missing[kept++] = s->missing[i];
         }
@@ -103,7 +103,7 @@ static enum storage_err ask_age(struct wait *w)
     struct settled *s = w->settled;
     struct asks asks = asks_to(w->session);
     for (size_t i = 0; i < s->n; i++) {
-        const struct log_standing *log = log_progress_find(&s->progress, s->missing[i].id);
+        const struct log_head *log = heads_find(&s->progress.logs, s->missing[i].id, i);
         unsigned partition = core_log_partition(w->core, s->missing[i].place);
         struct buffer *out = asks_begin(&asks, partition);
         struct key key;
@@ -222,9 +222,9 @@ static void note_moment(struct wait *w, int64_t read_us)
     }
     buffer_clear(text, TEXT_KEPT);
     buffer_append(text, p->ids, p->ids_n);
-    buffer_append(text, &p->n_closed, sizeof(p->n_closed));
-    for (size_t i = 0; i < p->n; i++) {
-        const struct log_head *head = &p->logs[i].head;
+    buffer_append(text, &p->logs.n_closed, sizeof(p->logs.n_closed));
+    for (size_t i = 0; i < p->logs.n; i++) {
+        const struct log_head *head = &p->logs.all[i];
         buffer_append(text, head->id, LOG_ID_TEXT);
         buffer_append(text, head->era, LOG_ID_TEXT);
         buffer_append(text, &head->n, sizeof(head->n));

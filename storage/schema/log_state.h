@@ -31,7 +31,9 @@ struct log_head {
     char era[LOG_ID_TEXT + 1]; /* of the connection that appended the last entry; "0": none */
     uint64_t n;                /* number of the last entry; 0: there is none */
     int64_t time_ms;           /* Redis's clock when the log's writer was heard of last */
-    unsigned place;            /* set by the caller: the register's place, core_log_partition() */
+    /* Set by the caller: */
+    unsigned place;   /* of the register, core_log_partition() */
+    uint64_t counted; /* all partitions have counted the entries up to this number */
 };
 
 /* Read a log's field of t:{0}:heads.  False, with @ret untouched: the field is not that of a log.

@@ -67,7 +67,8 @@ static void setup(void)
     }
     (void)fake_streams_add(OWN, 9);
     (void)fake_streams_add(OTHER, 1);
-    cr_assert(heads_take(&heads, fake_streams_heads()));
+    heads_clear(&heads);
+    cr_assert_eq(heads_add(&heads, 0, fake_streams_heads()), STORAGE_OK);
     batch.tasks[2].n = 1; /* nobody looks which one */
 }
 
@@ -106,7 +107,8 @@ Test(pass_by, cursors_of_logs_with_a_head_move_in_the_other_partitions)
 
 Test(pass_by, nothing_is_asked_where_no_log_has_a_head)
 {
-    cr_assert(heads_take(&heads, &(struct reply){.type = REPLY_ARRAY}));
+    heads_clear(&heads);
+    cr_assert_eq(heads_add(&heads, 0, &(struct reply){.type = REPLY_ARRAY}), STORAGE_OK);
     expect(FOLD_DONE, STORAGE_OK, NULL);
     cr_expect_eq(seen.n, 0u);
 }

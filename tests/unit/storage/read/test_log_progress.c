@@ -133,7 +133,7 @@ static void expect(const char *asked, uint64_t one, uint64_t two)
     cr_expect_str_eq(redis.asked, asked, "%s, not %s", redis.asked, asked);
     const uint64_t wanted[] = {one, two};
     for (size_t i = 0; i < 2; i++) {
-        const struct log_standing *log = log_progress_find(&progress, fake_streams.logs[i].id);
+        const struct log_head *log = heads_find(&progress.logs, fake_streams.logs[i].id, i);
         cr_assert_not_null(log);
         cr_expect_eq(log->counted, wanted[i], "%" PRIu64, log->counted);
     }
@@ -212,13 +212,13 @@ Test(log_progress, how_many_logs_were_closed)
 {
     counted("5", "5");
     expect("aabb;", 5, 5);
-    cr_expect_eq(progress.n_closed, 0u);
+    cr_expect_eq(progress.logs.n_closed, 0u);
     fake_streams.closed = "17";
     expect("", 5, 5);
-    cr_expect_eq(progress.n_closed, 17u);
+    cr_expect_eq(progress.logs.n_closed, 17u);
     redis.reconnects = true; /* the heads are read twice */
     expect("aabb;", 5, 5);
-    cr_expect_eq(progress.n_closed, 17u);
+    cr_expect_eq(progress.logs.n_closed, 17u);
 }
 
 /* Each place of a cluster has a register of its own. */
@@ -232,7 +232,7 @@ Test(log_progress, logs_are_closed_in_all_places)
     core->n_logs = PARTITIONS;
     fake_streams.closed = "17";
     cr_expect_eq(log_progress_read(&progress, core, &session, INT64_MAX, &lost), STORAGE_OK);
-    cr_expect_eq(progress.n_closed, 17u * PARTITIONS);
+    cr_expect_eq(progress.logs.n_closed, 17u * PARTITIONS);
     core->is_spread = false;
 }
 

@@ -1,4 +1,4 @@
-#include "storage/fold/heads.h"
+#include "storage/schema/heads.h"
 
 #include <criterion/criterion.h>
 
@@ -16,7 +16,8 @@ static bool take(struct heads *heads, const char *const *words, size_t n)
         items[i] = text(words[i]);
     }
     struct reply reply = {.type = REPLY_ARRAY, .items = items, .n = n};
-    return heads_take(heads, &reply);
+    heads_clear(heads);
+    return heads_add(heads, 0, &reply) == STORAGE_OK;
 }
 
 Test(heads, of_two_logs)
@@ -26,13 +27,14 @@ Test(heads, of_two_logs)
     struct heads heads = {0};
     cr_assert(take(&heads, words, 6));
     cr_assert_eq(heads.n, 2u);
-    const struct log_head *head = heads_find(&heads, "00000000000000aa");
+    cr_expect_eq(heads.n_closed, 17u);
+    const struct log_head *head = heads_find(&heads, "00000000000000aa", 0);
     cr_assert_not_null(head);
     cr_expect_eq(head->n, 12u);
     cr_expect_str_eq(head->era, "00000000000000e1");
     cr_expect_eq(head->time_ms, 1795187834000);
-    cr_expect_eq(heads_find(&heads, "00000000000000bb")->n, 0u);
-    cr_expect_null(heads_find(&heads, "00000000000000cc"));
+    cr_expect_eq(heads_find(&heads, "00000000000000bb", 0)->n, 0u);
+    cr_expect_null(heads_find(&heads, "00000000000000cc", 1));
     heads_release(&heads);
 }
 
@@ -51,7 +53,7 @@ Test(heads, that_are_none)
     cr_expect_not(take(&heads, behind, 4));
     cr_expect_eq(heads.n, 0u, "no part of a register");
     cr_expect_not(take(&heads, good, 1));
-    cr_expect_not(heads_take(&heads, &number));
+    cr_expect_eq(heads_add(&heads, 0, &number), STORAGE_REFUSED);
     cr_assert(take(&heads, good, 0));
     cr_expect_eq(heads.n, 0u);
     heads_release(&heads);
@@ -65,11 +67,11 @@ Test(heads, registers_of_several_places_are_one_list)
     struct reply two[2] = {text("00000000000000bb"), text("5 00000000000000ee 2000")};
     struct reply first = {.type = REPLY_ARRAY, .items = one, .n = 2};
     struct reply second = {.type = REPLY_ARRAY, .items = two, .n = 2};
-    cr_assert(heads_add(&heads, 0, &first));
-    cr_assert(heads_add(&heads, 7, &second));
+    cr_assert_eq(heads_add(&heads, 0, &first), STORAGE_OK);
+    cr_assert_eq(heads_add(&heads, 7, &second), STORAGE_OK);
     cr_expect_eq(heads.n, 2u);
-    cr_expect_eq(heads_find(&heads, "00000000000000aa")->place, 0u);
-    cr_expect_eq(heads_find(&heads, "00000000000000bb")->place, 7u);
-    cr_expect_eq(heads_find(&heads, "00000000000000bb")->n, 5u);
+    cr_expect_eq(heads_find(&heads, "00000000000000aa", 0)->place, 0u);
+    cr_expect_eq(heads_find(&heads, "00000000000000bb", 0)->place, 7u);
+    cr_expect_eq(heads_find(&heads, "00000000000000bb", 0)->n, 5u);
     heads_release(&heads);
 }
