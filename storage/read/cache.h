@@ -6,8 +6,11 @@
  * to what the value was made of (storage/read/README.md).  A caller gets the value only for the
  * same id, and then has Redis say that the id is still that one.  The cache itself knows no Redis.
  *
- * When the cache is full, the value that was not used for longest is dropped.  A value whose id is
- * not current any more is overwritten, or dropped in that way.
+ * When the cache is full, the value that was not used for longest is dropped: a large one while
+ * these have more than a fourth of the cache, else a small one of at most 2 KiB.  A sketch takes up
+ * to 12 KiB, and is read again by one command.  A sum of visits takes half a KiB, and is read again
+ * by a command for each partition and minute.  A value whose id is not current any more is
+ * overwritten, or dropped in that way.
  */
 #ifndef STORAGE_READ_CACHE_H
 #define STORAGE_READ_CACHE_H
@@ -21,9 +24,13 @@
 struct cache;
 
 /* The name of a value: a hash of 128 bits, keyed with random bytes of this process, so that nobody
- * can choose a page's name that collides with another's. */
+ * can choose a page's name that collides with another's.
+ *
+ * Of values that replace each other, as of windows that end now, there is room for one: they have
+ * the same bytes, and each a range of its own.  A value is found by the same range only. */
 struct cache_id {
     uint8_t bytes[16];
+    uint64_t range; /* 0: the value shares its name with none */
 };
 
 /* Make a cache that takes about @bytes at most, values and administration together.  A cache of 0

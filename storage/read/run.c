@@ -2,9 +2,11 @@
 
 #include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "storage/base/index.h"
 #include "storage/redis/resp.h"
+#include "storage/time/units.h"
 
 /* ---- proofs ---- */
 
@@ -172,8 +174,22 @@ struct cache_id run_id(const struct cache *cache, const struct cache_id *name,
 {
     struct {
         struct cache_id name;
-        int64_t level, start_s, end_s;
-    } of = {*name, cover->buckets[run->first].level, cover->buckets[run->first].start_s,
+        int64_t level, proof, start_s, end_s;
+    } of = {*name, cover->buckets[run->first].level, 0, cover->buckets[run->first].start_s,
         cover->buckets[run->first + run->n - 1].end_s};
-    return cache_id(cache, &of, sizeof(of));
+    if (of.level != LEVEL_MINUTE) {
+        return cache_id(cache, &of, sizeof(of));
+    }
+    struct cache_id whole = cache_id(cache, &of, sizeof(of));
+    of.proof = run->proof; /* from here on `of` is what the runs have in common */
+    if (run->proof == PROOF_FOLD) {
+        of.start_s = of.end_s = 0;
+    } else if (of.start_s % HOUR_S == 0) {
+        of.end_s = 0;
+    } else {
+        of.start_s = 0;
+    }
+    struct cache_id id = cache_id(cache, &of, sizeof(of));
+    memcpy(&id.range, whole.bytes, sizeof(id.range));
+    return id;
 }

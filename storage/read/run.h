@@ -102,7 +102,10 @@ struct cache_id run_name(const struct cache *cache, struct buffer *scratch, unsi
     enum key_kind kind, struct slice site, const struct slice *const *pages, size_t n_pages);
 
 /* The name of what the buckets of @run, of @cover, have of @name.  A site's zone stays the same as
- * long as this process runs, so it need not be in the name. */
+ * long as this process runs, so it need not be in the name.
+ *
+ * Each minute a window that ends now has other runs of minutes: the last ones begin or end
+ * elsewhere in their hour, and so do the first ones.  Such runs replace each other. */
 struct cache_id run_id(const struct cache *cache, const struct cache_id *name,
     const struct cover *cover, const struct remembered_run *run);
 

@@ -9,7 +9,7 @@ TestSuite(figures, .timeout = 60);
 #define DAY_S    (20000 * 24 * HOUR_S) /* its first second */
 
 static const struct ver ver = {1, "v"};
-static const struct cache_id name = {{1}};
+static const struct cache_id name = {.bytes = {1}};
 static struct cache *cache;
 static struct figures figures;
 

@@ -68,6 +68,65 @@ Test(cache, keeps_nothing_without_a_ver)
     cache_free(cache);
 }
 
+/* Windows that end now have other minutes each minute, and need one value, not one a minute. */
+Test(cache, ranges_under_one_name_replace_each_other)
+{
+    struct cache *cache = cache_new(1 << 20);
+    struct cache_id one = cache_id(cache, "a", 1), two = one;
+    struct ver ver = ver_of("v1");
+    struct seen seen = {.n = 0};
+    cr_assert_eq(one.range, 0u);
+    one.range = 1;
+    two.range = 2;
+    cache_put(cache, &one, &ver, "one", 3);
+    size_t bytes = cache_bytes(cache);
+    cr_assert(cache_get(cache, &one, &ver, look, &seen));
+    cr_assert_not(cache_get(cache, &two, &ver, look, &seen), "another range");
+    cr_assert_not(has(cache, "a", "v1", "one"), "no range");
+    cache_put(cache, &two, &ver, "two", 3);
+    cr_assert(cache_get(cache, &two, &ver, look, &seen));
+    cr_expect_eq(memcmp(seen.bytes, "two", 3), 0);
+    cr_assert_not(cache_get(cache, &one, &ver, look, &seen));
+    cr_expect_eq(cache_bytes(cache), bytes);
+    cache_free(cache);
+}
+
+/* Values of 4 KiB, put between small ones, do not drop the small ones.  With no small ones they
+ * have the whole cache. */
+Test(cache, large_values_make_room_first)
+{
+    enum { LIMIT = 256 * 1024, SMALL = 1000, LARGE = 4096 };
+    static char value[LARGE];
+    struct cache *cache = cache_new(LIMIT);
+    struct ver ver = ver_of("v");
+    size_t large = 0, small = 0;
+    struct seen seen;
+    for (int i = 0; i < 1000; i++) {
+        struct cache_id id = cache_id(cache, &i, sizeof(i));
+        cache_put(cache, &id, &ver, value, LARGE);
+    }
+    cr_expect_gt(
+        cache_bytes(cache), LIMIT - 16384 - LARGE - 1000); /* but for the heads of chains */
+    for (int i = 1000; i < 1150; i++) {
+        struct cache_id id = cache_id(cache, &i, sizeof(i));
+        cache_put(cache, &id, &ver, value, SMALL);
+    }
+    for (int i = 1150; i < 2000; i++) {
+        struct cache_id id = cache_id(cache, &i, sizeof(i));
+        cache_put(cache, &id, &ver, value, LARGE);
+    }
+    for (int i = 0; i < 2000; i++) {
+        struct cache_id id = cache_id(cache, &i, sizeof(i));
+        bool found = cache_get(cache, &id, &ver, look, &seen);
+        small += found && seen.n == SMALL;
+        large += found && seen.n == LARGE;
+        cr_expect(found || i < 1999, "the newest is there");
+    }
+    cr_expect_eq(small, 150u);
+    cr_expect_geq(large, 10u);
+    cache_free(cache);
+}
+
 Test(cache, of_no_bytes_keeps_nothing)
 {
     struct cache *cache = cache_new(0);

@@ -231,3 +231,52 @@ Test(remembered_run, every_question_has_a_name_of_its_own)
     cover_release(&cover);
     cache_free(cache);
 }
+
+/* The name of minutes [from, to) of the hour at @hour_s. */
+static struct cache_id minutes_of(
+    struct cache *cache, enum proof proof, int64_t hour_s, int64_t from, int64_t to)
+{
+    static const struct cache_id name = {.bytes = {7}};
+    struct bucket buckets[60];
+    for (int64_t m = from; m < to; m++) {
+        int64_t start_s = hour_s + m * 60;
+        buckets[m - from] =
+            (struct bucket){.level = LEVEL_MINUTE, .start_s = start_s, .end_s = start_s + 60};
+    }
+    struct cover cover = {.buckets = buckets, .n = (size_t)(to - from)};
+    struct remembered_run run = {.first = 0, .n = cover.n, .proof = proof};
+    return run_id(cache, &name, &cover, &run);
+}
+
+static bool takes_turns(const struct cache_id *a, const struct cache_id *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0 && a->range != b->range;
+}
+
+/* What a window that ends now has of minutes is another run each minute.  The new one takes the
+ * place of the old one.  Runs that one window has at the same time do not. */
+Test(remembered_run, a_moving_windows_minutes_take_turns)
+{
+    const int64_t hour_s = INT64_C(1795186800);
+    struct cache *cache = cache_new(1 << 16);
+    struct cache_id over = minutes_of(cache, PROOF_OVER, hour_s, 0, 20);
+    struct cache_id again = minutes_of(cache, PROOF_OVER, hour_s, 0, 20);
+    struct cache_id next = minutes_of(cache, PROOF_OVER, hour_s, 0, 21);
+    cr_expect_eq(memcmp(&over, &again, sizeof(over)), 0);
+    cr_expect(takes_turns(&over, &next), "the open hour grows");
+    struct cache_id open = minutes_of(cache, PROOF_FOLD, hour_s, 20, 22);
+    struct cache_id next_open = minutes_of(cache, PROOF_FOLD, hour_s, 21, 23);
+    cr_expect(takes_turns(&open, &next_open), "the minutes that are not over");
+    struct cache_id first = minutes_of(cache, PROOF_VER, hour_s, 21, 60);
+    struct cache_id next_first = minutes_of(cache, PROOF_VER, hour_s, 22, 60);
+    cr_expect(takes_turns(&first, &next_first), "the window's first minutes");
+    struct cache_id before = minutes_of(cache, PROOF_VER, hour_s, 0, 21);
+    const struct cache_id all[] = {
+        over, open, first, before, minutes_of(cache, PROOF_VER, hour_s + 3600, 21, 60)};
+    for (size_t i = 0; i < 5; i++) {
+        for (size_t j = i + 1; j < 5; j++) {
+            cr_expect_neq(memcmp(all[i].bytes, all[j].bytes, 16), 0, "%zu and %zu", i, j);
+        }
+    }
+    cache_free(cache);
+}
