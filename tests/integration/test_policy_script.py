@@ -73,11 +73,15 @@ def test_several_jobs_in_one_call(script, chance):
 def test_one_limit_is_what_it_is_alone(script, chance, redis, algorithm):
     """The scripts of a single limit answer the same and leave the same in Redis, so that a policy may get a second limit."""
     alone, together, now = script(algorithm), script("policy"), START
-    limits = [Funnel(7, 10_000, 4), Funnel(2, 30_000, 9)] if algorithm == "funnel" else [Sliding(5, 10_000), Sliding(9, 30_000)]
-    for step in range(600):
+    if algorithm == "funnel":  # from one to the next changes the rate alone, the cost alone, the capacity alone, then all
+        limits = [Funnel(7, 10_000, 4), Funnel(3, 10_000, 4), Funnel(3, 20_000, 4), Funnel(3, 20_000, 1), Funnel(2, 30_000, 9)]
+    else:
+        limits = [Sliding(5, 10_000), Sliding(9, 30_000), Sliding(2, 30_000)]
+    for step in range(1000):
+        limit = limits[step // 12 % len(limits)]  # the configuration changes
+        period = limit.period_us
         now += chance.choice([0, 1, chance.randint(0, 6000), -chance.randint(0, 3000)])
-        now -= chance.choice([0] * 50 + [100_000])
-        limit = limits[step // 60 % 2]  # the configuration changes
+        now += chance.choice([0] * 40 + [period, period, -period, 10 * period, -100_000])  # what is as old as the window
         n = chance.choice([0, 1, 1, 2, 6])
         if algorithm == "funnel":
             words = ("alone", *units(limit.count, limit.period_us), limit.capacity, n, n)
@@ -87,6 +91,29 @@ def test_one_limit_is_what_it_is_alone(script, chance, redis, algorithm):
         assert answers[0] == answers[1][:4] and answers[1][4] == 0, step
         held = [redis.command("DUMP", key) for key in ("alone", "together")]
         assert held[0] == held[1], step
+
+
+@pytest.mark.parametrize("name", ["sliding", "policy"])
+def test_what_has_left_the_window_is_removed_by_the_thousand(script, redis, name):
+    """All but the newest, whose total the sum is counted from."""
+    run, limit = script(name), Sliding(5000, SECOND)
+    words = ("k", limit.capacity, limit.period_us, 1) if name == "sliding" else (["k"], 1, 1, *limit.words())
+    run(START, *[words] * 2500)
+    for calls, held in enumerate([1501, 502, 4, 5], start=1):
+        assert run(START + 2 * SECOND, words)[0][:2] == (1, limit.capacity - calls)
+        assert redis.command("ZCARD", "k") == held
+
+
+@pytest.mark.parametrize("name", ["funnel", "policy"])
+def test_a_foreign_value_counts_as_nothing(script, redis, name):
+    """Somebody else's string under a limit's key must not make each call fail for as long as it is there."""
+    run, limit = script(name), Funnel(1, SECOND, 4)
+    policy = Policy([limit], Penalty(2, SECOND, SECOND))
+    for length in (1, 17, 33):
+        for key in keys_of(policy, "k"):
+            redis.command("SET", key, "x" * length)
+        words = ("k:0", *units(limit.count, limit.period_us), limit.capacity, 2, 2) if name == "funnel" else job(policy, "k", 2)
+        assert run(START, words)[0][:3] == (2, 3, 0), length
 
 
 def test_all_or_none(script):

@@ -97,6 +97,7 @@ Test(guard, the_longest_refusal_is_told)
     cr_expect_eq(guard_try(guarded.guard, backwards, 2, &state), GUARD_REFUSED);
     cr_expect_eq(state.retry_us, one.retry_us + 8 * GUARD_SECOND_US);
     cr_expect(guard_closed(guarded.guard, SLICE("long"), &state));
+    cr_expect_not(state.allowed);
     cr_expect_eq(state.retry_us, one.retry_us + 8 * GUARD_SECOND_US);
     cr_expect_not(guard_closed(guarded.guard, SLICE("other"), &state));
 }
@@ -106,8 +107,10 @@ Test(guard, all_charges_are_taken_or_none)
     lease("open", GUARD_LEASE + 1, 10, 0);
     lease("shut", 0, 0, GUARD_CAPACITY * GUARD_SECOND_US + GUARD_SECOND_US);
     struct guard_charge charges[] = {{SLICE("open"), 2}, {SLICE("shut"), 1}};
+    struct guard_charge backwards[] = {charges[1], charges[0]};
     struct limit_state state;
     cr_expect_eq(guard_try(guarded.guard, charges, 2, &state), GUARD_REFUSED);
+    cr_expect_eq(guard_try(guarded.guard, backwards, 2, &state), GUARD_REFUSED);
     cr_expect_eq(
         guard_try(guarded.guard, charges, 1, &state), GUARD_ADMITTED, "nothing was taken before");
     cr_expect_eq(state.granted, 2);
@@ -117,11 +120,13 @@ Test(guard, all_charges_are_taken_or_none)
 Test(guard, no_address_is_judged_without_the_secret)
 {
     struct guard_charge charge = {{"\x7f\0\0\1", 4}, 1};
+    struct guard_charge v6 = {SLICE("an IPv6 address "), 1};
     struct guard_charge foreign = {SLICE("longer than any address is"), 1};
     struct storage_job job = guard_write_of(&charge, 1);
     struct limit_state state;
     guarded.core->config.guard_by = GUARD_IP;
     cr_expect_eq(guard_try(guarded.guard, &foreign, 1, &state), GUARD_FAILED);
+    cr_expect_eq(guard_try(guarded.guard, &v6, 1, &state), GUARD_ASK);
     cr_expect_eq(guard_try(guarded.guard, &charge, 1, &state), GUARD_ASK);
     const struct funnel *known = funnel_known(guarded.guard, charge.who);
     cr_assert_not_null(known);

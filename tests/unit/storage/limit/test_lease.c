@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "storage/limit/funnel.h"
 #include "storage/limit/guard.h"
 #include "tests/lib/guard_fixture.h"
 
@@ -45,6 +46,27 @@ Test(lease, what_is_left_of_a_lease_is_told_as_free)
     guard_peek(guarded.guard, SLICE("a"), &state);
     cr_expect_eq(state.remaining, GUARD_CAPACITY - 10 + 4, "half an event is none");
     cr_expect_eq(state.reset_us, 5 * GUARD_SECOND_US + GUARD_SECOND_US / 2);
+}
+
+/* After a limit became smaller Redis may have counted more than passes at once. */
+Test(lease, never_less_than_nothing_is_told_as_free)
+{
+    struct limit_state state;
+    guard_peek(guarded.guard, SLICE("a"), &state);
+    cr_expect(state.allowed && state.remaining == GUARD_CAPACITY, "all, before the first event");
+    begin(0, 0, (GUARD_CAPACITY + 10) * GUARD_SECOND_US);
+    guard_peek(guarded.guard, SLICE("a"), &state);
+    cr_expect_eq(state.remaining, 0);
+    cr_expect_eq(state.reset_us, (GUARD_CAPACITY + 10) * GUARD_SECOND_US);
+}
+
+Test(lease, what_is_told_counts_the_event_itself)
+{
+    struct limit_state state;
+    begin(5, GUARD_CAPACITY - 10, 10 * GUARD_SECOND_US);
+    cr_expect_eq(try_events(1, &state), GUARD_ADMITTED);
+    cr_expect_eq(state.remaining, GUARD_CAPACITY - 10 + 3);
+    cr_expect_eq(state.reset_us, 7 * GUARD_SECOND_US);
 }
 
 Test(lease, the_wait_is_for_what_the_lease_lacks)
@@ -119,6 +141,47 @@ Test(lease, the_next_one_is_asked_for_when_half_is_gone)
     cr_expect_eq(guarded.sent[0]->u.limit.want, GUARD_LEASE - 1);
 }
 
+Test(lease, a_request_as_large_as_a_lease_takes_what_there_is)
+{
+    struct guard_charge charge = {SLICE("a"), GUARD_LEASE};
+    struct storage_job job = guard_write_of(&charge, 1);
+    guard_submit(guarded.guard, &job);
+    cr_assert_eq(guarded.n_sent, 1);
+    cr_expect_eq(guarded.sent[0]->u.limit.need, 0);
+    cr_expect_eq(guarded.sent[0]->u.limit.want, GUARD_LEASE);
+}
+
+/* The job of the first one is under way, and cannot be sent twice. */
+Test(lease, only_one_is_asked_for_ahead)
+{
+    struct limit_state state;
+    begin(GUARD_LEASE, 40, 0);
+    cr_assert_eq(guarded.n_sent, 1);
+    cr_expect_eq(try_events(1, &state), GUARD_ADMITTED);
+    cr_expect_eq(guarded.n_sent, 1);
+}
+
+/* A request whose events are all bad takes nothing. */
+Test(lease, none_is_asked_for_ahead_of_the_first_event)
+{
+    struct limit_state state;
+    cr_expect_eq(try_events(0, &state), GUARD_ADMITTED);
+    cr_expect_eq(guarded.n_sent, 0);
+}
+
+/* Redis had nothing left, and since then not one event has come back. */
+Test(lease, none_is_asked_for_ahead_before_redis_can_have_one)
+{
+    struct limit_state state;
+    begin(GUARD_LEASE + 1, 0, GUARD_CAPACITY * GUARD_SECOND_US - 1);
+    guarded.now_us += PAUSE_US;
+    cr_expect_eq(try_events(1, &state), GUARD_ADMITTED);
+    cr_expect_eq(guarded.n_sent, 0);
+    guarded.now_us += GUARD_SECOND_US;
+    cr_expect_eq(try_events(1, &state), GUARD_ADMITTED);
+    cr_expect_eq(guarded.n_sent, 1);
+}
+
 /* Each refusal would be a round trip. */
 Test(lease, redis_is_left_alone_when_it_has_nothing)
 {
@@ -143,6 +206,20 @@ Test(lease, of_a_small_limit_that_comes_back_fast)
     fast.burst = 0;
     guard_set_limit(guarded.guard, &fast);
     cr_expect_eq(guarded.guard->lease, 1);
+    fast.count = 100;
+    fast.burst = 7;
+    guard_set_limit(guarded.guard, &fast);
+    cr_expect_eq(guarded.guard->lease, 4, "of eight, though 50 ms bring five");
+}
+
+/* Otherwise each request would ask for the next one. */
+Test(lease, of_a_limit_that_allows_only_one_none_is_asked_for_ahead)
+{
+    struct limit small = {LIMIT_FUNNEL, .count = 1, .period_us = GUARD_SECOND_US, .burst = 9};
+    guard_set_limit(guarded.guard, &small);
+    cr_assert_eq(guarded.guard->lease, 1);
+    begin(1, 5, 0);
+    cr_expect_eq(guarded.n_sent, 0);
 }
 
 /* That Redis had nothing left was said of the old limit. */
@@ -203,6 +280,48 @@ Test(lease, the_idle_time_begins_with_the_answer)
     (void)guard_tick(guarded.guard, guarded.now_us / 1000);
     cr_assert_eq(guarded.n_sent, 3);
     cr_expect_eq(guarded.sent[2]->u.limit.need, -2);
+}
+
+Test(lease, one_is_idle_after_a_quarter_of_a_second)
+{
+    int64_t begun_ms = guarded.now_us / 1000;
+    begin(GUARD_LEASE + 2, 40, 0);
+    cr_assert_eq(guarded.n_sent, 0);
+    cr_expect_eq(guard_tick(guarded.guard, begun_ms + 125), begun_ms + 250);
+    cr_expect_eq(guarded.n_sent, 0);
+    (void)guard_tick(guarded.guard, begun_ms + 250);
+    cr_assert_eq(guarded.n_sent, 1);
+    cr_expect_eq(guarded.sent[0]->u.limit.need, -(GUARD_LEASE + 1));
+}
+
+/* Then the sender's thread may sleep until the funnel can be forgotten: a minute after its last
+ * event, not after the lease was given back. */
+Test(lease, nothing_is_looked_at_soon_when_all_are_given_back)
+{
+    int64_t begun_ms = guarded.now_us / 1000;
+    begin(GUARD_LEASE + 2, 40, 0);
+    guarded.now_us += GUARD_SECOND_US;
+    cr_expect_eq(lease_tick(guarded.guard, begun_ms + 1000), begun_ms + 60000);
+    cr_assert_eq(guarded.n_sent, 1);
+    guarded.now_us += GUARD_SECOND_US;
+    guard_answer(0, 0, GUARD_CAPACITY, 0);
+    cr_expect_eq(lease_tick(guarded.guard, begun_ms + 2000), begun_ms + 60000);
+    (void)lease_tick(guarded.guard, begun_ms + 60000);
+    cr_expect_null(funnel_known(guarded.guard, SLICE("a")));
+}
+
+/* Its answer would be written where nothing is any more. */
+Test(lease, a_funnel_is_not_forgotten_while_one_is_under_way)
+{
+    struct limit_state state;
+    begin(GUARD_LEASE, 40, 0);
+    cr_assert_eq(guarded.n_sent, 1);
+    cr_assert_eq(try_events(1, &state), GUARD_ADMITTED, "nothing is left");
+    guarded.now_us += 61 * GUARD_SECOND_US;
+    (void)guard_tick(guarded.guard, guarded.now_us / 1000);
+    cr_assert_not_null(funnel_known(guarded.guard, SLICE("a")));
+    guard_answer(0, 1, 40, 0);
+    cr_expect_eq(funnel_known(guarded.guard, SLICE("a"))->left, 1);
 }
 
 /* The lease that is asked for ahead is the same job. */
