@@ -280,6 +280,29 @@ Test(batch, cuts_hold_every_task_once)
     }
 }
 
+/* Old events have their page and their site in one stripe.  The position of a stripe is a row, so a
+ * cut between the two would have the page counted twice. */
+Test(batch, no_cut_divides_what_an_event_has_in_a_stripe)
+{
+    struct core *core = fold_core_make(1);
+    struct batch batch = {0};
+    struct event events[20];
+    for (uint8_t i = 0; i < 20; i++) {
+        events[i] = (struct event){.at_s = NOW_S - 3 * 86400,
+            .site = SLICE("shop"),
+            .page = SLICE("/"),
+            .address = {.len = 4, .bytes = {10, 0, 0, i}}};
+    }
+    cr_assert_not_null(batch_add_log(&batch, A, 0));
+    cr_assert(batch_add(&batch, fold_entry_of(A, 1, NOW_S, events, 20)));
+    cr_assert(batch_finish(&batch, core));
+    for (uint32_t limit_us = 1; limit_us < 20; limit_us++) {
+        cut_all(core, &batch, limit_us);
+    }
+    batch_release(&batch);
+    fold_core_drop(core);
+}
+
 /* A busy site's partition has several transactions: it is begun first. */
 Test(batch, the_partition_with_far_more_to_do_is_begun_first)
 {

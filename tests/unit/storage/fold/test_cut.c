@@ -23,8 +23,8 @@ Test(cut, one_partition_a_transaction)
     cr_assert(batch_finish(&batch, core));
     left.has[1] = left.has[4] = left.has[7] = true;
     core->is_spread = true;
-    cutter_begin(&cutter, core, &batch, &left, 0);
-    unsigned expected[] = {1, 4, 7};
+    cutter_begin(&cutter, core, &batch, &left, 2);
+    unsigned expected[] = {4, 7, 1}; /* from 2 on and around */
     while (!last) {
         cr_assert_eq(cutter_next(&cutter, &fold_no_pace, UINT32_MAX, cuts, &last), 1u);
         cr_assert_lt(n, 3u);
@@ -83,6 +83,45 @@ static unsigned cut_work(struct core *core, const struct batch *batch, const str
         }
     }
     return transactions;
+}
+
+/* The pace sees by it to which minute the sketches belong. */
+Test(cut, the_newest_event_is_not_always_the_last)
+{
+    struct core *core = fold_core_make(1);
+    const struct event newest = {.at_s = FOLD_NOW_S,
+        .site = SLICE("shop"),
+        .page = SLICE("/"),
+        .address = {.len = 4, .bytes = {10, 0, 0, 1}}};
+    for (unsigned at = 0; at < 3; at++) {
+        struct event events[3] = {newest, newest, newest};
+        struct batch batch = {0};
+        struct work work;
+        for (unsigned i = 0; i < 3; i++) {
+            events[i].at_s -= i == at ? 0 : 180;
+        }
+        cr_assert_not_null(batch_add_log(&batch, "00000000000000aa", 0));
+        cr_assert(batch_add(&batch, fold_entry_of("00000000000000aa", 1, FOLD_NOW_S, events, 3)));
+        cr_assert(batch_finish(&batch, core));
+        cr_expect_eq(cut_work(core, &batch, &fold_no_pace, UINT32_MAX, &work), 1u);
+        cr_expect_eq(work.newest_s, FOLD_NOW_S, "%u", at);
+        batch_release(&batch);
+    }
+    fold_core_drop(core);
+}
+
+/* A page's stripe and a visitor's: behind each there is a place to cut. */
+Test(cut, the_stripes_of_one_event_may_be_of_two_transactions)
+{
+    struct core *core = fold_core_make(1);
+    struct batch batch = {0};
+    struct work work;
+    cr_assert_not_null(batch_add_log(&batch, "00000000000000aa", 0));
+    cr_assert(batch_add(&batch, fold_entry("00000000000000aa", 1, FOLD_NOW_S, 1)));
+    cr_assert(batch_finish(&batch, core));
+    cr_expect_geq(cut_work(core, &batch, &fold_no_pace, 1, &work), 2u);
+    batch_release(&batch);
+    fold_core_drop(core);
 }
 
 /* A transaction's work is that of its own tasks, without those behind the place of the cut: the

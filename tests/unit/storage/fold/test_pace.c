@@ -78,6 +78,8 @@ Test(pace, kinds_that_come_together_become_slower_together)
     work_add(&work, &more);
     cr_assert_eq(work.tenths[TASK_SITE], 10000u);
     cr_assert_eq(work.tenths[TASK_VISIT], 10000u);
+    work_add(&work, &(struct work){.newest_s = NOW_S - 60});
+    cr_assert_eq(work.newest_s, NOW_S);
     pace_learn(&pace, &work, 4000, NOW_S); /* as expected: 1,000 and 3,000 */
     cr_expect_float_eq(pace_percent(&pace, TASK_SITE, NOW_S), 100, 1);
     cr_expect_float_eq(pace_percent(&pace, TASK_VISIT, NOW_S), 300, 1);
@@ -163,4 +165,17 @@ Test(pace, an_event_of_the_future_ends_no_minute)
     pace_learn(&pace, &work, 1000, NOW_S);
     cr_expect_eq(pace.end_s, MINUTE_S + 60);
     cr_expect_eq(pace_percent(&pace, TASK_SITE, MINUTE_S + 60), 100u);
+}
+
+/* Its minute is new, so that its sketches were not expected to be cheap. */
+Test(pace, an_event_of_the_future_is_no_cheaper_than_the_constants)
+{
+    struct pace pace = {.end_s = 0};
+    struct work work = work_of(TASK_SITE, 1000);
+    struct work more = work_of(TASK_VISIT, 1000);
+    learn(&pace, TASK_SITE, 2000, 1000, 20);
+    work_add(&work, &more);
+    work.newest_s = NOW_S + 3600;
+    pace_learn(&pace, &work, 3000, NOW_S); /* 1,500 each */
+    cr_expect_eq(pace_percent(&pace, TASK_VISIT, NOW_S), 150u);
 }
