@@ -157,7 +157,10 @@ def test_leases(script):
     assert run(START, ("k", *rate, 100, 1, 60))[0] == (-1, 0, 100_000, 10_000_000)
     assert run(START, ("k", *rate, 100, -30, -30))[0][1] == 30
     assert run(START, ("k", *rate, 100, 31, 60))[0] == (-1, 30, 100_000, 7_000_000)
-    assert run(START, ("k", *rate, 100, 0, 60))[0][:2] == (30, 0)
+    assert run(START, ("k", *rate, 100, -1, -1))[0][1] == 31
+    assert run(START, ("k", *rate, 100, 0, 0))[0][:2] == (0, 31)
+    assert run(START, ("k", *rate, 100, 0, 60))[0][:2] == (31, 0)
+    assert run(START, ("k", *rate, 10, 0, 60))[0][:3] == (0, 0, 0), "a smaller limit has less than nothing left"
     assert run(START + 9_000_000, ("k", *rate, 100, -90, -90))[0][1] == 100
     assert run(START + 9_000_000, ("k", *rate, 100, 101, 101))[0] == (-1, 100, -1, 0)
 

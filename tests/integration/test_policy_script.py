@@ -80,6 +80,7 @@ def test_one_limit_is_what_it_is_alone(script, chance, redis, algorithm):
     for step in range(1000):
         limit = limits[step // 12 % len(limits)]  # the configuration changes
         period = limit.period_us
+        now += chance.choice([0, 10 * period]) if step % 12 == 0 else 0
         now += chance.choice([0, 1, chance.randint(0, 6000), -chance.randint(0, 3000)])
         now += chance.choice([0] * 40 + [period, period, -period, 10 * period, -100_000])  # what is as old as the window
         n = chance.choice([0, 1, 1, 2, 6])
@@ -102,6 +103,19 @@ def test_what_has_left_the_window_is_removed_by_the_thousand(script, redis, name
     for calls, held in enumerate([1501, 502, 4, 5], start=1):
         assert run(START + 2 * SECOND, words)[0][:2] == (1, limit.capacity - calls)
         assert redis.command("ZCARD", "k") == held
+
+
+@pytest.mark.parametrize("name", ["sliding", "policy"])
+def test_a_clock_that_is_set_back_by_the_period(script, name):
+    """Then the log's time stands still; one microsecond more, and the calls are calls of now."""
+    run, limit = script(name), Sliding(5, SECOND)
+
+    def ask(at, n):
+        return run(START + at, ("k", 5, SECOND, n) if name == "sliding" else (["k"], n, 1, *limit.words()))[0]
+
+    assert ask(0, 2)[:2] == (2, 3)
+    assert ask(-SECOND, 0)[:4] == (0, 3, 0, 2 * SECOND)
+    assert ask(-SECOND - 1, 0)[:4] == (0, 3, 0, SECOND)
 
 
 @pytest.mark.parametrize("name", ["funnel", "policy"])
