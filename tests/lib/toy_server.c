@@ -58,6 +58,13 @@ static enum handler_result now_start(struct http_exchange *exchange)
     return say(exchange, "now", 3);
 }
 
+static enum handler_result thread_start(struct http_exchange *exchange)
+{
+    char text[24];
+    int n = snprintf(text, sizeof(text), "%ld", (long)gettid());
+    return say(exchange, text, (size_t)n);
+}
+
 static void release_state(struct http_exchange *exchange)
 {
     free(exchange->state); /* a sanitizer tells if this is forgotten or done twice */
@@ -144,6 +151,7 @@ static const struct route routes[] = {
     {HTTP_GET, "/big", "getBig", big_start, NULL, 0},
     {HTTP_GET, "/empty", "getEmpty", empty_start, NULL, 0},
     {HTTP_DELETE, "/now", "deleteNow", now_start, NULL, 0},
+    {HTTP_GET, "/thread", "getThread", thread_start, NULL, 0},
     {HTTP_GET, "/again", "getAgain", wait_start, again_finish, ROUTE_SLASH},
 };
 

@@ -326,6 +326,28 @@ Test(http_server, many_connections_on_some_threads)
     }
 }
 
+Test(http_server, each_connection_goes_to_the_thread_with_the_fewest)
+{
+    struct toy *toy = toy_start((struct http_server_config){.threads = 2}, TOY_THREAD);
+    struct answer answer;
+    int fds[8];
+    long first = 0;
+    unsigned n_first = 0;
+    for (size_t i = 0; i < 8; i++) {
+        fds[i] = toy_connect(toy);
+        toy_send(fds[i], "GET /thread HTTP/1.1\r\n" HOST "\r\n");
+        cr_assert(toy_answer(fds[i], &answer));
+        long thread = strtol(answer.body, NULL, 10);
+        first = i == 0 ? thread : first;
+        n_first += thread == first;
+    }
+    cr_expect_eq(n_first, 4u);
+    for (size_t i = 0; i < 8; i++) {
+        (void)close(fds[i]);
+    }
+    toy_stop(toy);
+}
+
 Test(http_server, one_connection_more_than_allowed_waits)
 {
     struct toy *toy =
