@@ -45,8 +45,6 @@ for i = 1, #KEYS do
     local left = max(0, floor((full - debt) / cost))
     if need < 0 then
         debt, granted = max(0, debt + need * cost), need
-    elseif need == 0 and want == 0 then
-        granted = 0
     elseif need <= left then
         granted = min(want, left)
         debt = debt + granted * cost
