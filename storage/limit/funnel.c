@@ -173,7 +173,7 @@ void funnel_describe(
     int64_t remaining =
         g->capacity - (int64_t)((double)(debt > 0 ? debt : 0) / g->interval_us + 0.999);
     ret->reset_us = debt > 0 ? debt : 0;
-    ret->remaining = remaining < 0 ? 0 : remaining > g->capacity ? g->capacity : remaining;
+    ret->remaining = remaining < 0 ? 0 : remaining;
 }
 
 enum guard_verdict funnel_judge(
