@@ -138,6 +138,7 @@ Test(redis_news, clocks_that_differ_again_are_told_again)
         const char *told; /* NULL: nothing */
     } steps[] = {
         {4999, NULL},
+        {5000, "clock differs"},
         {10000, "clock differs"},
         {12000, NULL},
         {4900, "agree again"},
@@ -150,5 +151,7 @@ Test(redis_news, clocks_that_differ_again_are_told_again)
         redis_news_clocks(&bench->news, 1000000 + steps[i].ahead_ms, 1000000);
         cr_expect_eq(written(bench, part), steps[i].told != NULL ? 1 : 0, "step %zu", i);
     }
+    redis_news_clocks(&bench->news, 0, 1000000);
+    cr_expect_eq(written(bench, ""), 0, "Redis's clock is not known");
     bench_close(bench);
 }
