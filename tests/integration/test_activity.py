@@ -223,6 +223,8 @@ def test_a_streak_goes_on_on_days_ahead(start_tallyd, redis, site, today):
         http.accept({"page": "/", "user": "s", "site": site, "ts": (today + ahead) * DAY_S})
     answer = http.question("/users/s/activity", site=site, from_=date_of(today - 5), to=date_of(today + 5))
     assert (answer["active_days"], answer["longest_streak"], answer["current_streak"]) == (3, 3, 2)
+    answer = http.question("/users/s/activity", site=site, from_=date_of(today + 3), to=date_of(today + 5))
+    assert (answer["days"], answer["longest_streak"], answer["current_streak"]) == ([], 0, 0)
 
 
 def test_times_stand_for_the_days_that_they_touch(http, site, today):
@@ -272,6 +274,8 @@ def test_a_cursor_belongs_to_its_question(http, site, today):
         assert refused.status == 400 and refused.errors[0]["parameter"] == "cursor", other
     for same in ({}, {"action": ["b", "a"]}, {"from_": date_of(today - 1), "to": date_of(today + 1)}, {"limit": 1}):
         assert http.get("/active/users", **{**ask, **same}, cursor=cursor).status == 200, same
+    for number in (f"0{cursor}", cursor.replace(".", ".0", 1)):  # as no answer writes it
+        assert http.get("/active/users", **ask, cursor=number).status == 400, number
 
 
 # Indices
