@@ -23,15 +23,11 @@ static bool connect_for(struct reader *r, const struct storage_job *job)
         return session_by_dispatcher(&r->session, r->core);
     }
     session_close_if_dead(&r->session);
-    if (session_is_current(&r->session)) {
-        return true;
-    }
-    session_close(&r->session);
     int64_t deadline_ms = monotonic_ms() + CONNECT_MS;
     if (job->deadline_ms < deadline_ms) {
         deadline_ms = job->deadline_ms;
     }
-    return session_open(&r->session, r->core, deadline_ms);
+    return session_reach(&r->session, r->core, deadline_ms);
 }
 
 /* Called under the lock.  @question is settled, or given up: jobs that ask the same may begin. */

@@ -106,11 +106,8 @@ static bool lane_connect(struct lane *lane)
 {
     struct core *core = lane->lanes->core;
     unsigned version = core->is_spread ? topology_version(core->topology) : 0;
-    if (!session_is_current(&lane->session)) {
-        session_close(&lane->session);
-        if (!session_open(&lane->session, core, monotonic_ms() + FOLD_CONNECT_MS)) {
-            return false;
-        }
+    if (!session_reach(&lane->session, core, monotonic_ms() + FOLD_CONNECT_MS)) {
+        return false;
     }
     if (lane->n_opened != lane->session.n_opened || lane->version != version) {
         transaction_forget(lane->tx);

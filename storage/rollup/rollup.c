@@ -47,11 +47,7 @@ struct rollup {
 
 static bool rollup_connected(struct rollup *r)
 {
-    if (session_is_current(&r->session)) {
-        return true;
-    }
-    session_close(&r->session);
-    return session_open(&r->session, r->core, monotonic_ms() + ASK_MS);
+    return session_reach(&r->session, r->core, monotonic_ms() + ASK_MS);
 }
 
 /* The session for what is asked of all partitions.  NULL: there is none. */

@@ -44,6 +44,18 @@ static inline bool session_is_current(struct session *session)
 
 void session_close(struct session *session); /* harmless if it is not connected */
 
+/* Have the session connected to the server that has the partition now: keep its connection, or give
+ * it up and open another one.  Otherwise as session_open(). */
+MUST_CHECK static inline bool session_reach(
+    struct session *session, struct core *core, int64_t deadline_ms)
+{
+    if (session_is_current(session)) {
+        return true;
+    }
+    session_close(session);
+    return session_open(session, core, deadline_ms);
+}
+
 /* Close the session if its server has closed it while it was idle, so that nothing is sent in vain.
  */
 void session_close_if_dead(struct session *session);

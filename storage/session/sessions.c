@@ -79,13 +79,6 @@ static struct sessions_node *node_of(struct sessions *s, unsigned partition)
 struct session *sessions_get(struct sessions *s, unsigned partition, int64_t deadline_ms)
 {
     struct sessions_node *node = node_of(s, partition);
-    if (node == NULL) {
-        return NULL;
-    }
-    struct session *session = &node->session;
-    if (session_is_current(session)) {
-        return session;
-    }
-    session_close(session);
-    return session_open(session, s->core, deadline_ms) ? session : NULL;
+    bool is_there = node != NULL && session_reach(&node->session, s->core, deadline_ms);
+    return is_there ? &node->session : NULL;
 }
