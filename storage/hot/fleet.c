@@ -31,26 +31,13 @@ struct hot_fleet {
     bool is_alone;
 };
 
-/* ---- keys ---- */
-
-static void put_key(struct buffer *out, const struct core *core, const char *process)
+/* The key of the list of @process. */
+static struct slice list_key(struct key *key, const struct core *core, const char *process)
 {
-    struct key key;
-    const char *name = process == NULL ? "hot" : "hot:";
-    resp_slice(out,
-        key_fixed(&key, core->partitions.tag[0], name, slice_of(process == NULL ? "" : process)));
+    return key_fixed(key, core->partitions.tag[0], "hot:", slice_of(process));
 }
 
 /* ---- publishing ---- */
-
-static bool fleet_connected(struct hot_fleet *fleet)
-{
-    if (session_is_current(&fleet->session)) {
-        return true;
-    }
-    session_close(&fleet->session);
-    return session_open(&fleet->session, fleet->core, monotonic_ms() + ASK_MS);
-}
 
 enum { REPLY_OF_TIME, REPLY_OF_OTHERS, REPLIES_KEPT };
 
@@ -72,29 +59,20 @@ static bool take_reply(void *data, size_t i, const struct reply *reply)
 static size_t put_presence(struct hot_fleet *fleet)
 {
     struct buffer *out = &fleet->out;
+    const char *tag = fleet->core->partitions.tag[0];
     int64_t now_ms = redis_clock_ms(&fleet->core->clock);
     resp_command(out, "TIME", NULL);
-    resp_head(out, 2);
-    resp_text(out, "ZCARD");
-    put_key(out, fleet->core, NULL);
-    resp_head(out, 4);
-    resp_text(out, "ZADD");
-    put_key(out, fleet->core, NULL);
+    key_command(out, "ZCARD", tag, "hot", 0);
+    key_command(out, "ZADD", tag, "hot", 2);
     resp_decimal(out, now_ms);
     resp_text(out, fleet->core->process);
-    resp_head(out, 4);
-    resp_text(out, "ZREMRANGEBYSCORE");
-    put_key(out, fleet->core, NULL);
+    key_command(out, "ZREMRANGEBYSCORE", tag, "hot", 2);
     resp_text(out, "-inf");
     resp_decimal(out, now_ms - ALIVE_MS);
-    resp_head(out, 4);
-    resp_text(out, "ZREMRANGEBYRANK");
-    put_key(out, fleet->core, NULL);
+    key_command(out, "ZREMRANGEBYRANK", tag, "hot", 2);
     resp_text(out, "0");
     resp_decimal(out, -FLEET_MAX - 1);
-    resp_head(out, 3);
-    resp_text(out, "PEXPIRE");
-    put_key(out, fleet->core, NULL);
+    key_command(out, "PEXPIRE", tag, "hot", 1);
     resp_decimal(out, ALIVE_MS);
     return REPLIES_KEPT + 4;
 }
@@ -114,9 +92,8 @@ static size_t put_list(struct hot_fleet *fleet)
         struct buffer *out = &fleet->out;
         buffer_clear(&fleet->list, PUBLISHED_BYTES);
         published_write(&fleet->list, pages, n, absent);
-        resp_head(out, 5);
-        resp_text(out, "SET");
-        put_key(out, fleet->core, fleet->core->process);
+        struct key key;
+        resp_begin(out, "SET", list_key(&key, fleet->core, fleet->core->process), 3);
         resp_word(out, fleet->list.p, fleet->list.n);
         resp_text(out, "PX");
         resp_decimal(out, LIST_MS);
@@ -128,7 +105,7 @@ static size_t put_list(struct hot_fleet *fleet)
 
 static void fleet_publish(struct hot_fleet *fleet)
 {
-    if (!fleet_connected(fleet)) {
+    if (!session_reach(&fleet->session, fleet->core, monotonic_ms() + ASK_MS)) {
         return;
     }
     size_t n = put_presence(fleet);
@@ -209,7 +186,7 @@ struct gathering {
 static bool ask_others(struct gathering *g)
 {
     struct buffer *out = pipeline_command(&g->pipe, 0, "ZREVRANGEBYSCORE", 6);
-    put_key(out, g->core, NULL);
+    key_put(out, g->core->partitions.tag[0], "hot");
     resp_text(out, "+inf");
     resp_decimal(out, redis_clock_ms(&g->core->clock) - ALIVE_MS);
     resp_text(out, "LIMIT");
@@ -229,7 +206,9 @@ static bool ask_others(struct gathering *g)
 static bool ask_lists(struct gathering *g)
 {
     for (size_t i = 0; i < g->n; i++) {
-        put_key(pipeline_command(&g->pipe, 0, "GET", 1), g->core, g->others[i].id);
+        struct key key;
+        struct buffer *out = pipeline_command(&g->pipe, 0, "GET", 1);
+        resp_slice(out, list_key(&key, g->core, g->others[i].id));
     }
     bool ok = pipeline_send(&g->pipe, false);
     for (size_t i = 0; ok && i < g->n; i++) {

@@ -10,12 +10,9 @@ void known_users_release(struct known_users *users)
     *users = (struct known_users){0};
 }
 
-/* The hash is uniform; its second half chose the partition. */
 static struct known_user *set_of(const struct known_users *users, const struct visitor_id *id)
 {
-    uint64_t hash;
-    memcpy(&hash, id->bytes, sizeof(hash));
-    return &users->slots[hash % (KNOWN_USERS_MAX / WAYS) * WAYS];
+    return &users->slots[visitor_id_hash(id) % (KNOWN_USERS_MAX / WAYS) * WAYS];
 }
 
 const struct known_user *known_users_find(

@@ -61,13 +61,6 @@ static uint32_t find_site(struct merge_activity *merge, const struct row *row)
     return (uint32_t)merge->n_sites++;
 }
 
-static uint64_t user_hash(const struct visitor_id *id)
-{
-    uint64_t hash;
-    memcpy(&hash, id->bytes, sizeof(hash));
-    return hash;
-}
-
 struct user_wanted {
     const struct merge_activity *merge;
     const struct visitor_id *id;
@@ -85,7 +78,7 @@ uint32_t merge_activity_index(struct merge_activity *merge, const struct row *ro
         return USER_INDEX_NONE;
     }
     struct user_wanted wanted = {merge, &row->user_id};
-    uint64_t hash = user_hash(&row->user_id);
+    uint64_t hash = visitor_id_hash(&row->user_id);
     uint32_t item = index_find(&merge->user_index, hash, same_user, &wanted)->item;
     return item == INDEX_NONE ? USER_INDEX_NONE : merge->users[item].index;
 }
@@ -96,8 +89,8 @@ static uint32_t find_user(
 {
     bool is_new;
     struct user_wanted wanted = {merge, &row->user_id};
-    uint32_t item =
-        INDEX_ADD(merge, user_index, users, user_hash(&row->user_id), same_user, &wanted, &is_new);
+    uint32_t item = INDEX_ADD(
+        merge, user_index, users, visitor_id_hash(&row->user_id), same_user, &wanted, &is_new);
     uint32_t site_number = is_new ? find_site(merge, row) : INDEX_NONE;
     if (!is_new) {
         return item;
@@ -215,9 +208,7 @@ static void write_question(const struct merge_activity *merge, const struct site
     uint32_t *user, uint32_t n, const char *tag, struct buffer *out)
 {
     struct key key;
-    resp_head(out, 3 + n);
-    resp_text(out, "HMGET");
-    resp_slice(out, key_user_index(&key, tag, site->site->name));
+    resp_begin(out, "HMGET", key_user_index(&key, tag, site->site->name), 1 + n);
     resp_word(out, "", 0);
     for (; n > 0; n--) {
         resp_slice(out, merge->users[*user].name);

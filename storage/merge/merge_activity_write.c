@@ -45,9 +45,7 @@ static size_t write_indices(const struct merge_activity *merge, const struct sit
     uint32_t u = first;
     for (size_t left = (size_t)site->n_given; left > 0; n++) {
         size_t now = left < USERS_AT_ONCE ? left : USERS_AT_ONCE;
-        resp_head(out, (n == 0 ? 4 : 2) + 2 * now);
-        resp_text(out, "HSET");
-        resp_slice(out, key);
+        resp_begin(out, "HSET", key, (n == 0 ? 2 : 0) + 2 * now);
         if (n == 0) {
             resp_word(out, "", 0);
             resp_decimal(out, site->first_given + site->n_given);
@@ -132,9 +130,7 @@ static size_t write_bits(const struct merge_activity *merge, const struct day_bi
         for (uint32_t c = b; c != INDEX_NONE && runs < USERS_AT_ONCE; runs++) {
             c = skip_bits(merge, c, run_of(merge, c));
         }
-        resp_head(out, 2 + 4 * runs);
-        resp_text(out, "BITFIELD");
-        resp_word(out, key->p, key->n);
+        resp_begin(out, "BITFIELD", (struct slice){key->p, key->n}, 4 * runs);
         for (; runs > 0; runs--) {
             unsigned width = run_of(merge, b);
             write_bit(out, width, merge->users[merge->bits[b].user].index);

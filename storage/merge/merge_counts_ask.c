@@ -71,9 +71,8 @@ static size_t write_question(
     bucket->n_others = bucket->has_others ? 0 : n_classes;
     bucket->n_names = INT64_MAX;
     struct slice key = merge_counters_key(&named, tag, bucket);
-    resp_head(out, 2 + bucket->pages.n + bucket->n_others);
-    resp_text(out, bucket->target.bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE");
-    resp_slice(out, key);
+    resp_begin(out, bucket->target.bucket.level == LEVEL_MINUTE ? "HMGET" : "ZMSCORE", key,
+        bucket->pages.n + bucket->n_others);
     for (uint32_t p = bucket->pages.first; p != INDEX_NONE; p = merge->pages[p].next) {
         resp_slice(out, merge->pages[p].page);
     }
@@ -81,9 +80,7 @@ static size_t write_question(
         resp_slice(out, counted_name_of_others(classes[i], other));
     }
     if (bucket->n_others > 0) {
-        resp_head(out, 2);
-        resp_text(out, "ZCARD");
-        resp_slice(out, key);
+        resp_begin(out, "ZCARD", key, 0);
     }
     return bucket->n_others > 0 ? 2 : 1;
 }

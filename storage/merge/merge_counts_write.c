@@ -33,9 +33,7 @@ void merge_write_expiry(struct bucket_writer *w, const struct key *key)
 {
     int64_t expire_ms = w->bucket->target.expire_ms;
     if (expire_ms > 0 && merge_note_expiry(w, key)) {
-        resp_head(w->out, 4);
-        resp_text(w->out, "PEXPIREAT");
-        resp_word(w->out, key->p, key->n);
+        resp_begin(w->out, "PEXPIREAT", (struct slice){key->p, key->n}, 2);
         resp_decimal(w->out, expire_ms);
         resp_text(w->out, "NX");
         w->n++;
@@ -59,9 +57,7 @@ static void write_counter(
     struct bucket_writer *w, const struct key *key, struct slice page, uint64_t count)
 {
     bool minute = w->bucket->target.bucket.level == LEVEL_MINUTE;
-    resp_head(w->out, 4);
-    resp_text(w->out, minute ? "HINCRBY" : "ZINCRBY");
-    resp_word(w->out, key->p, key->n);
+    resp_begin(w->out, minute ? "HINCRBY" : "ZINCRBY", (struct slice){key->p, key->n}, 2);
     write_value(w->out, minute, page, count);
     w->n++;
 }
@@ -102,9 +98,7 @@ static void write_values(struct bucket_writer *w, const struct key *key)
         }
         if (left == 0) {
             left = n < VALUES_AT_ONCE ? n : VALUES_AT_ONCE;
-            resp_head(w->out, 2 + 2 * left);
-            resp_text(w->out, minute ? "HSET" : "ZADD");
-            resp_word(w->out, key->p, key->n);
+            resp_begin(w->out, minute ? "HSET" : "ZADD", (struct slice){key->p, key->n}, 2 * left);
             w->n++;
         }
         write_value(w->out, minute, page->page, page->value);

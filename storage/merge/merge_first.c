@@ -80,9 +80,7 @@ static bool same_bit(const void *context, uint32_t item)
 
 static uint64_t bit_hash(const struct bit_asked *asked)
 {
-    uint64_t user;
-    memcpy(&user, asked->row->user_id.bytes, sizeof(user));
-    return page_hash(SLICE(""), asked->action) ^ user ^
+    return page_hash(SLICE(""), asked->action) ^ visitor_id_hash(&asked->row->user_id) ^
            (uint64_t)asked->day * UINT64_C(0x9e3779b97f4a7c15);
 }
 
@@ -127,9 +125,8 @@ size_t merge_first_write_questions(
     for (size_t i = 0; i < merge->n_questions; i++) {
         const struct asked_bit *bit = &merge->bits[merge->questions[i]];
         struct key key;
-        resp_head(out, 3);
-        resp_text(out, "GETBIT");
-        resp_slice(out, key_activity(&key, tag, bit->row->site->name, bit->action, bit->day));
+        resp_begin(
+            out, "GETBIT", key_activity(&key, tag, bit->row->site->name, bit->action, bit->day), 1);
         resp_decimal(out, bit->index);
     }
     return merge->n_questions;
@@ -217,13 +214,9 @@ size_t merge_first_write(const struct merge_first *merge, const char *tag, struc
         struct key named;
         memcpy(ticket.bytes, merge->rows[i].row->ticket, sizeof(ticket.bytes));
         struct slice key = key_first(&named, tag, &ticket);
-        resp_head(out, 3);
-        resp_text(out, "APPEND");
-        resp_slice(out, key);
+        resp_begin(out, "APPEND", key, 1);
         write_lines(merge, i, to, out);
-        resp_head(out, 3);
-        resp_text(out, "PEXPIRE");
-        resp_slice(out, key);
+        resp_begin(out, "PEXPIRE", key, 1);
         resp_decimal(out, merge->rows[i].row->has_key ? FIRST_NOTE_KEYED_MS : FIRST_NOTE_PLAIN_MS);
         i = to;
     }

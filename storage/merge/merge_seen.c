@@ -89,9 +89,7 @@ static void write_append(const struct merge_seen *merge, const struct site_pairs
     struct slice key, struct buffer *out)
 {
     size_t n = site->pairs.n * sizeof(merge->pairs[0].fingerprint);
-    resp_head(out, 3);
-    resp_text(out, "APPEND");
-    resp_slice(out, key);
+    resp_begin(out, "APPEND", key, 1);
     buffer_text(out, "$");
     buffer_decimal(out, (int64_t)n);
     buffer_text(out, "\r\n");
@@ -126,9 +124,7 @@ size_t merge_seen_write(const struct merge_seen *merge, const char *tag, int64_t
         }
         struct slice key = log_key(site, tag, &named);
         write_append(merge, site, key, out);
-        resp_head(out, 4);
-        resp_text(out, "PEXPIREAT");
-        resp_slice(out, key);
+        resp_begin(out, "PEXPIREAT", key, 2);
         resp_decimal(out, seen_expire_ms(site->month, keep_s));
         resp_text(out, "NX");
         n += 2;

@@ -137,9 +137,7 @@ static bool write_new(struct bucket_writer *w, const struct page_count *page, en
         return true;
     }
     (void)merge_note_expiry(w, key);
-    resp_head(w->out, 5);
-    resp_text(w->out, "SET");
-    resp_word(w->out, key->p, key->n);
+    resp_begin(w->out, "SET", (struct slice){key->p, key->n}, 3);
     resp_word(w->out, sketch, size);
     resp_text(w->out, "PXAT");
     resp_decimal(w->out, expire_ms);
@@ -167,9 +165,7 @@ static void write_sketch(
     for (uint32_t n = *members; n > 0;) {
         uint32_t now = n < ELEMENTS_AT_ONCE ? n : ELEMENTS_AT_ONCE;
         n -= now;
-        resp_head(w->out, 2 + now);
-        resp_text(w->out, "PFADD");
-        resp_word(w->out, key.p, key.n);
+        resp_begin(w->out, "PFADD", (struct slice){key.p, key.n}, now);
         for (; now > 0; now--) {
             resp_word(w->out, next_element(w->merge, kind, &m), SKETCH_ELEMENT);
         }

@@ -79,13 +79,6 @@ static bool same_visitor(const void *context, uint32_t item)
     return memcmp(&wanted->merge->visitors[item].id, wanted->id, sizeof(*wanted->id)) == 0;
 }
 
-static uint64_t visitor_hash(const struct visitor_id *id)
-{
-    uint64_t hash;
-    memcpy(&hash, id->bytes, sizeof(hash));
-    return hash;
-}
-
 /* Extend what is asked for to the last slot that may have a visitor of whom an event arrived in
  * @slot.
  */
@@ -101,7 +94,7 @@ bool merge_visits_ask(
     bool is_new;
     struct visitor_wanted wanted = {merge, &row->visitor};
     int64_t slot = merge_visits_slot(merge, arrival_s);
-    uint32_t item = INDEX_ADD(merge, visitor_index, visitors, visitor_hash(&row->visitor),
+    uint32_t item = INDEX_ADD(merge, visitor_index, visitors, visitor_id_hash(&row->visitor),
         same_visitor, &wanted, &is_new);
     if (is_new) {
         uint32_t group = find_group(merge, row, slot);
@@ -148,9 +141,8 @@ static void write_question(const struct merge_visits *merge, const struct group 
     const char *tag, struct buffer *out)
 {
     int64_t slot = group->last_slot - (int64_t)back;
-    resp_head(out, 2 + (slot < group->slot ? group->n_before : group->visitors.n));
-    resp_text(out, "HMGET");
-    visit_write_key(out, tag, group->site->name, slot);
+    visit_command(out, "HMGET", tag, group->site->name, slot,
+        slot < group->slot ? group->n_before : group->visitors.n);
     for (uint32_t v = group->visitors.first; v != INDEX_NONE; v = merge->visitors[v].next) {
         const struct visitor *visitor = &merge->visitors[v];
         if (is_asked(group, visitor, back)) {
@@ -170,9 +162,7 @@ size_t merge_visits_write_questions(struct merge_visits *merge, const char *tag,
         for (size_t back = 0; back < slots_asked(group); back++) {
             write_question(merge, group, back, tag, out);
         }
-        resp_head(out, 2);
-        resp_text(out, "EXISTS");
-        visit_write_key(out, tag, group->site->name, group->slot);
+        visit_command(out, "EXISTS", tag, group->site->name, group->slot, 0);
     }
     return n;
 }
@@ -268,7 +258,7 @@ static struct visitor *visitor_of(struct merge_visits *merge, const struct visit
     uint32_t item =
         merge->n_visitors == 0
             ? INDEX_NONE
-            : index_find(&merge->visitor_index, visitor_hash(id), same_visitor, &wanted)->item;
+            : index_find(&merge->visitor_index, visitor_id_hash(id), same_visitor, &wanted)->item;
     return item == INDEX_NONE ? NULL : &merge->visitors[item];
 }
 

@@ -64,8 +64,9 @@ struct merge_visits {
     struct index visitor_index;
 };
 
-/* Append to @out, as a word, the key of the hash of @slot. */
-void visit_write_key(struct buffer *out, const char *tag, struct slice site, int64_t slot);
+/* Begin a command about the hash of @slot; @n words must follow (resp.h). */
+void visit_command(struct buffer *out, const char *command, const char *tag, struct slice site,
+    int64_t slot, size_t n);
 
 /* Has the visitor an index that holds for the users' generation now? */
 static inline bool visitor_has_index(

@@ -5,14 +5,15 @@
 #include "storage/redis/resp.h"
 #include "storage/schema/key.h"
 
-void visit_write_key(struct buffer *out, const char *tag, struct slice site, int64_t slot)
+void visit_command(struct buffer *out, const char *command, const char *tag, struct slice site,
+    int64_t slot, size_t n)
 {
     char digits[24];
     struct key key;
     key_visit_prefix(&key, tag, site);
-    size_t n = decimal_print(slot, digits);
-    memcpy(key.p + key.n, digits, n); /* a site leaves far more room than that */
-    resp_word(out, key.p, key.n + n);
+    size_t n_digits = decimal_print(slot, digits);
+    memcpy(key.p + key.n, digits, n_digits); /* a site leaves far more room than that */
+    resp_begin(out, command, (struct slice){key.p, key.n + n_digits}, n);
 }
 
 /* Write @value into @n bytes at @to.  Returns the end of these bytes. */
@@ -52,9 +53,7 @@ static void write_visitor(
 static void write_expiry(const struct merge_visits *merge, const char *tag, struct slice site,
     int64_t slot, struct buffer *out)
 {
-    resp_head(out, 4);
-    resp_text(out, "EXPIRE");
-    visit_write_key(out, tag, site, slot);
+    visit_command(out, "EXPIRE", tag, site, slot, 2);
     resp_decimal(out, SLOTS_BACK * SLOT_TIMEOUTS * merge->timeout_s + UNCOUNTED_S);
     resp_text(out, "NX");
 }
@@ -76,9 +75,7 @@ static size_t write_slot(const struct merge_visits *merge, const struct group *g
     if (n == 0) {
         return 0;
     }
-    resp_head(out, 2 + 2 * n);
-    resp_text(out, "HSET");
-    visit_write_key(out, tag, group->site->name, slot);
+    visit_command(out, "HSET", tag, group->site->name, slot, 2 * n);
     for (uint32_t v = group->visitors.first; v != INDEX_NONE; v = merge->visitors[v].next) {
         const struct visitor *visitor = &merge->visitors[v];
         if (visitor->is_added && merge_visits_slot(merge, visitor->arrival_s) == slot) {
@@ -104,9 +101,7 @@ size_t merge_visits_write(const struct merge_visits *merge, const char *tag, str
             slot = next_slot;
         }
         if (group->is_new) { /* the slot two before this one is not asked for any more */
-            resp_head(out, 2);
-            resp_text(out, "UNLINK");
-            visit_write_key(out, tag, group->site->name, group->slot - SLOTS_BACK);
+            visit_command(out, "UNLINK", tag, group->site->name, group->slot - SLOTS_BACK, 0);
             n++;
         }
     }

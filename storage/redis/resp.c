@@ -53,6 +53,13 @@ void resp_decimal(struct buffer *b, int64_t value)
     resp_word(b, text, decimal_print(value, text));
 }
 
+void resp_begin(struct buffer *b, const char *name, struct slice key, size_t n)
+{
+    resp_head(b, 2 + n);
+    resp_text(b, name);
+    resp_slice(b, key);
+}
+
 void resp_command(struct buffer *b, ...)
 {
     va_list words;

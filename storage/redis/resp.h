@@ -20,6 +20,9 @@ void resp_slice(struct buffer *b, struct slice word);
 void resp_text(struct buffer *b, const char *text);
 void resp_decimal(struct buffer *b, int64_t value);
 
+/* Write the beginning of a command about @key: its name and the key.  @n words must follow. */
+void resp_begin(struct buffer *b, const char *name, struct slice key, size_t n);
+
 /* Write a whole command.  Its words are C strings, and NULL follows the last one. */
 void resp_command(struct buffer *b, ...) __attribute__((sentinel));
 

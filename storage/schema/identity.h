@@ -29,6 +29,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "storage/base/compiler.h"
 #include "storage/job/event.h"
@@ -63,6 +64,15 @@ struct identity_keys {
 struct visitor_id {
     uint8_t bytes[16];
 };
+
+/* A hash of @id for tables in memory.  The id is uniform, and its second half chooses the
+ * partition. */
+static inline uint64_t visitor_id_hash(const struct visitor_id *id)
+{
+    uint64_t hash;
+    memcpy(&hash, id->bytes, sizeof(hash));
+    return hash;
+}
 
 struct address_id {
     uint8_t bytes[8];

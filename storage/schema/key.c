@@ -47,9 +47,8 @@ void key_put(struct buffer *out, const char *tag, const char *name)
 void key_command(
     struct buffer *out, const char *command, const char *tag, const char *name, size_t n)
 {
-    resp_head(out, 2 + n);
-    resp_text(out, command);
-    key_put(out, tag, name);
+    struct key key;
+    resp_begin(out, command, key_head(&key, tag, name), n);
 }
 
 static void two_digits(char *p, int value)

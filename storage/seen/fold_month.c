@@ -48,14 +48,19 @@ static void put_key(struct fold_month *m, const char *what)
     resp_slice(&m->out, key_seen(&key, m->tag, m->site, m->month, what));
 }
 
+/* Begin a command about a key of the month; @n words must follow. */
+static void month_command(struct fold_month *m, const char *command, const char *what, size_t n)
+{
+    struct key key;
+    resp_begin(&m->out, command, key_seen(&key, m->tag, m->site, m->month, what), n);
+}
+
 /* ---- the log ---- */
 
 enum fold_step fold_month_length(struct fold_month *m, const char *which, size_t *ret)
 {
     const struct reply *reply = NULL;
-    resp_head(&m->out, 2);
-    resp_text(&m->out, "STRLEN");
-    put_key(m, which);
+    month_command(m, "STRLEN", which, 0);
     enum fold_step step = fold_month_ask(m, &reply);
     *ret = step == STEP_DONE ? (size_t)reply_integer(reply, 0) : 0;
     return step;
@@ -64,9 +69,7 @@ enum fold_step fold_month_length(struct fold_month *m, const char *which, size_t
 enum fold_step fold_month_seal(struct fold_month *m)
 {
     const struct reply *reply = NULL;
-    resp_head(&m->out, 3);
-    resp_text(&m->out, "RENAMENX");
-    put_key(m, "log");
+    month_command(m, "RENAMENX", "log", 1);
     put_key(m, "old");
     return fold_month_ask(m, &reply);
 }
@@ -75,9 +78,7 @@ enum fold_step fold_month_read_piece(
     struct fold_month *m, size_t from, size_t most, uint64_t *fingerprints, size_t *ret_n)
 {
     const struct reply *reply = NULL;
-    resp_head(&m->out, 4);
-    resp_text(&m->out, "GETRANGE");
-    put_key(m, "old");
+    month_command(m, "GETRANGE", "old", 2);
     resp_decimal(&m->out, (int64_t)from);
     resp_decimal(&m->out, (int64_t)(from + most * sizeof(*fingerprints) - 1));
     enum fold_step step = fold_month_ask(m, &reply);
@@ -96,9 +97,7 @@ enum fold_step fold_month_read_filter(struct fold_month *m)
     const struct reply *reply = NULL;
     struct bloom_params params =
         seen_params(&m->core->config.seen, visitor_partitions(m->core->partitions.n));
-    resp_head(&m->out, 2);
-    resp_text(&m->out, "HGETALL");
-    put_key(m, "filter");
+    month_command(m, "HGETALL", "filter", 0);
     enum fold_step step = fold_month_ask(m, &reply);
     if (step == STEP_DONE && !seen_filter_read(reply, &params, &m->filter)) {
         return STEP_YIELD;
@@ -112,9 +111,7 @@ enum fold_step fold_month_read_bits(struct fold_month *m, const struct bloom_lay
     struct key key;
     const struct reply *reply = NULL;
     size_t n = layer->bits / 8;
-    resp_head(&m->out, 2);
-    resp_text(&m->out, "GET");
-    resp_slice(&m->out, key_seen_bits(&key, m->tag, m->site, m->month, index, segment));
+    resp_begin(&m->out, "GET", key_seen_bits(&key, m->tag, m->site, m->month, index, segment), 0);
     enum fold_step step = fold_month_ask(m, &reply);
     if (step != STEP_DONE) {
         return step;
