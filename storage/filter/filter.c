@@ -73,26 +73,16 @@ static void run_create(struct filter_state *state, struct filter_job *job)
     }
 }
 
-static void run_info(struct filter_state *state, struct filter_job *job)
+/* Carry out an action on a filter that there is, and makes none. */
+static void run_existing(struct filter_state *state, struct filter_job *job)
 {
-    if (learn(state, job, false) && state->shape.id != 0) {
-        job->outcome = FILTER_DONE;
+    bool ok = learn(state, job, false) && state->shape.id != 0;
+    if (ok && job->action == FILTER_INFO) {
         job->figures = figures(state);
+    } else if (ok) {
+        ok = job->action == FILTER_DROP ? filter_drop(state) : filter_check_items(state, job);
     }
-}
-
-static void run_drop(struct filter_state *state, struct filter_job *job)
-{
-    if (learn(state, job, false) && state->shape.id != 0 && filter_drop(state)) {
-        job->outcome = FILTER_DONE;
-    }
-}
-
-static void run_check(struct filter_state *state, struct filter_job *job)
-{
-    if (learn(state, job, false) && state->shape.id != 0 && filter_check_items(state, job)) {
-        job->outcome = FILTER_DONE;
-    }
+    job->outcome = ok ? FILTER_DONE : FILTER_ABSENT;
 }
 
 static void run_add(struct filter_state *state, struct filter_job *job)
@@ -129,17 +119,13 @@ enum storage_err filter_run(struct reader *reader, struct storage_job *job, bool
     case FILTER_CREATE:
         run_create(state, asked);
         break;
-    case FILTER_INFO:
-        run_info(state, asked);
-        break;
-    case FILTER_DROP:
-        run_drop(state, asked);
-        break;
     case FILTER_ADD:
         run_add(state, asked);
         break;
+    case FILTER_INFO:
+    case FILTER_DROP:
     case FILTER_CHECK:
-        run_check(state, asked);
+        run_existing(state, asked);
         break;
     }
     enum storage_err err = pipeline_answer(&state->pipe, job, ret_lost);
