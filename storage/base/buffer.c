@@ -39,24 +39,14 @@ bool buffer_expect(struct buffer *b, size_t n)
 
 static bool buffer_reserve(struct buffer *b, size_t n)
 {
-    if (b->failed) {
-        return false;
-    }
-    if (b->capacity - b->n >= n) {
-        return true;
+    if (b->failed || b->capacity - b->n >= n) {
+        return !b->failed;
     }
     size_t capacity = b->capacity == 0 ? 512 : b->capacity * 2;
     while (capacity - b->n < n) {
         capacity *= 2;
     }
-    char *p = realloc(b->p, capacity);
-    if (p == NULL) {
-        b->failed = true;
-        return false;
-    }
-    b->p = p;
-    b->capacity = capacity;
-    return true;
+    return buffer_expect(b, capacity);
 }
 
 char *buffer_grow(struct buffer *b, size_t n)

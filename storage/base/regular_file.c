@@ -16,6 +16,7 @@ int regular_file_open(const char *path, const char **ret_error)
     *ret_error = fd < 0 ? strerror(errno) : "not a regular file";
     if (fd >= 0) {
         (void)close(fd);
+        errno = EISDIR;
     }
     return -1;
 }

@@ -11,7 +11,8 @@
 #include "storage/base/compiler.h"
 
 /* Open the file at @path for reading.  Never waits.  The result is a descriptor, to be closed by
- * the caller; -1: *ret_error says why, a text that lasts until the thread's next error. */
+ * the caller; -1: *ret_error says why, a text that lasts until the thread's next error, and so does
+ * errno, which is EISDIR where the file is no regular one. */
 int regular_file_open(const char *path, const char **ret_error) MUST_CHECK;
 
 #endif

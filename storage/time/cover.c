@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/base/index.h"
 #include "storage/time/units.h"
 
 void cover_init(struct cover *cover)
@@ -67,14 +68,8 @@ static bool coarsest_legal(
 
 static bool append_bucket(struct cover *cover, struct bucket bucket)
 {
-    if (cover->n == cover->capacity) {
-        size_t capacity = cover->capacity > 0 ? cover->capacity * 2 : 128;
-        struct bucket *grown = realloc(cover->buckets, capacity * sizeof(*grown));
-        if (grown == NULL) {
-            return false;
-        }
-        cover->buckets = grown;
-        cover->capacity = capacity;
+    if (!array_reserve(&cover->buckets, &cover->capacity, cover->n, sizeof(*cover->buckets))) {
+        return false;
     }
     cover->buckets[cover->n++] = bucket;
     cover->per_level[bucket.level]++;

@@ -1,15 +1,14 @@
 #include "storage/time/zone_store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "storage/base/cond.h"
 #include "storage/base/index.h"
+#include "storage/base/regular_file.h"
 #include "storage/time/zone_file.h"
 
 #define SYSTEM_DIRECTORY "/usr/share/zoneinfo"
@@ -81,14 +80,9 @@ bool zone_name_is_valid(struct slice name)
 /* Read a whole file of at most @room bytes.  Returns its size, or -1 with errno set. */
 static ssize_t read_file(const char *path, char *bytes, size_t room)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *ignored;
+    int fd = regular_file_open(path, &ignored);
     if (fd < 0) {
-        return -1;
-    }
-    struct stat is;
-    if (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode)) {
-        (void)close(fd);
-        errno = ENOENT;
         return -1;
     }
     size_t n = 0;
@@ -114,7 +108,7 @@ static struct zone *load_zone(
         ssize_t n = read_file(path, bytes, ZONE_FILE_MAX + 1);
         if (n >= 0) {
             zone = zone_from_file((struct slice){bytes, (size_t)n}, name, &fault);
-        } else if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
+        } else if (errno == ENOENT || errno == ENOTDIR || errno == EISDIR || errno == ELOOP) {
             fault = unknown;
         } else {
             fault = "the file of this time zone cannot be read";
