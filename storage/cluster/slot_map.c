@@ -139,10 +139,7 @@ bool slot_map_of_one(const struct cluster_node *node, unsigned n_partitions, str
 bool slot_map_set_owner(
     struct slot_map *map, unsigned partition, const struct redis_address *address)
 {
-    struct cluster_node *node = slot_map_at(map, address);
-    if (node == NULL) {
-        node = node_place(map, &(struct cluster_node){.address = *address});
-    }
+    struct cluster_node *node = node_place(map, &(struct cluster_node){.address = *address});
     if (node == NULL) {
         return false;
     }

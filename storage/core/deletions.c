@@ -93,13 +93,8 @@ static bool deletions_has(const struct deletions *deletions, struct slice site, 
 
 bool deletions_refuse_site(struct deletions *deletions, struct slice site, int64_t redis_ms)
 {
-    if (atomic_load(&deletions->n) == 0) {
-        return false;
-    }
-    pthread_mutex_lock(&deletions->lock);
-    bool refuse = deletions_has(deletions, site, redis_ms);
-    pthread_mutex_unlock(&deletions->lock);
-    return refuse;
+    const struct event event = {.site = site};
+    return deletions_refuse(deletions, &event, 1, redis_ms);
 }
 
 bool deletions_refuse(

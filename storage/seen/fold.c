@@ -136,6 +136,13 @@ static void *fold_main(void *argument)
     return NULL;
 }
 
+static void seen_fold_free(struct seen_fold *fold)
+{
+    pthread_cond_destroy(&fold->work);
+    pthread_mutex_destroy(&fold->lock);
+    free(fold);
+}
+
 struct seen_fold *seen_fold_start(struct core *core)
 {
     struct seen_fold *fold = calloc(1, sizeof(*fold));
@@ -148,9 +155,7 @@ struct seen_fold *seen_fold_start(struct core *core)
     fold_log_init(&fold->log, core);
     sessions_init(&fold->sessions, core, (struct redis_look){core_runs, core, 0});
     if (pthread_create(&fold->thread, NULL, fold_main, fold) != 0) {
-        pthread_cond_destroy(&fold->work);
-        pthread_mutex_destroy(&fold->lock);
-        free(fold);
+        seen_fold_free(fold);
         return NULL;
     }
     return fold;
@@ -163,7 +168,5 @@ void seen_fold_stop(struct seen_fold *fold)
     pthread_cond_signal(&fold->work);
     pthread_mutex_unlock(&fold->lock);
     pthread_join(fold->thread, NULL);
-    pthread_cond_destroy(&fold->work);
-    pthread_mutex_destroy(&fold->lock);
-    free(fold);
+    seen_fold_free(fold);
 }

@@ -189,7 +189,6 @@ static enum fold_step fold_old(struct fold_log *f)
         return STEP_DONE; /* another process has folded this log, and may have sealed a new one */
     }
     if (step == STEP_DONE) {
-        f->month.filter.n = f->month.filter.n == 0 ? 1 : f->month.filter.n;
         step = fold_month_end(&f->month, &f->end);
     }
     if (step == STEP_DONE) {
