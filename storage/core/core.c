@@ -221,6 +221,21 @@ bool core_state_lost(struct core *core, unsigned partition, const struct reply *
     return is_lost;
 }
 
+enum storage_err core_learn_state(
+    struct core *core, unsigned partition, const struct reply *reply, struct partition_view *ret)
+{
+    bool is_array = reply->type == REPLY_ARRAY;
+    if (is_array && reply->n == STATE_FIELDS && core_state_lost(core, partition, reply)) {
+        return STORAGE_STATE_LOST;
+    }
+    if (!core_parse_state(core, reply, ret)) {
+        return is_array && reply->n > 0 ? core_other_settings(core, reply->items[0].text)
+                                        : STORAGE_CONFIG;
+    }
+    core_set_view(core, partition, ret);
+    return STORAGE_OK;
+}
+
 void core_note_open_slot(struct core *core, unsigned partition, bool is_open)
 {
     if (core->is_spread && partition_marks_note(&core->open_slots, partition, is_open)) {

@@ -215,6 +215,12 @@ void core_settled(struct core *core, int64_t us);
  * finding is noted; the caller of storage is told of a loss that is news. */
 bool core_state_lost(struct core *core, unsigned partition, const struct reply *fields);
 
+/* Parse @reply, to the command of partition_state_ask(), into @ret, and remember it by
+ * core_set_view().  STORAGE_STATE_LOST: see core_state_lost().  Any other error: see
+ * core_other_settings(). */
+enum storage_err core_learn_state(
+    struct core *core, unsigned partition, const struct reply *reply, struct partition_view *ret);
+
 /* In a cluster: note whether @partition has lost its state, as a reply has said. */
 void core_note_state(struct core *core, unsigned partition, bool is_lost);
 

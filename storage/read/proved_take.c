@@ -76,18 +76,11 @@ void proved_drain(struct proved_read *r)
 static enum storage_err learn_state(struct proved_read *r, const struct proved_piece *piece,
     const struct reply *state, struct partition_view *ret)
 {
-    if (state->type == REPLY_ARRAY && state->n == STATE_FIELDS &&
-        core_state_lost(r->core, piece->partition, state)) {
+    enum storage_err err = core_learn_state(r->core, piece->partition, state, ret);
+    if (err == STORAGE_STATE_LOST) {
         (void)core_lost_text(r->core, r->job->detail);
-        return STORAGE_STATE_LOST;
     }
-    if (!core_parse_state(r->core, state, ret)) {
-        return state->type == REPLY_ARRAY && state->n > 0
-                   ? core_other_settings(r->core, state->items[0].text)
-                   : STORAGE_CONFIG;
-    }
-    core_set_view(r->core, piece->partition, ret);
-    return STORAGE_OK;
+    return err;
 }
 
 /* Does the plan hold by @reply, which has state, data and time of one moment?  If not, the reading

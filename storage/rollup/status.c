@@ -16,23 +16,14 @@ static enum storage_err take_partition(
     struct core *core, unsigned partition, const struct reply *reply, struct rollup_job *ret)
 {
     struct partition_view view;
-    if (reply->type == REPLY_ARRAY && reply->n == STATE_FIELDS &&
-        core_state_lost(core, partition, reply)) {
-        return STORAGE_STATE_LOST;
-    }
-    if (!core_parse_state(core, reply, &view)) {
-        return reply->type == REPLY_ARRAY && reply->n > 0
-                   ? core_other_settings(core, reply->items[0].text)
-                   : STORAGE_CONFIG;
-    }
-    core_set_view(core, partition, &view);
-    for (int level = LEVEL_HOUR; level < LEVELS; level++) {
+    enum storage_err err = core_learn_state(core, partition, reply, &view);
+    for (int level = LEVEL_HOUR; err == STORAGE_OK && level < LEVELS; level++) {
         int64_t mark_s = view.state.readers_s[level];
         if (partition == 0 || mark_s < ret->watermark_s[level]) {
             ret->watermark_s[level] = mark_s;
         }
     }
-    return STORAGE_OK;
+    return err;
 }
 
 struct reading {
