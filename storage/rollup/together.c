@@ -13,19 +13,6 @@
 
 /* ---- order ---- */
 
-/* The class of a name that has a cap; "" for any other name. */
-static struct slice class_of(const struct rollup_item *item)
-{
-    return counted_name_mark(item->page) > NAME_MARK_VALUE ? (struct slice){"", 0}
-                                                           : counted_name_class(item->page);
-}
-
-/* Can the name have a cap?  The whole site, and what is put together already, have none. */
-static bool is_plain(const struct rollup_item *item)
-{
-    return item->page.n > 0 && counted_name_mark(item->page) <= NAME_MARK_VALUE;
-}
-
 static int by_group(const struct rollup_item *x, const struct rollup_item *y)
 {
     if (x->site != y->site) {
@@ -36,8 +23,9 @@ static int by_group(const struct rollup_item *x, const struct rollup_item *y)
 
 static int by_class(const struct rollup_item *x, const struct rollup_item *y)
 {
-    int order = (int)is_plain(x) - (int)is_plain(y);
-    return order != 0 ? order : slice_compare(class_of(x), class_of(y));
+    int order = (int)name_has_cap(x->page) - (int)name_has_cap(y->page);
+    return order != 0 ? order
+                      : slice_compare(counted_name_class(x->page), counted_name_class(y->page));
 }
 
 /* Order items by site and kind, then by class, and in a class the names that keep entries first. */
@@ -67,11 +55,6 @@ static int by_way(const void *a, const void *b)
 
 /* ---- choosing ---- */
 
-static uint64_t cap_of(const struct together *together, const struct rollup_item *item)
-{
-    return name_cap(together->config, together->n_partitions, item->page, item->kind == KEY_VV);
-}
-
 /* Do all parts stay for as long as the pass may last? */
 static bool parts_stay(const struct together *together, const struct rollup_cut *cut)
 {
@@ -99,7 +82,7 @@ struct group {
  * parts that the list does not know, so all parts are looked at.  False: out of memory. */
 static bool begin_anew(struct rollup_list *list, const struct group *group, size_t like)
 {
-    struct slice class = class_of(&list->items[like]);
+    struct slice class = counted_name_class(list->items[like].page);
     uint64_t parts = all_parts(rollup_cut_of(list, list->items[like].site));
     for (size_t i = group->first; i < group->plain; i++) {
         if (counted_name_is_other(list->items[i].page, class)) {
@@ -125,7 +108,8 @@ static bool choose_class(struct rollup_list *list, const struct together *togeth
     const struct group *group, size_t first, size_t last)
 {
     const struct rollup_item *like = &list->items[first];
-    uint64_t cap = cap_of(together, like);
+    uint64_t cap =
+        name_cap(together->config, together->n_partitions, like->page, like->kind == KEY_VV);
     bool too_many =
         cap > 0 && last - first > cap && parts_stay(together, rollup_cut_of(list, like->site));
     for (size_t i = first + cap; too_many && i < last; i++) {
@@ -160,7 +144,7 @@ bool rollup_put_together(struct rollup_list *list, const struct together *togeth
         const struct rollup_item *like = &list->items[group.first];
         for (group.last = group.plain = group.first;
              group.last < n && by_group(&list->items[group.last], like) == 0; group.last++) {
-            group.plain += !is_plain(&list->items[group.last]);
+            group.plain += !name_has_cap(list->items[group.last].page);
         }
         if (!choose_group(list, together, &group)) {
             return false;
