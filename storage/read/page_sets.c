@@ -67,88 +67,77 @@ struct slice *page_set_decode(
     return pages;
 }
 
-/* One request about a site's sets. */
-struct request {
-    struct core *core;
-    struct pipeline pipe;
-};
-
-static void page_set_begin(struct request *r, struct reader *reader, const struct storage_job *job)
-{
-    r->core = reader->core;
-    pipeline_init(&r->pipe, &reader->session, job->deadline_ms);
-}
-
-/* Begin a command about the set @name; @n words follow. */
-static struct buffer *put_head(
-    struct request *r, const char *command, struct slice site, struct slice name, size_t n)
+/* Begin a command about the set @name of @site; @n words follow. */
+static struct buffer *put_head(struct pipeline *p, const struct core *core, const char *command,
+    struct slice site, struct slice name, size_t n)
 {
     struct key key;
-    struct buffer *out = pipeline_command(&r->pipe, 0, command, 2 + n);
-    resp_slice(out, key_page_sets(&key, r->core->partitions.tag[0], site));
+    struct buffer *out = pipeline_command(p, 0, command, 2 + n);
+    resp_slice(out, key_page_sets(&key, core->partitions.tag[0], site));
     resp_slice(out, name);
     return out;
 }
 
 /* Read the set @name, and replace *pages by those pages together with the set's.  *resolved is the
  * new list, which the caller frees.  False: see the pipeline's err. */
-static bool take_set(struct request *r, struct slice site, struct slice name, void **resolved,
-    const struct slice **pages, size_t *n_pages)
+static bool take_set(struct pipeline *p, const struct core *core, struct slice site,
+    struct slice name, void **resolved, const struct slice **pages, size_t *n_pages)
 {
-    (void)put_head(r, "HGET", site, name, 0);
-    const struct reply *reply = pipeline_ask(&r->pipe, false);
+    (void)put_head(p, core, "HGET", site, name, 0);
+    const struct reply *reply = pipeline_ask(p, false);
     if (reply == NULL) {
         return false;
     }
     if (reply->type == REPLY_NIL) {
-        return pipeline_fail(&r->pipe, STORAGE_NO_SET);
+        return pipeline_fail(p, STORAGE_NO_SET);
     }
     if (reply->type != REPLY_TEXT) {
-        return pipeline_foreign(&r->pipe, "a page set");
+        return pipeline_foreign(p, "a page set");
     }
     struct slice *all = page_set_decode(*pages, *n_pages, reply->text, n_pages);
     if (all == NULL) {
-        return pipeline_fail(&r->pipe, STORAGE_NOMEM);
+        return pipeline_fail(p, STORAGE_NOMEM);
     }
     *resolved = all;
     *pages = all;
     /* A question without pages would be about the whole site. */
-    return *n_pages > 0 || pipeline_fail(&r->pipe, STORAGE_NO_SET);
+    return *n_pages > 0 || pipeline_fail(p, STORAGE_NO_SET);
 }
 
 enum storage_err page_set_resolve(struct reader *reader, struct storage_job *job,
     struct page_set_ref *set, struct slice site, const struct slice **pages, size_t *n_pages,
     bool *ret_lost)
 {
-    struct request r;
+    struct pipeline p;
     if (set->name.n == 0 || set->resolved != NULL) {
         return STORAGE_OK;
     }
-    page_set_begin(&r, reader, job);
-    (void)take_set(&r, site, set->name, &set->resolved, pages, n_pages);
-    return pipeline_answer(&r.pipe, job, ret_lost);
+    pipeline_init(&p, &reader->session, job->deadline_ms);
+    (void)take_set(&p, reader->core, site, set->name, &set->resolved, pages, n_pages);
+    return pipeline_answer(&p, job, ret_lost);
 }
 
 enum storage_err page_set_get_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct page_set_job *set = &job->u.page_set;
-    struct request r;
-    page_set_begin(&r, reader, job);
+    struct pipeline p;
+    pipeline_init(&p, &reader->session, job->deadline_ms);
     set->n_pages = 0;
-    (void)take_set(&r, set->site, set->name, &set->resolved, &set->pages, &set->n_pages);
-    return pipeline_answer(&r.pipe, job, ret_lost);
+    (void)take_set(
+        &p, reader->core, set->site, set->name, &set->resolved, &set->pages, &set->n_pages);
+    return pipeline_answer(&p, job, ret_lost);
 }
 
 /* Send a change, and take the number that Redis answers: of fields added or removed.  The request
  * is over then. */
 static enum storage_err page_set_change(
-    struct request *r, struct storage_job *job, uint64_t *ret, bool *ret_lost)
+    struct pipeline *p, struct storage_job *job, uint64_t *ret, bool *ret_lost)
 {
-    const struct reply *reply = pipeline_ask(&r->pipe, true);
+    const struct reply *reply = pipeline_ask(p, true);
     if (reply != NULL) {
         *ret = (uint64_t)reply_integer(reply, 0);
     }
-    enum storage_err err = pipeline_answer(&r->pipe, job, ret_lost);
+    enum storage_err err = pipeline_answer(p, job, ret_lost);
     /* The reply to a later try does not tell whether a try that was lost has changed the set. */
     job->u.page_set.sent = job->u.page_set.sent || err == STORAGE_UNKNOWN;
     return err;
@@ -158,7 +147,7 @@ enum storage_err page_set_put_run(struct reader *reader, struct storage_job *job
 {
     struct page_set_job *set = &job->u.page_set;
     struct buffer value;
-    struct request r;
+    struct pipeline p;
     uint64_t added = 0;
     struct slice *distinct =
         set->resolved != NULL ? set->resolved
@@ -173,12 +162,12 @@ enum storage_err page_set_put_run(struct reader *reader, struct storage_job *job
         buffer_append(&value, set->pages[i].p, set->pages[i].n);
         buffer_append(&value, "\n", 1);
     }
-    page_set_begin(&r, reader, job);
-    struct buffer *out = put_head(&r, "HSET", set->site, set->name, 1);
+    pipeline_init(&p, &reader->session, job->deadline_ms);
+    struct buffer *out = put_head(&p, reader->core, "HSET", set->site, set->name, 1);
     resp_word(out, value.p, value.n);
     out->failed = out->failed || value.failed;
     buffer_release(&value);
-    enum storage_err err = page_set_change(&r, job, &added, ret_lost);
+    enum storage_err err = page_set_change(&p, job, &added, ret_lost);
     set->created = added > 0;
     return err;
 }
@@ -187,10 +176,10 @@ enum storage_err page_set_delete_run(struct reader *reader, struct storage_job *
 {
     struct page_set_job *set = &job->u.page_set;
     bool again = set->sent; /* an earlier try that was lost may have deleted the set */
-    struct request r;
+    struct pipeline p;
     uint64_t removed = 0;
-    page_set_begin(&r, reader, job);
-    (void)put_head(&r, "HDEL", set->site, set->name, 0);
-    enum storage_err err = page_set_change(&r, job, &removed, ret_lost);
+    pipeline_init(&p, &reader->session, job->deadline_ms);
+    (void)put_head(&p, reader->core, "HDEL", set->site, set->name, 0);
+    enum storage_err err = page_set_change(&p, job, &removed, ret_lost);
     return err == STORAGE_OK && removed == 0 && !again ? STORAGE_NO_SET : err;
 }
