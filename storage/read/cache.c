@@ -188,11 +188,6 @@ void cache_append_to(void *buffer, const void *value, size_t n)
     buffer_append(buffer, value, n);
 }
 
-void cache_copy_to(void *to, const void *value, size_t n)
-{
-    memcpy(to, value, n);
-}
-
 void cache_put(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     const void *value, size_t n)
 {

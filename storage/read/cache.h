@@ -46,10 +46,8 @@ struct cache_id cache_id(const struct cache *cache, const void *text, size_t n);
 bool cache_get(struct cache *cache, const struct cache_id *id, const struct ver *ver,
     void (*use)(void *data, const void *value, size_t n), void *data);
 
-/* Two functions for @use: append the value to the struct buffer @buffer; copy the value to @to,
- * which has room for @n bytes. */
+/* A function for @use: append the value to the struct buffer @buffer. */
 void cache_append_to(void *buffer, const void *value, size_t n);
-void cache_copy_to(void *to, const void *value, size_t n);
 
 /* Keep a copy of the @n bytes of @value, under @id, in place of an older value.  Nothing is kept
  * without memory, of a value larger than the whole cache, or if @ver is empty. */
