@@ -15,16 +15,12 @@ void slot_release(struct slot *slot)
 
 /* ---- sums ---- */
 
-static bool begins(struct slice name, struct slice with)
-{
-    return name.n >= with.n && (with.n == 0 || memcmp(name.p, with.p, with.n) == 0);
-}
-
 /* Is @name of the class, and does it begin with the prefix, that are asked for? */
 static bool is_wanted(const struct gathering *g, struct slice name)
 {
-    bool in_class = g->class.n == 0 ? counted_name_mark(name) == '\0' : begins(name, g->class);
-    return in_class && begins(name, g->prefix);
+    bool in_class =
+        g->class.n == 0 ? counted_name_mark(name) == '\0' : slice_begins(name, g->class);
+    return in_class && slice_begins(name, g->prefix);
 }
 
 /* Find or make the sum of a page among the question's sums.  *ret is INDEX_NONE if the page is not

@@ -94,11 +94,6 @@ bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum
     return true;
 }
 
-void pages_memory_keep(struct pages_memory *memory)
-{
-    kept_parts_keep(&memory->kept);
-}
-
 void pages_memory_release(struct pages_memory *memory)
 {
     for (size_t p = 0; memory->of != NULL && p < memory->r->core->partitions.n; p++) {

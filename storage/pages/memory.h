@@ -42,8 +42,6 @@ struct pages_memory {
  * remembered of them.  False: no memory.  pages_memory_release() must follow in either case. */
 bool pages_memory_begin(struct pages_memory *memory, struct proved_read *r, enum key_kind kind,
     const struct part_set *parts);
-/* Remember the tables that were made, also if the reading has failed later. */
-void pages_memory_keep(struct pages_memory *memory);
 void pages_memory_release(struct pages_memory *memory);
 
 /* The run that has bucket @i of the partition's cover; NULL: none has. */

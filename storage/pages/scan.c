@@ -321,7 +321,7 @@ enum storage_err pages_scan_run(
     err = err == STORAGE_OK ? gathering_add_recalled(&s->g) : err; /* Redis works meanwhile */
     err = err == STORAGE_OK ? take_looks(s) : err;
     err = err == STORAGE_OK && !r->stale ? read_large(s) : err;
-    pages_memory_keep(&s->g.memory);
+    kept_parts_keep(&s->g.memory.kept); /* also if the reading has failed later */
     scan->buckets_read += s->g.buckets_read;
     scanning_free(s);
     return err;

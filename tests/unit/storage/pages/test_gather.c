@@ -77,7 +77,7 @@ static void use_cache(size_t bytes)
 
 static void end(void)
 {
-    pages_memory_keep(&g.memory);
+    kept_parts_keep(&g.memory.kept);
     pages_memory_release(&g.memory);
 }
 
