@@ -93,17 +93,13 @@ static enum storage_err count_answer(struct count_question *q)
     return err == STORAGE_OK ? count_conclude(q) : err;
 }
 
-static void free_question(void *question)
-{
-    count_question_free(question);
-}
-
 enum storage_err count_run(struct reader *reader, struct storage_job *job, bool *ret_lost)
 {
     struct count_job *count = &job->u.count;
     struct reader_scratch *scratch = &reader->scratch[STORAGE_COUNT];
     if (scratch->p == NULL) { /* also if memory was short the last time */
-        *scratch = (struct reader_scratch){count_question_new(), free_question};
+        *scratch =
+            (struct reader_scratch){calloc(1, sizeof(struct count_question)), count_question_free};
     }
     struct count_question *q = scratch->p;
     if (q == NULL) {

@@ -156,13 +156,9 @@ static void drop_portions(struct count_question *q)
     q->n_portions = 0;
 }
 
-struct count_question *count_question_new(void)
+void count_question_free(void *question)
 {
-    return calloc(1, sizeof(struct count_question));
-}
-
-void count_question_free(struct count_question *q)
-{
+    struct count_question *q = question;
     if (q != NULL) {
         drop_portions(q);
         for (size_t i = 0; i < q->n_runs_kept; i++) {

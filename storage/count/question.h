@@ -85,6 +85,7 @@ struct count_piece {
     bool ends_group; /* the piece is the last one of its group of points: see tally.h */
 };
 
+/* Zeroed: it is empty. */
 struct count_question {
     struct proved_read read;
     struct count_job *job;
@@ -108,9 +109,8 @@ struct count_question {
     size_t reads; /* how many keys Redis is asked for */
 };
 
-/* Make an empty question.  NULL: no memory. */
-struct count_question *count_question_new(void);
-void count_question_free(struct count_question *q);
+/* Free a struct count_question, with what it owns; NULL is harmless. */
+void count_question_free(void *question);
 
 /* The page that stands for the whole site. */
 extern const struct slice count_whole_site;
