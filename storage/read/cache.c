@@ -18,8 +18,8 @@ _Static_assert(crypto_shorthash_siphashx24_BYTES == sizeof((struct cache_id){0}.
 const struct ver cache_no_proof = {1, "-"};
 
 struct entry {
-    struct cache_id id;
-    uint64_t proof;              /* proof_in() of the id that proves the value */
+    uint8_t name[16];            /* the bytes of its struct cache_id */
+    uint64_t proof;              /* proof_in() of the id that proves the value, and of the range */
     struct entry *chain;         /* the next entry in the same chain */
     struct entry *newer, *older; /* in the order of their last use */
     size_t n;                    /* bytes of the value */
@@ -93,17 +93,17 @@ struct cache_id cache_id(const struct cache *cache, const void *text, size_t n)
 
 /* ---- under the lock ---- */
 
-static struct entry **head_of(struct cache *cache, const struct cache_id *id)
+static struct entry **head_of(struct cache *cache, const uint8_t name[16])
 {
     uint64_t hash;
-    memcpy(&hash, id->bytes, sizeof(hash));
+    memcpy(&hash, name, sizeof(hash));
     return &cache->heads[hash & (cache->n_heads - 1)];
 }
 
 static struct entry *find_entry(struct cache *cache, const struct cache_id *id)
 {
-    struct entry *e = *head_of(cache, id);
-    while (e != NULL && memcmp(e->id.bytes, id->bytes, sizeof(id->bytes)) != 0) {
+    struct entry *e = *head_of(cache, id->bytes);
+    while (e != NULL && memcmp(e->name, id->bytes, sizeof(e->name)) != 0) {
         e = e->chain;
     }
     return e;
@@ -143,7 +143,7 @@ static void link_newest(struct uses *uses, struct entry *e)
 
 static void drop_entry(struct cache *cache, struct uses *uses, struct entry *e)
 {
-    for (struct entry **at = head_of(cache, &e->id); *at != NULL; at = &(*at)->chain) {
+    for (struct entry **at = head_of(cache, e->name); *at != NULL; at = &(*at)->chain) {
         if (*at == e) {
             *at = e->chain;
             break;
@@ -198,7 +198,7 @@ void cache_put(struct cache *cache, const struct cache_id *id, const struct ver 
     if (made == NULL) {
         return;
     }
-    made->id = *id;
+    memcpy(made->name, id->bytes, sizeof(made->name));
     made->proof = proof_in(id, ver);
     made->n = n;
     if (n > 0) { /* else @value may be NULL, which memcpy() must not get */
@@ -210,7 +210,7 @@ void cache_put(struct cache *cache, const struct cache_id *id, const struct ver 
         drop_entry(cache, uses_of(cache, before), before);
     }
     make_room(cache, entry_size(n));
-    struct entry **head = head_of(cache, id);
+    struct entry **head = head_of(cache, id->bytes);
     made->chain = *head;
     *head = made;
     link_newest(uses_of(cache, made), made);
