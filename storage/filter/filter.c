@@ -82,7 +82,9 @@ static void run_existing(struct filter_state *state, struct filter_job *job)
     } else if (ok) {
         ok = job->action == FILTER_DROP ? filter_drop(state) : filter_check_items(state, job);
     }
-    job->outcome = ok ? FILTER_DONE : FILTER_ABSENT;
+    if (ok) {
+        job->outcome = FILTER_DONE;
+    }
 }
 
 static void run_add(struct filter_state *state, struct filter_job *job)
