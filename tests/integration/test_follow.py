@@ -538,6 +538,36 @@ def test_one_follower_a_state(tallyd, http, site, log, follow, tmp_path):
     assert done.returncode == 1 and "in use" in done.stderr
 
 
+@pytest.mark.parametrize("other", [("--site", "other"), (), ("--site-from-host", "--site", "{site}")],
+                         ids=["other", "default", "host"])
+def test_a_state_is_of_one_site(tallyd, http, site, log, follow, other):
+    """What was read has counted for that site, and another one would begin in the middle of the log."""
+    log.write(rows(3))
+    follower = follow()
+    await_pv(http, site, 3)
+    follower.end()
+    log.write(rows(1, 3))
+    done = run("import", "--follow", *(word.format(site=site) for word in other), "--url", tallyd.url, *FOREVER, log.path)
+    assert done.returncode == 1
+    assert f".access.log.tallyd says how far a log was read with --site {site}, not with --site" in done.stderr
+    follow()
+    await_pv(http, site, 4)
+
+
+def test_a_state_of_an_older_version_gets_the_site_of_the_next_follower(http, site, log, follow):
+    log.write(rows(2))
+    follow().end()
+    await_pv(http, site, 2)
+    path = log.path.with_name(".access.log.tallyd")
+    state = json.loads(path.read_text())
+    assert state.pop("sites") == f"--site {site}"
+    path.write_text(json.dumps(state))
+    log.write(rows(1, 2))
+    follow().end()
+    await_pv(http, site, 3)
+    assert json.loads(path.read_text())["sites"] == f"--site {site}"
+
+
 def test_who_was_just_killed_may_have_the_state_for_a_moment(tallyd, http, site, log, tmp_path, cleanup):
     """The kernel takes a killed process's locks when it is done with it, and kill -9 does not wait for that."""
     state = tmp_path / "state"

@@ -69,6 +69,29 @@ static void find_state_path(struct follow *follow)
     }
 }
 
+/* What was read of the log has counted for a site, and a piece may be on its way there.  So a state
+ * belongs to a site: if the options name another one, a message says so, and the result is false.
+ */
+static bool claim_sites(struct follow *follow)
+{
+    const struct import_options *options = follow->options;
+    char *before = follow->state.sites;
+    char sites[FOLLOW_SITES];
+    (void)snprintf(sites, sizeof(sites), "%s--site %s",
+        options->site_from_host ? "--site-from-host " : "",
+        options->site != NULL ? options->site : EVENT_SITE_DEFAULT.p);
+    if (before[0] != '\0' && strcmp(before, sites) != 0) {
+        import_report_say(&follow->report,
+            "%s says how far a log was read with %s, not with %s.  Name another file by --state; "
+            "or "
+            "remove this one, and the log is read from its beginning",
+            follow->state_path, before, sites);
+        return false;
+    }
+    memcpy(before, sites, sizeof(sites));
+    return true;
+}
+
 /* Make the parser ready for @file, which is open as @fd: for the format that its lines were seen to
  * have, and for the fields that a line before its place named.  False: errno says why not. */
 static bool begin_file(struct follow *follow, const struct follow_file *file, int fd)
@@ -275,6 +298,9 @@ static bool follow_set_up(struct follow *follow, bool *ret_is_first)
     find_state_path(follow);
     if (!follow_store_open(&follow->store, follow->state_path, &follow->state, ret_is_first)) {
         import_report_say(&follow->report, "%s", follow->store.error);
+        return false;
+    }
+    if (!claim_sites(follow)) {
         return false;
     }
     follow->batch = import_batch_new(options->site);

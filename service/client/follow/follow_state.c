@@ -68,7 +68,8 @@ size_t follow_state_print(const struct follow_state *state, char ret[FOLLOW_STAT
             return 0;
         }
     }
-    json_t *all = json_pack("{si,so}", "version", VERSION, "files", files);
+    json_t *all =
+        json_pack("{si,ss,so}", "version", VERSION, "sites", state->sites, "files", files);
     if (all != NULL && state->has_piece) {
         const struct follow_piece *is = &state->piece;
         json_t *piece = json_pack("{sI,sI,sI,sb,sI,sI,sb,sI}", "file", (json_int_t)is->file, "to",
@@ -179,11 +180,15 @@ static bool parse_piece(const json_t *object, struct follow_state *ret)
 
 static bool parse_all(const json_t *all, struct follow_state *ret)
 {
-    const json_t *version = json_object_get(all, "version");
+    const json_t *version = json_object_get(all, "version"), *sites = json_object_get(all, "sites");
     const json_t *files = json_object_get(all, "files"), *piece = json_object_get(all, "piece");
     if (!json_is_integer(version) || json_integer_value(version) != VERSION ||
-        !json_is_array(files) || json_array_size(files) > FOLLOW_FILES) {
+        !json_is_array(files) || json_array_size(files) > FOLLOW_FILES ||
+        json_string_length(sites) >= sizeof(ret->sites)) {
         return false;
+    }
+    if (json_is_string(sites)) { /* missing in older states */
+        (void)snprintf(ret->sites, sizeof(ret->sites), "%s", json_string_value(sites));
     }
     ret->n = json_array_size(files);
     for (size_t i = 0; i < ret->n; i++) {

@@ -18,10 +18,12 @@
 #include "service/client/import_key.h"
 #include "storage/base/compiler.h"
 #include "storage/base/slice.h"
+#include "storage/job/event.h"
 
 #define FOLLOW_FILES       64   /* at most so many files of one log are remembered */
 #define FOLLOW_FILES_KEPT  56   /* of more than so many, the oldest are forgotten when done */
 #define FOLLOW_HEAD        1024 /* bytes at a file's beginning that tell it from others */
+#define FOLLOW_SITES       (EVENT_SITE_MAX + 32)
 #define FOLLOW_STATE_BYTES (32 * 1024)
 
 /* A time of a file, ns since 1970. */
@@ -57,6 +59,9 @@ struct follow_file {
 };
 
 struct follow_state {
+    /* The options that say for which site a line counts, as on a command line.  Empty: there is no
+     * state yet, or an older version wrote it. */
+    char sites[FOLLOW_SITES];
     size_t n;
     struct follow_file files[FOLLOW_FILES]; /* the oldest first */
 

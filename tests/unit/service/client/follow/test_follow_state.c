@@ -7,7 +7,7 @@ TestSuite(follow_state, .timeout = 60);
 
 static struct follow_state full_state(void)
 {
-    struct follow_state state = {.n = FOLLOW_FILES};
+    struct follow_state state = {.n = FOLLOW_FILES, .sites = "--site blog"};
     for (size_t i = 0; i < FOLLOW_FILES; i++) {
         state.files[i] = (struct follow_file){.inode = i % 2 == 0 ? UINT64_MAX : INT64_MAX,
             .format = "nginx-json",
@@ -40,6 +40,7 @@ Test(follow_state, what_is_written_is_read)
     char again[FOLLOW_STATE_BYTES];
     cr_expect_eq(follow_state_print(&read, again), n);
     cr_expect_str_eq(again, text);
+    cr_expect_str_eq(read.sites, "--site blog");
     cr_expect_eq(read.files[3].place.header, 7);
     cr_expect(read.files[7].is_past && !read.files[8].is_past);
     cr_expect_eq(read.files[3].id.bytes[0], 203);
@@ -69,7 +70,11 @@ Test(follow_state, a_state_that_is_cut_off_or_changed_is_none)
     }
     static const struct {
         const char *was, *is;
-    } changes[] = {{"\"version\":1", "\"version\":2"}, {"\"lines\":9", "\"lines\":-"},
+    } changes[] = {
+        {"\"sites\":\"",
+            "\"sites\":\"01234567890123456789012345678901234567890123456789012345678901234"
+            "5678901234567890123456789012345"},
+        {"\"version\":1", "\"version\":2"}, {"\"lines\":9", "\"lines\":-"},
         {"\"head_bytes\":13", "\"head_bytes\":9999"}, {"\"head\":\"", "\"head\":\"z"},
         {"\"format\":\"nginx-json\"", "\"format\":\"a-name-that-is-too-long\""},
         {"\"header\":-1", "\"header\":-2"}, {"\"done\":true", "\"done\":1"},
