@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 
 import pytest
 
@@ -9,7 +10,7 @@ from lib.activity import DAY_S, date_of, indices, pages
 from lib.client import Unknown
 from lib.clock import epoch
 from lib.log import HELD, counted
-from lib.proxy import CUTS, Fault
+from lib.proxy import CUTS, Fault, is_script
 from lib.waiting import wait_until
 
 FEW = ("--partitions", "4")
@@ -247,6 +248,22 @@ def test_forgetting_that_is_refused_half_way_is_in_doubt(start_redis, start_prox
     refused = proxy.arm(Fault("error", match=lambda args: args[0] == b"ZSCAN", times=1000, text="NOPERM this user has no permissions"))
     answer = http.request("DELETE", f"/users/a?site={site}")
     assert refused.fired and answer.status == 504, answer
+
+
+def test_a_day_that_is_taken_back_or_not_is_in_doubt(start_redis, start_proxy, start_tallyd, site):
+    """The bit may be cleared, and Redis refuses the second try: a 503 would say that nothing was done."""
+    proxy = start_proxy(start_redis())
+    http = start_tallyd(*FEW, redis=proxy).client()
+    http.accept({"site": site, "page": "/", "user": "a"})
+    assert http.question("/dau", site=site)["users"] == 1
+
+    def clears(args):
+        return is_script(args) and any(b":uid:" in word for word in args)
+
+    refused = Fault("error", match=clears, times=1000, text="NOPERM this user has no permissions")
+    cut = proxy.arm(Fault("reply-before", match=clears, then=refused))
+    answer = http.request("DELETE", f"/users/a/activity?site={site}&action=active&date={date_of(int(time.time()) // DAY_S)}")
+    assert cut.fired and refused.fired and answer.status == 504, answer
 
 
 def test_an_index_that_is_somebodys_again_is_not_cleared(start_redis, start_proxy, start_tallyd, site):

@@ -225,6 +225,15 @@ def test_bad_parameters(start):
         assert response.status == status and [e["parameter"] for e in response.errors] == [name], response
 
 
+def test_the_longest_key_in_a_query(start):
+    http = start(clock=False).client()
+    for _ in range(2):
+        for _ in range(5):
+            assert http.request("GET", "/ratelimit/check?policy=login&key=" + "k" * 256).status == 204
+        assert http.request("GET", "/ratelimit/check?policy=login&key=" + "k" * 256).status == 429
+        assert http.request("DELETE", "/ratelimit?policy=login&key=" + "k" * 256).status == 204
+
+
 @pytest.mark.parametrize("value", ["funnel", "funnel 5", "funnel 5/60", "funnel 0/60s", "funnel 5/0s", "funnel 5/60s burst",
                                    "funnel 5/60s burst -1", "funnel 5/60s burst 4 x", "funnel 5/60s bursts 4", "leaky 5/60s", "",
                                    "sliding 5/60s burst 4", "sliding 10001/60s", "funnel 1/367d", "funnel 1/366d burst 1000000000",
