@@ -52,7 +52,7 @@ $(B)/tallyd: $(OBJ)
 
 # tests/lib/stand_in.h: a test may put its own clock and Redis in the place of these.
 UNIT_WRAP = $(foreach f,monotonic_us monotonic_ms redis_ask redis_ask_all session_open session_close session_lost \
-  dispatcher_begin dispatcher_end dispatcher_send dispatcher_send_unchanged dispatcher_await transaction_run,-Wl,--wrap=$(f))
+  dispatcher_begin dispatcher_end dispatcher_send dispatcher_send_unchanged dispatcher_await transaction_run statvfs,-Wl,--wrap=$(f))
 
 $(B)/unit-tests: $(UNIT_OBJ) $(LIB_OBJ)
 	@echo "  LINK $@"

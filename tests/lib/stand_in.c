@@ -19,6 +19,20 @@ int64_t __wrap_monotonic_ms(void)
     return stand_in.now_us != NULL ? stand_in.now_us() / 1000 : __real_monotonic_ms();
 }
 
+/* ---- the disk ---- */
+
+int __real_statvfs(const char *path, struct statvfs *ret);
+int __wrap_statvfs(const char *path, struct statvfs *ret);
+
+int __wrap_statvfs(const char *path, struct statvfs *ret)
+{
+    if (stand_in.disk == NULL) {
+        return __real_statvfs(path, ret);
+    }
+    *ret = *stand_in.disk;
+    return 0;
+}
+
 /* ---- questions ---- */
 
 enum redis_status __real_redis_ask(

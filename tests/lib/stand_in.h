@@ -7,6 +7,8 @@
 #ifndef TESTS_LIB_STAND_IN_H
 #define TESTS_LIB_STAND_IN_H
 
+#include <sys/statvfs.h>
+
 #include "storage/fold/transaction.h"
 #include "storage/redis/ask.h"
 #include "storage/session/dispatcher.h"
@@ -14,6 +16,8 @@
 struct stand_in {
     /* of monotonic_us() and monotonic_ms() */
     int64_t (*now_us)(void);
+    /* of statvfs() */
+    const struct statvfs *disk;
     /* of redis_ask() and redis_ask_all(): the reply to the next command in @out, whatever the
      * connection is.  NULL: the connection is lost. */
     const struct reply *(*answer)(const struct buffer *out, size_t i);

@@ -58,6 +58,20 @@ Test(data_dir, a_lock_that_is_about_to_go_is_waited_for, .init = setup, .fini = 
     data_dir_close(&dir);
 }
 
+/* The next one who wants the directory is told who has it: nothing of an earlier name is left. */
+Test(data_dir, the_lock_names_its_process, .init = setup, .fini = teardown)
+{
+    struct data_dir dir;
+    char error[256] = "", own[24], is[64] = "";
+    cr_assert_eq(pwrite(held, "123456789012\n", 13, 0), 13);
+    frees_at = 1;
+    cr_assert(data_dir_open(&dir, base, error, sizeof(error)), "%s", error);
+    (void)snprintf(own, sizeof(own), "%ld\n", (long)getpid());
+    cr_assert_gt(pread(dir.lock_fd, is, sizeof(is) - 1, 0), 0);
+    cr_expect_str_eq(is, own);
+    data_dir_close(&dir);
+}
+
 Test(data_dir, a_lock_that_stays_is_refused, .init = setup, .fini = teardown)
 {
     struct data_dir dir;
@@ -67,4 +81,28 @@ Test(data_dir, a_lock_that_stays_is_refused, .init = setup, .fini = teardown)
     cr_expect(strstr(error, "in use by another tallyd (process 4711)") != NULL, "%s", error);
     cr_expect_leq(now_us, 3000000, "in time");
     cr_expect_eq(dir.lock_fd, -1);
+}
+
+static bool is_full(unsigned long blocks, unsigned long files, unsigned long free_files)
+{
+    bool is_root = geteuid() == 0; /* what is kept for root is of no use to others */
+    const struct statvfs disk = {.f_frsize = 4096,
+        .f_bfree = is_root ? blocks : 1u << 20,
+        .f_bavail = is_root ? 0 : blocks,
+        .f_files = files,
+        .f_ffree = free_files};
+    const struct data_dir dir = {.path = "/"};
+    stand_in.disk = &disk;
+    bool full = data_dir_full(&dir);
+    stand_in.disk = NULL;
+    return full;
+}
+
+/* A disk is full that has no room for what Redis writes at once, or for another file. */
+Test(data_dir, a_disk_is_full_without_blocks_or_files)
+{
+    cr_expect_not(is_full(64, 1000, 1));
+    cr_expect(is_full(63, 1000, 1));
+    cr_expect(is_full(64, 1000, 0));
+    cr_expect_not(is_full(64, 0, 0), "a file system that does not count its files");
 }

@@ -8,6 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "storage/job/error.h"
+
 TestSuite(redis_news, .timeout = 60);
 
 /* News whose records come out of a pipe. */
@@ -92,6 +94,23 @@ Test(redis_news, what_cannot_be_used_is_named)
     (void)snprintf(bench->news.server, sizeof(bench->news.server), "redis://:***@redis.example");
     cr_expect_eq(
         told(bench, STORAGE_CONNECT_FAILED, "refused", "server=redis://:***@redis.example"), 1);
+    bench_close(bench);
+}
+
+/* While the disk of the own Redis is full, the answers that Redis is away say so. */
+Test(redis_news, a_full_disk_is_named_until_redis_starts)
+{
+    struct bench *bench = bench_open();
+    struct redis_child_report report = {
+        .outcome = REDIS_CHILD_EXITED, .text = "exit 1", .disk_full = true};
+    redis_news_child(&bench->news, &report);
+    cr_expect_not_null(strstr(storage_err_text(STORAGE_DOWN), "its disk is full"));
+    report = (struct redis_child_report){.outcome = REDIS_CHILD_NOTHING};
+    redis_news_child(&bench->news, &report);
+    cr_expect_not_null(strstr(storage_err_text(STORAGE_DOWN), "its disk is full"), "no news");
+    report.outcome = REDIS_CHILD_STARTED;
+    redis_news_child(&bench->news, &report);
+    cr_expect_null(strstr(storage_err_text(STORAGE_DOWN), "disk"));
     bench_close(bench);
 }
 
