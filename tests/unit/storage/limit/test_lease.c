@@ -161,6 +161,21 @@ Test(lease, only_one_is_asked_for_ahead)
     cr_expect_eq(guarded.n_sent, 1);
 }
 
+/* The one that was asked for, and the one ahead.  What cannot be sent is not asked for. */
+Test(lease, each_that_is_asked_for_is_counted)
+{
+    static struct guard_charge charge = {{"a", 1}, 1};
+    struct storage_job job = guard_write_of(&charge, 1);
+    const _Atomic int64_t *counted = &guarded.core->stats.guard_leases;
+    guarded.send_err = STORAGE_FULL;
+    guard_submit(guarded.guard, &job);
+    cr_expect_eq(guarded.done_err, STORAGE_FULL);
+    cr_expect_eq(atomic_load(counted), 0);
+    guarded.send_err = STORAGE_OK;
+    begin(GUARD_LEASE, 40, 0);
+    cr_expect_eq(atomic_load(counted), 2);
+}
+
 /* A request whose events are all bad takes nothing. */
 Test(lease, none_is_asked_for_ahead_of_the_first_event)
 {
