@@ -83,8 +83,7 @@ static bool claim_sites(struct follow *follow)
     if (before[0] != '\0' && strcmp(before, sites) != 0) {
         import_report_say(&follow->report,
             "%s says how far a log was read with %s, not with %s.  Name another file by --state; "
-            "or "
-            "remove this one, and the log is read from its beginning",
+            "or remove this one, and the log is read from its beginning",
             follow->state_path, before, sites);
         return false;
     }
