@@ -1,4 +1,4 @@
-/* The end of the threads that send rate limits.  storage/limit/senders.h */
+/* What waits for the threads that send rate limits, and their end.  storage/limit/senders.h */
 #include "storage/limit/senders.h"
 
 #include <criterion/criterion.h>
@@ -9,7 +9,7 @@
 #include "tests/lib/fold_fixture.h"
 #include "tests/lib/stand_in.h"
 
-#define JOBS        2
+#define JOBS        3
 #define NOT_DONE    (-1)
 #define PATIENCE_MS 5000
 
@@ -63,7 +63,7 @@ Test(senders, what_is_not_sent_by_the_deadline_ends_with_the_service)
 {
     enum storage_err err = STORAGE_OK;
     struct core *core = fold_core_make(1);
-    core->config.queue_events = JOBS;
+    core->config.queue_events = 2;
     stand_in.connect = connect;
     struct limit_senders *senders = limit_senders_start(core, NULL);
     cr_assert_not_null(senders);
@@ -72,11 +72,33 @@ Test(senders, what_is_not_sent_by_the_deadline_ends_with_the_service)
     cr_assert(atomic_load(&is_connecting));
     cr_assert(submit(senders, 1, &err));
     limit_senders_drain(senders, monotonic_ms());
-    for (size_t i = 0; i < JOBS; i++) {
+    for (size_t i = 0; i < 2; i++) {
         cr_expect_eq(atomic_load(&ended[i]), (int)STORAGE_SHUTDOWN, "job %zu", i);
     }
-    cr_expect_not(submit(senders, 0, &err));
+    cr_expect_not(submit(senders, 2, &err));
     cr_expect_eq(err, STORAGE_SHUTDOWN);
+    cr_expect_eq(atomic_load(&core->stats.queue_refused), 0);
+    limit_senders_stop(senders);
+    fold_core_drop(core);
+}
+
+/* The first job is at hand.  Behind it there is room for one. */
+Test(senders, what_has_no_room_is_refused_and_counted)
+{
+    enum storage_err err = STORAGE_OK;
+    struct core *core = fold_core_make(1);
+    core->config.queue_events = 1;
+    stand_in.connect = connect;
+    struct limit_senders *senders = limit_senders_start(core, NULL);
+    cr_assert_not_null(senders);
+    cr_assert(submit(senders, 0, &err));
+    await(&is_connecting);
+    cr_expect(submit(senders, 1, &err));
+    cr_expect_not(submit(senders, 2, &err));
+    cr_expect_eq(err, STORAGE_FULL);
+    cr_expect_eq(atomic_load(&core->stats.queue_refused), 1);
+    limit_senders_drain(senders, monotonic_ms());
+    cr_expect_eq(atomic_load(&ended[2]), NOT_DONE, "its caller knows already");
     limit_senders_stop(senders);
     fold_core_drop(core);
 }
