@@ -68,6 +68,8 @@ Test(limit_json, the_first_fault_is_told)
         {"{\"key\":\"k\",\"policy\":\"p\",\"policy\":\"p\"}", "/policy"},
         {"{\"key\":\"\\ud800\",\"policy\":\"p\"}", "/key"},
         {"{\"key\":\"k\",\"policy\":\"p\",\"cost\":-1}", "/cost"},
+        {"{\"key\":\"k\",\"policy\":\"p\",\"cost\":1000000000001}", "/cost"},
+        {"{\"key\":\"k\",\"policy\":\"p\",\"burst\":1}", "/burst"},
         {" [] ", ""},
         {"\"key\"", ""},
         {"null", ""},
@@ -79,6 +81,28 @@ Test(limit_json, the_first_fault_is_told)
         cr_expect_eq(
             decode(rows[i].text, &q, &fault, &body), LIMIT_JSON_UNACCEPTABLE, "%s", rows[i].text);
         cr_expect_str_eq(fault.pointer, rows[i].pointer, "%s", rows[i].text);
+        free(body);
+    }
+}
+
+/* The last values that are allowed. */
+Test(limit_json, bounds)
+{
+    static const unsigned longest[] = {LIMIT_KEY_MAX, LIMIT_KEY_MAX + 1};
+    for (size_t i = 0; i < 2; i++) {
+        char text[LIMIT_KEY_MAX + 64];
+        char *body;
+        struct limit_question q;
+        struct limit_json_fault fault;
+        (void)snprintf(text, sizeof(text),
+            "{\"key\":\"%0*d\",\"policy\":\"p\",\"cost\":1000000000000}", (int)longest[i], 0);
+        cr_expect_eq(decode(text, &q, &fault, &body),
+            i == 0 ? LIMIT_JSON_OK : LIMIT_JSON_UNACCEPTABLE, "%u bytes", longest[i]);
+        if (i == 0) {
+            cr_expect(q.key.n == LIMIT_KEY_MAX && q.cost == LIMIT_COST_MAX);
+        } else {
+            cr_expect_str_eq(fault.pointer, "/key");
+        }
         free(body);
     }
 }
