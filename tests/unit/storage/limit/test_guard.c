@@ -267,6 +267,28 @@ Test(guard, a_job_whose_deadline_comes_while_it_waits_is_answered)
     cr_expect_eq(patient.u.write.guard.granted, 1, "the other one went on");
 }
 
+/* Leases that are asked for ahead, for another site, have nobody who waits for them. */
+Test(guard, a_deadline_is_kept_beside_leases_that_nobody_waits_for)
+{
+    struct guard_charge a = {SLICE("a"), 1}, b = {SLICE("b"), 1};
+    struct limit_state state;
+    lease("a", GUARD_LEASE, 40, 0);
+    guarded.sent[0] = guarded.sent[1]; /* the one ahead */
+    for (int i = 0; i < 2; i++) {
+        guarded.n_sent = 1;
+        guard_answer(0, 1, 40, 0);
+        guarded.n_sent = 0;
+        cr_assert_eq(guard_try(guarded.guard, &a, 1, &state), GUARD_ADMITTED);
+        cr_assert_eq(guarded.n_sent, 1, "another one ahead");
+    }
+    struct storage_job job = guard_write_of(&b, 1);
+    guard_submit(guarded.guard, &job);
+    cr_expect_eq(guarded.n_done, 0);
+    (void)guard_tick(guarded.guard, job.deadline_ms);
+    cr_expect_eq(guarded.n_done, 1);
+    cr_expect_eq(job.err, STORAGE_LATE);
+}
+
 /* Less is admitted than was taken from Redis then, never more. */
 Test(guard, a_smaller_limit_holds_at_once)
 {
