@@ -58,18 +58,26 @@ static bool submit(struct limit_senders *senders, size_t i, enum storage_err *re
     return limit_senders_submit(senders, &jobs[i], ret_err);
 }
 
-/* The first job is at hand, the second one waits behind it.  Neither has gone to Redis. */
-Test(senders, what_is_not_sent_by_the_deadline_ends_with_the_service)
+/* Senders that have the first job at hand, with room for @queue jobs behind it. */
+static struct limit_senders *begin(struct core *core, size_t queue)
 {
     enum storage_err err = STORAGE_OK;
-    struct core *core = fold_core_make(1);
-    core->config.queue_events = 2;
+    core->config.queue_events = queue;
     stand_in.connect = connect;
     struct limit_senders *senders = limit_senders_start(core, NULL);
     cr_assert_not_null(senders);
     cr_assert(submit(senders, 0, &err));
     await(&is_connecting);
     cr_assert(atomic_load(&is_connecting));
+    return senders;
+}
+
+/* The first job is at hand, the second one waits behind it.  Neither has gone to Redis. */
+Test(senders, what_is_not_sent_by_the_deadline_ends_with_the_service)
+{
+    enum storage_err err = STORAGE_OK;
+    struct core *core = fold_core_make(1);
+    struct limit_senders *senders = begin(core, 2);
     cr_assert(submit(senders, 1, &err));
     limit_senders_drain(senders, monotonic_ms());
     for (size_t i = 0; i < 2; i++) {
@@ -87,12 +95,7 @@ Test(senders, what_has_no_room_is_refused_and_counted)
 {
     enum storage_err err = STORAGE_OK;
     struct core *core = fold_core_make(1);
-    core->config.queue_events = 1;
-    stand_in.connect = connect;
-    struct limit_senders *senders = limit_senders_start(core, NULL);
-    cr_assert_not_null(senders);
-    cr_assert(submit(senders, 0, &err));
-    await(&is_connecting);
+    struct limit_senders *senders = begin(core, 1);
     cr_expect(submit(senders, 1, &err));
     cr_expect_not(submit(senders, 2, &err));
     cr_expect_eq(err, STORAGE_FULL);
