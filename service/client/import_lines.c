@@ -216,7 +216,7 @@ void import_lines_finish(const struct import_lines *lines)
     if (lines->without_host > 0) {
         import_report_say(report,
             "%" PRIu64 " page views are of lines that name no host: their site is %s",
-            lines->without_host, lines->options->site != NULL ? lines->options->site : "default");
+            lines->without_host, import_options_site(lines->options));
     }
     if (lines->parser.format == LOG_FORMAT_NDJSON && filters(&lines->options->filter)) {
         import_report_say(report, "the lines are events, so no class and no path was left out");

@@ -15,6 +15,7 @@
 #include "service/client/import_filter.h"
 #include "service/formats/log_format.h"
 #include "storage/base/compiler.h"
+#include "storage/job/event.h"
 
 #define IMPORT_KEEP_FOREVER INT64_MAX
 #define IMPORT_LEVELS       4
@@ -38,6 +39,12 @@ struct import_options {
         const char *text;
     } keep[IMPORT_LEVELS];
 };
+
+/* The site of events that name none. */
+static inline const char *import_options_site(const struct import_options *options)
+{
+    return options->site != NULL ? options->site : EVENT_SITE_DEFAULT.p;
+}
 
 enum import_options_result {
     IMPORT_OPTIONS_RUN,

@@ -78,8 +78,7 @@ static bool claim_sites(struct follow *follow)
     char *before = follow->state.sites;
     char sites[FOLLOW_SITES];
     (void)snprintf(sites, sizeof(sites), "%s--site %s",
-        options->site_from_host ? "--site-from-host " : "",
-        options->site != NULL ? options->site : EVENT_SITE_DEFAULT.p);
+        options->site_from_host ? "--site-from-host " : "", import_options_site(options));
     if (before[0] != '\0' && strcmp(before, sites) != 0) {
         import_report_say(&follow->report,
             "%s says how far a log was read with %s, not with %s.  Name another file by --state; "

@@ -23,7 +23,7 @@
 #define FOLLOW_FILES       64   /* at most so many files of one log are remembered */
 #define FOLLOW_FILES_KEPT  56   /* of more than so many, the oldest are forgotten when done */
 #define FOLLOW_HEAD        1024 /* bytes at a file's beginning that tell it from others */
-#define FOLLOW_SITES       (EVENT_SITE_MAX + 32)
+#define FOLLOW_SITES       (EVENT_SITE_MAX + 32) /* bytes of `sites`, with the end of the string */
 #define FOLLOW_STATE_BYTES (32 * 1024)
 
 /* A time of a file, ns since 1970. */
